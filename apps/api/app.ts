@@ -9,7 +9,7 @@ import { createRefusalCounter } from '#runtime/refusal-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
-import { createActivityWriter } from './activity-writer.ts';
+import { createAuditLogWriter } from './audit-log-writer.ts';
 import { BoundedReads } from './bounded-reads.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints.ts';
@@ -70,10 +70,10 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   await limiter.start();
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
   void settings.start();
-  const activity = createActivityWriter({
+  const auditLog = createAuditLogWriter({
     pool,
-    onInsert: (lines) => metrics.activityLines.observe(lines),
-    onRefused: (lines) => metrics.activityRefused.inc(lines),
+    onInsert: (entries) => metrics.auditEntriesPerInsert.observe(entries),
+    onRefused: (entries) => metrics.auditEntriesRefused.inc(entries),
   });
   const refusals = createRefusalCounter({
     record: (counts) =>
@@ -100,7 +100,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     largeBodies,
     reads,
     limiter,
-    activity,
+    auditLog,
     refusals,
     failedAuthentications: new FailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
     keys: config.keys,

@@ -25,7 +25,7 @@ import { seatCountsSql, seatFamiliesSql } from './reads/seats.ts';
 interface EndpointDeclaration extends BodySql {
   /**
    * The operation's id in the OpenAPI document, the statement's name and, after `api.`, the
-   * activity log's action.
+   * audit log's action.
    */
   operationId: string;
   /** What follows `/v1/orgs/:orgId`: empty or `/…`. */

@@ -30,9 +30,9 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     labelNames: ['mode'],
     registers,
   });
-  const activityLines = new Histogram({
-    name: 'org_api_activity_lines_per_insert',
-    help: 'Activity lines that shared one insert.',
+  const auditEntriesPerInsert = new Histogram({
+    name: 'org_api_audit_entries_per_insert',
+    help: 'Audit entries that shared one insert.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 500],
     registers,
   });
@@ -42,9 +42,9 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     buckets: [1, 2, 4, 8, 16, 32],
     registers,
   });
-  const activityRefused = new Counter({
-    name: 'org_api_activity_lines_refused_total',
-    help: 'Activity lines that PostgreSQL did not take; each cost its caller the answer.',
+  const auditEntriesRefused = new Counter({
+    name: 'org_api_audit_entries_refused_total',
+    help: 'Audit entries that PostgreSQL did not take; each cost its caller the answer.',
     registers,
   });
   const failedAuthentications = new Counter({
@@ -88,9 +88,9 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     registry,
     limiterMode,
     limiterSwitches,
-    activityLines,
+    auditEntriesPerInsert,
     readsPerStatement,
-    activityRefused,
+    auditEntriesRefused,
     failedAuthentications,
     responseWaits,
     responsesCut,

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
 import { clientAddress } from '#runtime/client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
-import type { ActivityWriter } from './activity-writer.ts';
+import type { AuditLogWriter } from './audit-log-writer.ts';
 import { type BoundedReads, readWaitMs } from './bounded-reads.ts';
 import type { Endpoint } from './endpoints.ts';
 import { matchesEtag } from './etag.ts';
@@ -17,7 +17,7 @@ import type { RequestContext, RequestState } from './request-log.ts';
 interface ReadDependencies extends GateDependencies {
   endpoints: readonly Endpoint[];
   pool: Pool;
-  activity: ActivityWriter;
+  auditLog: AuditLogWriter;
   reads: BoundedReads;
   largeBodies: LargeBodies;
 }
@@ -122,13 +122,13 @@ export class Reads {
     return rows[0];
   }
 
-  /** Commits the activity row. A request is answered only after that. */
+  /** Commits the audit entry. A request is answered only after that. */
   #record(ctx: RequestContext, { keyId }: KeyRow, status: number, code: string | null): Promise<void> {
-    const { activity, tracing, trustedProxies } = this.#dependencies;
+    const { auditLog, tracing, trustedProxies } = this.#dependencies;
     const { requestId: id, operation } = ctx.state;
     const address = clientAddress(ctx.req, trustedProxies);
-    return tracing.span('activity', () =>
-      activity.record({ id, keyId, action: `api.${operation}`, status, code, address }),
+    return tracing.span('audit_log', () =>
+      auditLog.record({ id, keyId, action: `api.${operation}`, status, code, address }),
     );
   }
 }

@@ -4,7 +4,7 @@ import type { Logger } from '#runtime/log.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What the log line of every request shows. `requestId` is also the id of its activity row. */
+/** What the log line of every request shows. `requestId` is also the id of its audit entry. */
 export interface RequestState {
   requestId: string;
   operation: string;

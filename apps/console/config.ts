@@ -31,7 +31,7 @@ const origin = z.string().transform((text, context): URL => {
   return z.NEVER;
 });
 
-/** A download of the whole activity log takes minutes on a slow line. */
+/** A download of the whole audit log takes minutes on a slow line. */
 const downloadDeadlineMs = 30 * 60_000;
 
 export const Settings = z.object({

@@ -1,5 +1,5 @@
 import { routes as account } from './pages/account/index.ts';
-import { routes as activity } from './pages/audit-log/index.ts';
+import { routes as audit_entry } from './pages/audit-log/index.ts';
 import { routes as clients } from './pages/clients/index.ts';
 import { routes as enrol } from './pages/enrol/index.ts';
 import { routes as home } from './pages/home/index.ts';
@@ -27,7 +27,7 @@ export const sections = {
   roles,
   clients,
   usage,
-  activity,
+  audit_entry,
 } satisfies Record<string, readonly Route[]>;
 
 /** Every route of the console, for tests that walk over them. */

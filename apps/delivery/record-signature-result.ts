@@ -22,11 +22,11 @@ const recordSignatureResultSql = /* sql */ `
       where s.organization_id = w.organization_id and s.webhook_id = w.id and s.id = $4 and s.valid_until is null)
     returning w.organization_id, w.id, w.signature_result
   )
-  select record_worker_activity(w.organization_id, 'webhook.verified', jsonb_build_object('webhookId', w.id, 'result',
+  select record_worker_entry(w.organization_id, 'webhook.verified', jsonb_build_object('webhookId', w.id, 'result',
     w.signature_result)) from webhook_now w`;
 
 /**
- * Writes the result and its time on the webhook, with an activity row. The request for the check
+ * Writes the result and its time on the webhook, with an audit entry. The request for the check
  * has a row already. Returns false, with nothing written, when the URL or the secret was changed
  * meanwhile, or the webhook deleted.
  */

@@ -4,7 +4,7 @@ import {
   assertMayUse,
   lockLivingWebhook,
   lockWebhook,
-  recordWebhookActivity,
+  recordWebhookEntry,
   type WebhookRequest,
 } from '#domain/webhooks/access.ts';
 import { type DeliveryState, deliveryState, noSuchDelivery } from '#domain/webhooks/deliveries.ts';
@@ -22,7 +22,7 @@ import {
 
 /**
  * What people ask of deliveries and of a webhook's state. Each request is one transaction of
- * PostgreSQL with its activity row. It asks nothing of Temporal, so it works while Temporal is
+ * PostgreSQL with its audit entry. It asks nothing of Temporal, so it works while Temporal is
  * away: the next claim gives a delivery a new run, and older runs end when they ask.
  */
 
@@ -58,13 +58,13 @@ export async function redeliverOne(
     const [row] = await runStatement<Pick<Redelivered, 'how'>>(tx, numbered(redeliverOneSql, values));
     if (row === undefined) throw noSuchDelivery();
     if (row.how === 'queued')
-      await recordWebhookActivity(tx, input, onlyOpen ? 'delivery.retry' : 'delivery.redeliver', { eventId });
+      await recordWebhookEntry(tx, input, onlyOpen ? 'delivery.retry' : 'delivery.redeliver', { eventId });
     return { eventId, how: row.how };
   });
 }
 
 /**
- * Cancels one open delivery; the ledger compares it with its activity row. An attempt in progress
+ * Cancels one open delivery; the ledger compares it with its audit entry. An attempt in progress
  * ends by itself and is recorded; unless it is accepted, it changes nothing.
  *
  * @throws WebhookRefused when the caller may not, the webhook is managed by another, it has no such
@@ -77,7 +77,7 @@ export async function cancelDelivery(em: EntityManager, input: DeliveryRequest):
     const { state } = await lockDelivery(tx, input);
     const rows = await runStatement(tx, numbered(cancelOneSql, [organizationId, webhookId, eventId]));
     if (rows.length === 0) throw deliverySettled(state);
-    await recordWebhookActivity(tx, input, 'delivery.cancel', { eventId });
+    await recordWebhookEntry(tx, input, 'delivery.cancel', { eventId });
   });
 }
 
@@ -147,7 +147,7 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
 }
 
 /**
- * Deletes a webhook: its open deliveries are cancelled and counted in an activity row, its secrets
+ * Deletes a webhook: its open deliveries are cancelled and counted in an audit entry, its secrets
  * are deleted, and its number is free. The record of what was sent stays. Deleting it again changes
  * nothing and is not recorded.
  *
@@ -162,15 +162,15 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
     await tx.nativeDelete(WebhookSecret, { organizationId, webhookId });
     // Deliveries of an object's webhook are left to the worker: the operator's login may change none.
     const { by } = request;
-    if (by !== 'operator' && 'objectUid' in by) return change;
+    if (by !== 'orgctl' && 'objectUid' in by) return change;
     const cancel = numbered(cancelWebhookDeliveriesSql, [deliveriesPerStatement, organizationId, webhookId]);
     for (const { deliveries } of await runStatement<ChangedDeliveriesRow>(tx, cancel))
-      await recordWebhookActivity(tx, request, 'delivery.cancel', { deliveries });
+      await recordWebhookEntry(tx, request, 'delivery.cancel', { deliveries });
     return change;
   });
 }
 
-/** Writes the webhook's new state with its activity row. Returns the number of its open deliveries. */
+/** Writes the webhook's new state with its audit entry. Returns the number of its open deliveries. */
 async function recordState(tx: EntityManager, request: WebhookRequest, action: string): Promise<number> {
   await tx.flush();
   const { organizationId, webhookId } = request;
@@ -179,6 +179,6 @@ async function recordState(tx: EntityManager, request: WebhookRequest, action: s
     numbered(countOpenDeliveriesSql, [organizationId, webhookId]),
   );
   const { deliveries = 0 } = row ?? {};
-  await recordWebhookActivity(tx, request, action, { deliveries });
+  await recordWebhookEntry(tx, request, action, { deliveries });
   return deliveries;
 }

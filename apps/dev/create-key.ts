@@ -67,7 +67,7 @@ async function create(database: Database, secrets: KeySecrets, flags: NewKey): P
   const unknown = asked.filter((scope) => !isScope(scope));
   if (unknown.length > 0)
     throw new SettingsRefused([`--scopes: ${unknown.join(', ')} is not a scope; use ${allScopes.join(', ')}`]);
-  const input = { organizationId, creatorId, scopes, label: 'dev:key', expiresAt, byOperator: true };
+  const input = { organizationId, creatorId, scopes, label: 'dev:key', expiresAt, byOrgctl: true };
   return (await createKey(database.orm.em, input, secrets)).key;
 }
 
@@ -79,6 +79,6 @@ async function revoke(database: Database, secrets: KeySecrets, key: string): Pro
   const [found] = rows;
   const unknown = 'This stack has no such key; give the whole key, and the region it belongs to.';
   if (found === undefined) throw new KeyRefused('no_such_key', unknown);
-  await revokeKey(database.orm.em, { ...found, by: 'operator' });
+  await revokeKey(database.orm.em, { ...found, by: 'orgctl' });
   console.error('Revoked; every request from now on is refused.');
 }

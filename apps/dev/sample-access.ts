@@ -16,7 +16,7 @@ export const stackAllow = '127.0.0.0/8,::1';
 
 /**
  * Ensures that each organization with an active owner has a sample key with all seven scopes, which
- * acts for the owner. A key that still works stays. The activity log names the operator, because
+ * acts for the owner. A key that still works stays. The audit log names the operator, because
  * the owner may never have signed in.
  */
 export async function ensureSampleKeys(
@@ -34,7 +34,7 @@ export async function ensureSampleKeys(
     );
     let sampleKey = rowCount === 0 ? null : known;
     if (sampleKey === null && creatorId !== null) {
-      const input = { organizationId, creatorId, scopes, label: 'npm start', expiresAt: null, byOperator: true };
+      const input = { organizationId, creatorId, scopes, label: 'npm start', expiresAt: null, byOrgctl: true };
       sampleKey = (await createKey(orm.em, input, secrets)).key;
     }
     withKeys.push({ ...organization, sampleKey });
@@ -68,7 +68,7 @@ export async function ensureSampleWebhooks(
   for (const { id: organizationId } of organizations) {
     if (known.some((webhook) => webhook.organizationId === organizationId)) continue;
     const url = `${receiverUrl}/hooks/${organizationId}`;
-    const input = { organizationId, by: 'operator', url, eventTypes, description: 'Sample receiver' } as const;
+    const input = { organizationId, by: 'orgctl', url, eventTypes, description: 'Sample receiver' } as const;
     const { id: webhookId, secret } = await createWebhook(orm.em, input, settings);
     all.push({ organizationId, webhookId, secret });
   }
@@ -124,7 +124,7 @@ export async function createOwnerLink(
   const { email, signInEmail } = found;
   if (signInEmail !== null) return { organizationName, email: signInEmail, link: null };
   try {
-    const { token } = await createEnrolment(orm.em, { organizationId, email, by: 'operator' });
+    const { token } = await createEnrolment(orm.em, { organizationId, email, by: 'orgctl' });
     return { organizationName, email, link: enrolmentLink(consoleUrl, token) };
   } catch (error) {
     // Two members of an imported file may have the same address, which then identifies neither.

@@ -34,8 +34,8 @@ export const Settings = z.object({
       'PostgreSQL URL of the login of the Kubernetes operator. `migrate` creates the login and gives it its ' +
         'password and rights.',
     ),
-  ACTIVITY_RETENTION_FLOOR: days.default(90).meta({
-    description: 'Days of the activity log that no worker can drop. `ACTIVITY_RETENTION` cannot be shorter.',
+  AUDIT_LOG_RETENTION_FLOOR: days.default(90).meta({
+    description: 'Days of the audit log that no worker can drop. `AUDIT_LOG_RETENTION` cannot be shorter.',
     shown: '90d',
   }),
 });
@@ -48,7 +48,7 @@ export const Settings = z.object({
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
   owner: PostgresServer;
   logins: Login[];
-  activityFloorDays: number;
+  auditLogFloorDays: number;
 } {
   const s = readSettings(Settings, environment);
   const servers: Record<LoginRole, PostgresServer | undefined> = {
@@ -62,5 +62,5 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     const server = servers[role];
     return server === undefined ? [] : [{ role, server }];
   });
-  return { owner: s.DATABASE_URL, logins, activityFloorDays: s.ACTIVITY_RETENTION_FLOOR };
+  return { owner: s.DATABASE_URL, logins, auditLogFloorDays: s.AUDIT_LOG_RETENTION_FLOOR };
 }

@@ -31,8 +31,8 @@ interface MigrateOptions {
   owner: PostgresServer;
   /** One login per app; each is created or brought up to date, with its password and rights. */
   logins: Login[];
-  /** Days for which the worker must keep the activity log; unchanged when absent. */
-  activityFloorDays?: number;
+  /** Days for which the worker must keep the audit log; unchanged when absent. */
+  auditLogFloorDays?: number;
   /** Applies pending contract migrations too; a database without any migration gets all of them. */
   contract?: boolean;
   /** Receives one line per step, for people. */
@@ -87,8 +87,8 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     }
     if (await hasTable(lock, 'migration_failure')) await lock.query('delete from migration_failure');
     if (await hasTable(lock, 'contract_migration')) await recordPending(lock, pendingContract);
-    if (options.activityFloorDays !== undefined)
-      await lock.query('update retention_floor set activity_days = $1', [options.activityFloorDays]);
+    if (options.auditLogFloorDays !== undefined)
+      await lock.query('update retention_floor set audit_log_days = $1', [options.auditLogFloorDays]);
     for (const login of options.logins) await ensureLogin(lock, login);
     const open = await closePublicFunctions(lock);
     if (open.length > 0)

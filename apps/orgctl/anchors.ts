@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import type { ActivityAnchor } from '#domain/audit-log/chain.ts';
+import type { AuditAnchor } from '#domain/audit-log/chain.ts';
 import { CommandRefused } from './refused.ts';
 
 const Anchor = z.object({
@@ -11,7 +11,7 @@ const Anchor = z.object({
 });
 
 /** A line of the worker's log. */
-const LogLine = z.object({ activityAnchor: Anchor });
+const LogLine = z.object({ auditAnchor: Anchor });
 
 /** A line of a collector's file: one OTLP request of log records. A 64-bit integer may be text. */
 const OtlpLine = z.object({
@@ -36,12 +36,12 @@ const OtlpLine = z.object({
  *
  * @throws CommandRefused when the file cannot be read, has no anchor, or a line of anchors is broken.
  */
-export async function readAnchors(file: string): Promise<ActivityAnchor[]> {
+export async function readAnchors(file: string): Promise<AuditAnchor[]> {
   const text = await readFile(file, 'utf8').catch((cause: Error) => {
     throw new CommandRefused(`${file} cannot be read: ${cause.message}.`);
   });
   const anchors = text.split('\n').flatMap((line, index) => {
-    if (!/"activityAnchor"|"org_api\.activity\.anchor\./.test(line)) return [];
+    if (!/"auditAnchor"|"org_api\.audit_log\.anchor\./.test(line)) return [];
     const found = readLine(parseJson(line));
     if (found === null)
       throw new CommandRefused(`Line ${index + 1} of ${file} is not an anchor. Enter complete JSON lines.`);
@@ -53,20 +53,20 @@ export async function readAnchors(file: string): Promise<ActivityAnchor[]> {
 }
 
 /** Returns the anchors of a line; null when one is broken. */
-function readLine(line: unknown): ActivityAnchor[] | null {
+function readLine(line: unknown): AuditAnchor[] | null {
   const logged = LogLine.safeParse(line);
-  if (logged.success) return [logged.data.activityAnchor];
+  if (logged.success) return [logged.data.auditAnchor];
   const otlp = OtlpLine.safeParse(line);
   if (!otlp.success) return null;
   const records = otlp.data.resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords));
   const anchors = records
     .map(({ attributes }) => Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]])))
-    .filter((attributes) => 'org_api.activity.anchor.hash' in attributes)
+    .filter((attributes) => 'org_api.audit_log.anchor.hash' in attributes)
     .map((attributes) => ({
       organizationId: attributes['organization.id'],
-      month: attributes['org_api.activity.anchor.month'],
-      places: attributes['org_api.activity.anchor.places'],
-      hash: attributes['org_api.activity.anchor.hash'],
+      month: attributes['org_api.audit_log.anchor.month'],
+      places: attributes['org_api.audit_log.anchor.places'],
+      hash: attributes['org_api.audit_log.anchor.hash'],
     }));
   const read = z.array(Anchor).safeParse(anchors);
   return read.success ? read.data : null;

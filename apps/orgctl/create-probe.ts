@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { deleteWebhook } from '#delivery/requests.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from '#domain/access/membership.entity.ts';
-import { recordActivity } from '#domain/audit-log/record.ts';
+import { recordAuditEntry } from '#domain/audit-log/record.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
 import { brokenConstraint } from '#domain/db/constraint.ts';
@@ -44,7 +44,7 @@ export async function createProbe(
 ): Promise<CreatedProbe> {
   assertUrl(url, webhooks.allow); // before an earlier probe is deleted
   const organizationId = await findOrCreateOrganization(em, renew);
-  const by = 'operator';
+  const by = 'orgctl';
   for (const key of await listKeys(em, organizationId, new Date()))
     if (key.state === 'live') await revokeKey(em, { organizationId, keyId: key.id, by });
   for (const { id } of await listWebhooks(em, { organizationId, by }))
@@ -59,7 +59,7 @@ export async function createProbe(
       scopes: probeScopes,
       label: 'probe',
       expiresAt: null,
-      byOperator: true,
+      byOrgctl: true,
     },
     keys,
   );
@@ -116,6 +116,6 @@ async function createOrganization(tx: EntityManager): Promise<string> {
   await tx.flush();
   tx.create(MembershipRole, { organizationId: id, personId, roleId });
   await tx.flush();
-  await recordActivity(tx, { organizationId: id, by: 'operator', action: 'probe.create' });
+  await recordAuditEntry(tx, { organizationId: id, by: 'orgctl', action: 'probe.create' });
   return id;
 }

@@ -36,7 +36,7 @@ export const key: Noun = {
       async run(options, context) {
         const found = await findKey(options.get('key'), context);
         if (found === null) throw new CommandRefused('This key does not exist in this region.');
-        await revokeKey(context.database.orm.em, { ...found, by: 'operator' });
+        await revokeKey(context.database.orm.em, { ...found, by: 'orgctl' });
         const text = `Revoked ${found.keyId}. All further requests with it return 401.`;
         return { json: { id: found.keyId, state: 'revoked' }, text };
       },

@@ -1,4 +1,4 @@
-import { activity } from './activity.ts';
+import { auditLog } from './audit-log.ts';
 import type { Noun } from './command.ts';
 import { delivery } from './delivery.ts';
 import { doctor } from './doctor/doctor.ts';
@@ -19,7 +19,7 @@ export const nouns: readonly Noun[] = [
   delivery,
   redelivery,
   ledger,
-  activity,
+  auditLog,
   key,
   secrets,
   probe,

@@ -5,7 +5,7 @@ import {
   endSessionsOf,
   getSignIn,
   releaseAddress,
-} from '#domain/identity/operator-actions.ts';
+} from '#domain/identity/orgctl-actions.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
 import { type Noun, orgOption } from './command.ts';
 import { getOrganization } from './org.ts';
@@ -43,7 +43,7 @@ export const person: Noun = {
         const { token, expiresAt, personId, kind } = await createEnrolment(context.database.orm.em, {
           organizationId,
           email: options.get('email'),
-          by: 'operator',
+          by: 'orgctl',
           ...(name === null ? {} : { name }),
           ...(roleKeys === null ? {} : { roleKeys }),
         });

@@ -65,7 +65,7 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
   const reportProgress = createProgressReport(context);
   try {
     for (;;) {
-      const now = await findRedelivery(em, { organizationId, redeliveryId, by: 'operator' });
+      const now = await findRedelivery(em, { organizationId, redeliveryId, by: 'orgctl' });
       if (now === null) throw noSuchRedelivery();
       if (now.state === 'done') return now;
       if (now.finishedAt !== null) throw new CommandRefused(redeliveryText(now));
@@ -149,7 +149,7 @@ async function getRequest(options: Options, { database }: Context): Promise<Rede
   const redeliveryId = options.getId('id');
   const organizationId = await findRedeliveryOrganization(database.orm.em, redeliveryId);
   if (organizationId === null) throw new CommandRefused('This redelivery does not exist in this region.');
-  return { organizationId, redeliveryId, by: 'operator' };
+  return { organizationId, redeliveryId, by: 'orgctl' };
 }
 
 /** `orgctl redelivery …` */

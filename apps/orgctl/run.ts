@@ -71,7 +71,8 @@ function findCommand(args: readonly string[]): { noun: Noun | null; command: Com
   const [first, second, ...others] = args;
   if (first === undefined) throw new WrongUse(`Enter a command.\n\n${helpText(nouns, null, null)}`);
   if (first === '--help' || first === '-h' || first === 'help') return { noun: null, command: null, rest: [] };
-  const noun = nouns.find((one) => one.noun === first);
+  // `activity` is what operators’ scripts call it.
+  const noun = nouns.find((one) => one.noun === (first === 'activity' ? 'audit-log' : first));
   if (noun === undefined)
     throw new WrongUse(`Unknown noun ${first}. Use one of ${nouns.map((one) => one.noun).join(', ')}.`);
   const bare = noun.commands.find(({ verb }) => verb === '');

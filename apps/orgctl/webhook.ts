@@ -24,7 +24,7 @@ export async function getWebhookRequest(options: Options, { database }: Context)
   const webhookId = options.getId('webhook');
   const organizationId = await findWebhookOrganization(database.orm.em, webhookId);
   if (organizationId === null) throw new CommandRefused('This webhook does not exist in this region.');
-  return { organizationId, webhookId, by: 'operator' };
+  return { organizationId, webhookId, by: 'orgctl' };
 }
 
 /** Returns the keys of WEBHOOK_SECRET_KEYS. */
@@ -59,7 +59,7 @@ const create: Command = {
       context.database.orm.em,
       {
         organizationId: options.getId('org'),
-        by: 'operator',
+        by: 'orgctl',
         url: options.get('url'),
         eventTypes: options.findList('types') ?? [],
         description: options.find('description') ?? '',
@@ -78,7 +78,7 @@ const list: Command = {
   options: orgOption,
   async run(options, context) {
     const { id: organizationId } = await getOrganization(options, context);
-    const request = { organizationId, by: 'operator' } as const;
+    const request = { organizationId, by: 'orgctl' } as const;
     const webhooks = await listWebhooks(context.database.orm.em, request, completeCounts(new Date()));
     const cells = webhooks.map((one) => [
       one.id,

@@ -17,7 +17,7 @@ export interface RefusalCount {
  * Counts whose flush fails are added to the next flush, so one minute's row then contains both.
  */
 export function createRefusalCounter(options: {
-  /** Adds the counts to the activity log. */
+  /** Adds the counts to the audit log. */
   record: (counts: readonly RefusalCount[]) => Promise<unknown>;
   onError: (cause: unknown) => void;
 }) {

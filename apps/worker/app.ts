@@ -6,9 +6,9 @@ import { describeError, errorLogger, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
-import { createAnchorSender } from './activity-anchors.ts';
-import { activityMetrics } from './activity-metrics.ts';
-import { createActivityStream } from './activity-stream.ts';
+import { createAnchorSender } from './audit-log-anchors.ts';
+import { auditLogMetrics } from './audit-log-metrics.ts';
+import { createAuditLogStream } from './audit-log-stream.ts';
 import type { WorkerConfig } from './config.ts';
 import { ledgerMetrics } from './ledger-metrics.ts';
 import { createMaintenance } from './maintenance.ts';
@@ -44,25 +44,25 @@ export async function startWorker(
     log.warn({ reason }, 'waiting for the schema');
   });
   const streamTo =
-    config.isActivityStreamed && config.otlpEndpoint !== null
+    config.isAuditLogStreamed && config.otlpEndpoint !== null
       ? { otlpEndpoint: config.otlpEndpoint, region: config.region }
       : null;
   const anchorSender = streamTo && createAnchorSender(streamTo);
   const maintenance = createMaintenance({
     server: () => config.database,
-    activityRetentionDays: config.activityRetentionDays,
+    auditLogRetentionDays: config.auditLogRetentionDays,
     deliveryRetentionDays: config.deliveryRetentionDays,
     suspendAfterSeconds: config.suspendAfterSeconds,
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
     onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
-    onAnchor: (anchor) => log.info({ activityAnchor: anchor }, 'anchored a hash chain of the activity log'),
+    onAnchor: (anchor) => log.info({ auditAnchor: anchor }, 'anchored a hash chain of the audit log'),
     async sendAnchors(anchors) {
       try {
         await anchorSender?.send(anchors);
         return true;
       } catch (cause) {
-        metrics.maintenanceFailures.inc({ step: 'anchor_activity' });
-        log.error({ error: describeError(cause) }, 'anchors of the activity log could not be sent; tried in an hour');
+        metrics.maintenanceFailures.inc({ step: 'anchor_audit_log' });
+        log.error({ error: describeError(cause) }, 'anchors of the audit log could not be sent; tried in an hour');
         return false;
       }
     },
@@ -81,10 +81,10 @@ export async function startWorker(
   await maintenance.start();
   const stream =
     streamTo &&
-    createActivityStream({
+    createAuditLogStream({
       ...streamTo,
       pool: database.pool,
-      onError: errorLogger(log, 'the activity log could not be streamed; tried again soon'),
+      onError: errorLogger(log, 'the audit log could not be streamed; tried again soon'),
     });
   void stream?.start();
   const deliveries = await startDeliveries({
@@ -99,16 +99,16 @@ export async function startWorker(
     onError: errorLogger(log, 'the ledger could not be read; tried again in 15 s'),
   });
   await ledger.start();
-  const activity = activityMetrics(database.pool, metrics.registry, {
-    onError: errorLogger(log, 'the state of the activity log could not be read; tried again in a minute'),
+  const auditLog = auditLogMetrics(database.pool, metrics.registry, {
+    onError: errorLogger(log, 'the state of the audit log could not be read; tried again in a minute'),
   });
-  await activity.start();
+  await auditLog.start();
   findUnreadiness = deliveries.findUnreadiness;
   log.info({ metricsUrl: server.url, isOpen: deliveries.isOpen() }, 'the worker is running');
 
   async function close(): Promise<void> {
     findUnreadiness = () => 'draining';
-    const parts = [deliveries, activity, ledger, stream, maintenance, anchorSender, server, settings, tracing];
+    const parts = [deliveries, auditLog, ledger, stream, maintenance, anchorSender, server, settings, tracing];
     for (const part of parts) await part?.stop();
     await database.close();
   }

@@ -104,9 +104,9 @@ export const Settings = z.object({
         'slow.',
     ),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
-  ACTIVITY_RETENTION: days
+  AUDIT_LOG_RETENTION: days
     .default(730)
-    .meta({ description: 'Days that the activity log is kept. Whole months are dropped.', shown: '730d' }),
+    .meta({ description: 'Days that the audit log is kept. Whole months are dropped.', shown: '730d' }),
   DELIVERY_RETENTION: days
     .refine((kept) => kept >= deliveryRetentionDaysAtLeast, {
       error:
@@ -123,13 +123,13 @@ export const Settings = z.object({
   HOST: z.string().default('::').describe('Address to listen on. `::` is every address, of IPv4 too.'),
   METRICS_PORT: port.default(9090).describe('Port of `/metrics`, `/livez` and `/readyz`.'),
   LOG_LEVEL: logLevel,
-  ACTIVITY_STREAM: z
+  AUDIT_LOG_STREAM: z
     .enum(['', 'true', 'false'])
     .default('false')
     .describe(
-      '`true` streams the activity log and its daily anchors to `OTEL_EXPORTER_OTLP_ENDPOINT` as OTLP log records ' +
+      '`true` streams the audit log and its daily anchors to `OTEL_EXPORTER_OTLP_ENDPOINT` as OTLP log records ' +
         '(`/v1/logs`), from the first start on: ids, actions, codes and addresses, no names. ' +
-        'Each line arrives at least once.',
+        'Each entry arrives at least once.',
     ),
   OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint,
 });
@@ -195,13 +195,13 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     /** How long the trial of a new process lasts; 0: it has none. */
     readyAfterMs: s.READY_AFTER,
     slots: s.DELIVERY_SLOTS,
-    activityRetentionDays: s.ACTIVITY_RETENTION,
+    auditLogRetentionDays: s.AUDIT_LOG_RETENTION,
     deliveryRetentionDays: s.DELIVERY_RETENTION,
     host: s.HOST,
     metricsPort: s.METRICS_PORT,
     logLevel: s.LOG_LEVEL,
     otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
-    isActivityStreamed: s.ACTIVITY_STREAM === 'true',
+    isAuditLogStreamed: s.AUDIT_LOG_STREAM === 'true',
   });
 }
 

@@ -2,13 +2,13 @@ import type pg from 'pg';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import { sumCallsSql } from '#domain/audit-log/calls.ts';
 import {
-  type ActivityAnchor,
   type AppendedRow,
-  appendActivityChainSql,
-  listActivityAnchorsSql,
-  recordActivityAnchorsSql,
+  type AuditAnchor,
+  appendAuditChainSql,
+  listAuditAnchorsSql,
+  recordAuditAnchorsSql,
 } from '#domain/audit-log/chain.ts';
-import { dropOldActivitySql, keepPartitionsSql } from '#domain/audit-log/retention.ts';
+import { dropOldAuditEntriesSql, keepPartitionsSql } from '#domain/audit-log/retention.ts';
 import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { purgeDeliveriesSql, purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
@@ -22,7 +22,7 @@ export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()
 
 const hourMs = 3_600_000;
 /** Rows that one statement links, or sums: 0.3 s of work. The next run follows a second later. */
-export const linesPerAppend = 20_000;
+export const entriesPerAppend = 20_000;
 const anchorsPerRun = 500;
 /**
  * Ten seconds are short beside the days that a webhook has failed by then, and for the numbers of
@@ -35,11 +35,11 @@ export const maintenanceSteps = [
   'end_grants',
   'suspend_webhooks',
   'purge_secrets',
-  'chain_activity',
+  'chain_audit_log',
   'sum_calls',
-  'anchor_activity',
+  'anchor_audit_log',
   'keep_partitions',
-  'drop_activity',
+  'drop_audit_entries',
   'purge_sign_ins',
   'purge_deliveries',
 ] as const;
@@ -54,7 +54,7 @@ export interface Step {
 }
 
 export interface StepOptions {
-  activityRetentionDays: number;
+  auditLogRetentionDays: number;
   deliveryRetentionDays: number;
   /** How long a webhook fails before it is suspended. */
   suspendAfterSeconds: number;
@@ -63,9 +63,9 @@ export interface StepOptions {
   onEnded?: (grants: number) => void;
   onSuspended?: (webhooks: number) => void;
   /** Called with the end of a hash chain that is not anchored in the log today. */
-  onAnchor?: (anchor: ActivityAnchor) => void;
+  onAnchor?: (anchor: AuditAnchor) => void;
   /** Sends logged anchors out of the region. False: not accepted; they are anchored again in an hour. */
-  sendAnchors?: (anchors: readonly ActivityAnchor[]) => Promise<boolean>;
+  sendAnchors?: (anchors: readonly AuditAnchor[]) => Promise<boolean>;
   /** Deliveries and events that were older than their retention. */
   onPurged?: (purged: { deliveries: number; events: number }) => void;
 }
@@ -85,13 +85,13 @@ const statement = <Row extends pg.QueryResultRow>(
 });
 
 /**
- * Returns the steps of maintenance. Each second: due grants end, expired secrets are purged,
- * and new rows of the activity log are linked into their hash chains. Every ten seconds: failing webhooks are
- * suspended, and new calls are added to their sums. Each hour: chains are anchored (once a day
- * each), partitions are created ahead, and what is older than its retention is purged.
+ * Returns the steps of maintenance. Each second: due grants end, expired secrets are purged, and
+ * new entries of the audit log are linked into their hash chains. Every ten seconds: failing
+ * webhooks are suspended, and new calls are added to their sums. Each hour: chains are anchored
+ * (once a day each), partitions are created ahead, and what is older than its retention is purged.
  */
 export function stepsOfMaintenance(options: StepOptions): Step[] {
-  const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
+  const { auditLogRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
   const { onEnded = () => {}, onSuspended = () => {} } = options;
   const { onAnchor = () => {}, sendAnchors = async () => true, onPurged = () => {} } = options;
 
@@ -104,25 +104,25 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
     sum_calls: {
       everyMs: seldomRuns * everyMs,
       async run(client) {
-        const { rows } = await client.query<{ isAllDone: boolean }>(sumCallsSql, [linesPerAppend]);
+        const { rows } = await client.query<{ isAllDone: boolean }>(sumCallsSql, [entriesPerAppend]);
         return { isAllDone: rows[0]?.isAllDone ?? true };
       },
     },
-    chain_activity: {
+    chain_audit_log: {
       everyMs: 0,
       async run(client) {
-        const { rows } = await client.query<AppendedRow>(appendActivityChainSql, [linesPerAppend]);
+        const { rows } = await client.query<AppendedRow>(appendAuditChainSql, [entriesPerAppend]);
         return { isAllDone: rows[0]?.isAllDone ?? true };
       },
     },
-    anchor_activity: {
+    anchor_audit_log: {
       everyMs: hourMs,
       async run(client) {
-        const { rows } = await client.query<ActivityAnchor>(listActivityAnchorsSql, [anchorsPerRun]);
+        const { rows } = await client.query<AuditAnchor>(listAuditAnchorsSql, [anchorsPerRun]);
         // Logged and sent before it is recorded: a crash between them repeats a line and loses none.
         for (const anchor of rows) onAnchor(anchor);
         if (!(await sendAnchors(rows))) return { isAllDone: true };
-        await client.query(recordActivityAnchorsSql, [
+        await client.query(recordAuditAnchorsSql, [
           rows.map(({ organizationId }) => organizationId),
           rows.map(({ month }) => month),
           rows.map(({ places }) => places),
@@ -131,7 +131,7 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
       },
     },
     keep_partitions: statement(hourMs, keepPartitionsSql),
-    drop_activity: statement(hourMs, dropOldActivitySql, [activityRetentionDays]),
+    drop_audit_entries: statement(hourMs, dropOldAuditEntriesSql, [auditLogRetentionDays]),
     purge_sign_ins: statement(hourMs, purgeExpiredSignInsSql),
     purge_deliveries: {
       everyMs: hourMs,

@@ -30,8 +30,9 @@ interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
  * Returns the loop that runs the steps of maintenance. A step that fails is reported, pauses for
  * ten intervals and does not affect the others.
  *
- * Every worker runs the loop. Each takes one step that is due after another, for a minute: a worker
- * that dies or hangs holds one step for so long, and the others continue. Steps are safe to repeat.
+ * Every worker runs the loop. Each claims one step that is due after another, for a minute: a
+ * worker that dies or hangs holds one step for so long, and the others continue. Steps are safe to
+ * repeat.
  */
 export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoop, 'start' | 'stop'> {
   const { server, everyMs = 1000, onRun = () => {}, onError } = options;

@@ -88,16 +88,16 @@ const readsRow: Row = {
       sum('{{region}}', rate(own('org_api_failed_authentications_total'))),
     ]),
     lines(
-      'Activity log',
+      'Audit log',
       'Lines that share one insert, and lines that were refused: each is a read without an answer.',
       'short',
       [
         [
-          `sum by (region) (${rate(own('org_api_activity_lines_per_insert_sum'))})` +
-            ` / sum by (region) (${rate(own('org_api_activity_lines_per_insert_count'))})`,
+          `sum by (region) (${rate(own('org_api_audit_entries_per_insert_sum'))})` +
+            ` / sum by (region) (${rate(own('org_api_audit_entries_per_insert_count'))})`,
           '{{region}} lines an insert',
         ],
-        sum('{{region}} refused', increase(own('org_api_activity_lines_refused_total'))),
+        sum('{{region}} refused', increase(own('org_api_audit_entries_refused_total'))),
       ],
     ),
   ],
@@ -218,14 +218,14 @@ const platformRow: Row = {
     ),
     figure(
       'Default partition',
-      'Bytes of the activity log outside its months.',
-      max('{{region}}', own('org_api_activity_default_partition_bytes')),
+      'Bytes of the audit log outside its months.',
+      max('{{region}}', own('org_api_audit_log_default_partition_bytes')),
       1,
     ),
     figure(
-      'Unlinked activity',
-      'Age (s) of the oldest row of the activity log that is not in its hash chain.',
-      max('{{region}}', own('org_api_activity_unlinked_age_seconds')),
+      'Unlinked audit entries',
+      'Age (s) of the oldest entry of the audit log that is not in its hash chain.',
+      max('{{region}}', own('org_api_audit_log_unlinked_age_seconds')),
       600,
     ),
     lines('Secrets read again', 'New values that running pods took from their files.', 'short', [

@@ -228,7 +228,7 @@ async function runOn(
 
 async function arrange(owner: Database, { webhooks: count, seed }: ChaosOptions) {
   const organization = await insertOrganization(owner.pool, seed);
-  const input = { organizationId: organization.id, creatorId: organization.userId, label: 'chaos', byOperator: true };
+  const input = { organizationId: organization.id, creatorId: organization.userId, label: 'chaos', byOrgctl: true };
   const { key } = await createKey(owner.orm.em, { ...input, scopes: ['org.read'], expiresAt: null }, testKeySecrets);
   const webhooks = new Map<string, ReceivingWebhook>();
   const receivers = await startReceivers(webhooks);

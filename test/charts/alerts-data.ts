@@ -80,7 +80,7 @@ export const healthy: Series = {
   [`up{${target('console', 'console-1')}}`]: always(1),
   ...requests({}),
   ...visits({}),
-  [`org_api_activity_lines_refused_total{${api}}`]: always(0),
+  [`org_api_audit_entries_refused_total{${api}}`]: always(0),
   [`org_api_limiter_without_redis{${api}}`]: always(0),
   [`org_api_responses_waiting{${api}}`]: always(2),
   // One key that does not read its answers exhausts only its own share.
@@ -102,8 +102,8 @@ export const healthy: Series = {
   // One transient failure per hour is normal.
   [`org_api_maintenance_failures_total{${worker},step="end_grants"}`]: `${'0+0x60 '.repeat(4)}1x${minutes}`,
   [`org_api_maintenance_failures_total{${worker},step="purge_deliveries"}`]: always(0),
-  [`org_api_activity_default_partition_bytes{${worker}}`]: always(0),
-  [`org_api_activity_unlinked_age_seconds{${worker}}`]: always(2),
+  [`org_api_audit_log_default_partition_bytes{${worker}}`]: always(0),
+  [`org_api_audit_log_unlinked_age_seconds{${worker}}`]: always(2),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
   [`org_api_worker_is_stopped{${worker}}`]: always(0),
   [`org_api_deliveries_expired_total{${worker},kind="late"}`]: always(0),

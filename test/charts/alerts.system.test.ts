@@ -53,9 +53,9 @@ const faults: Fault[] = [
   { when: 'a fifth of reads is slow', changed: requests({ slow: 120 }), firing: ['OrgApiReadLatency'] },
   { when: '7 % of reads are slow, for hours', changed: requests({ slow: 42 }), at: 440, firing: ['OrgApiReadLatency'] },
   {
-    when: 'the activity log refuses rows',
-    changed: { [`org_api_activity_lines_refused_total{${api}}`]: growing(1) },
-    firing: ['OrgApiActivityLogRefused'],
+    when: 'PostgreSQL refuses audit entries',
+    changed: { [`org_api_audit_entries_refused_total{${api}}`]: growing(1) },
+    firing: ['OrgApiAuditLogRefused'],
   },
   {
     when: 'pods have no memory left for answers',
@@ -175,13 +175,13 @@ const faults: Fault[] = [
   },
   {
     when: 'a month has no partition',
-    changed: { [`org_api_activity_default_partition_bytes{${worker}}`]: always(8192) },
-    firing: ['OrgApiActivityDefaultPartition'],
+    changed: { [`org_api_audit_log_default_partition_bytes{${worker}}`]: always(8192) },
+    firing: ['OrgApiAuditLogDefaultPartition'],
   },
   {
-    when: 'new rows of the activity log get no link for ten minutes',
-    changed: { [`org_api_activity_unlinked_age_seconds{${worker}}`]: growing(60) },
-    firing: ['OrgApiActivityChainStalled'],
+    when: 'new entries of the audit log get no link for ten minutes',
+    changed: { [`org_api_audit_log_unlinked_age_seconds{${worker}}`]: growing(60) },
+    firing: ['OrgApiAuditLogChainStalled'],
   },
   {
     when: 'the newest migration fails again and again',

@@ -344,21 +344,21 @@ describe('SQL of guide and runbooks', () => {
     const { orgId } = await make.member();
     const { rows: months } = await owner.pool.query<{ name: string }>(
       `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-        where i.inhparent = 'activity'::regclass and c.relname like 'activity_2%'`,
+        where i.inhparent = 'audit_entry'::regclass and c.relname like 'audit_entry_2%'`,
     );
     for (const { name } of months) await owner.pool.query(`drop table ${pg.escapeIdentifier(name)}`);
     await owner.pool.query(
-      `insert into activity (organization_id, action, at) select $1, 'test', now() - make_interval(days => n)
+      `insert into audit_entry (organization_id, action, at) select $1, 'test', now() - make_interval(days => n)
         from generate_series(0, 400, 20) n`,
       [orgId],
     );
     const count = async (table: string) =>
       Number((await owner.pool.query(`select count(*) from ${table}`)).rows[0].count);
-    const all = await count('activity');
-    expect(await count('activity_default')).toBe(all);
-    await owner.pool.query(blocks.find((sql) => sql.includes('truncate activity_default')) ?? '');
-    expect(await count('activity')).toBe(all);
-    expect(await count('activity_default')).toBeLessThan(all);
+    const all = await count('audit_entry');
+    expect(await count('audit_entry_default')).toBe(all);
+    await owner.pool.query(blocks.find((sql) => sql.includes('truncate audit_entry_default')) ?? '');
+    expect(await count('audit_entry')).toBe(all);
+    expect(await count('audit_entry_default')).toBeLessThan(all);
   });
 });
 

@@ -37,10 +37,10 @@ describe('the regions', () => {
   });
 });
 
-it('the production examples send the activity log to a separate system', () => {
+it('the production examples send the audit log to a separate system', () => {
   for (const region of regions) {
     const settings = JSON.stringify(render({ region }));
-    expect(settings).toContain('"name":"ACTIVITY_STREAM","value":"true"');
+    expect(settings).toContain('"name":"AUDIT_LOG_STREAM","value":"true"');
   }
 });
 

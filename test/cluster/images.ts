@@ -49,7 +49,7 @@ export function buildBrokenImage(cluster: Cluster, from: Image, tag: string): Pr
  * Columns that the migration of a release adds to tables that reads, deliveries and the platform
  * use continuously, whose statements PostgreSQL has prepared for pods of both versions.
  */
-export const addedColumns = ['activity', 'client_grant', 'delivery', 'webhook'].map((table) => ({
+export const addedColumns = ['audit_entry', 'client_grant', 'delivery', 'webhook'].map((table) => ({
   table,
   column: 'added_by_release',
 }));

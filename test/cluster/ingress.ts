@@ -23,9 +23,9 @@ export async function checkIngress(
   if (routes === null) return [];
   const problems: string[] = [];
   const recorded = await readRecordedAddress(region, routes.api);
-  report(`${servers.region}: the activity log has ${recorded} as the address of a read through the Ingress`);
+  report(`${servers.region}: the audit log has ${recorded} as the address of a read through the Ingress`);
   if (recorded !== hostAddress)
-    problems.push(`${servers.region}: the activity log has ${recorded} instead of the client's ${hostAddress}`);
+    problems.push(`${servers.region}: the audit log has ${recorded} instead of the client's ${hostAddress}`);
   if (!(await followPage(region))) problems.push(`${servers.region}: an open page of the console showed no change`);
   else report(`${servers.region}: an open page of the console received a change through the Ingress`);
   return problems;
@@ -56,7 +56,7 @@ async function waitForRoute(url: string, status: number): Promise<void> {
   throw new Error(`the Ingress controller has no route to ${url}: ${last}`);
 }
 
-/** Reads with an address that the client claims. Returns the address in the activity log. */
+/** Reads with an address that the client claims. Returns the address in the audit log. */
 async function readRecordedAddress({ organizations, pool }: Installation, api: string): Promise<string | null> {
   const [organization] = organizations;
   const answer = await fetch(`${api}/v1/orgs/${organization?.id}/seats`, {
@@ -64,7 +64,7 @@ async function readRecordedAddress({ organizations, pool }: Installation, api: s
   });
   await answer.body?.cancel();
   const { rows } = await pool.query<{ address: string | null }>(
-    'select host(address) as address from activity where organization_id = $1 and id = $2',
+    'select host(address) as address from audit_entry where organization_id = $1 and id = $2',
     [organization?.id, answer.headers.get('request-id')],
   );
   return rows[0]?.address ?? null;

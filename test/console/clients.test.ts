@@ -42,14 +42,14 @@ const events = async ({ owner }: ConsoleInstallation, orgId: string) =>
 const lines = async ({ owner }: ConsoleInstallation, orgId: string) =>
   (
     await owner.pool.query<{ action: string; person: string; detail: Record<string, unknown> }>(
-      `select action, person_id as person, detail from activity
+      `select action, person_id as person, detail from audit_entry
         where organization_id = $1 and action ~ '^(seat|grant)' order by at, id`,
       [orgId],
     )
   ).rows;
 
 describe('a seat', () => {
-  it('is assigned and ended, with an activity row and an event each time', async () => {
+  it('is assigned and ended, with an audit entry and an event each time', async () => {
     const t = await setupClients();
     const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
@@ -118,7 +118,7 @@ describe('a seat', () => {
 });
 
 describe('the access of a client', () => {
-  it('ends together with its seat after a warning, with activity rows and events', async () => {
+  it('ends together with its seat after a warning, with audit entries and events', async () => {
     const t = await setupClients();
     const seatId = await t.make.seat({ orgId: t.orgId, grant: t.grant });
     const before = (await events(t, t.orgId)).length;

@@ -25,7 +25,7 @@ it('every page is the same in a database with other defaults, and under roles wi
     }
     // The one page that writes: the next visit would show its line.
     await t.owner.pool.query(`begin; set local session_replication_role = replica;
-      delete from activity where action = 'activity.download'; commit`);
+      delete from audit_entry where action = 'audit_log.download'; commit`);
     return seen;
   };
   await openAll(); // a first visit may write

@@ -199,7 +199,7 @@ describe('one delivery', () => {
     expect(text.length).toBeLessThan(20_000);
   });
 
-  it('is cancelled permanently, with its activity row, and offers no further action', async () => {
+  it('is cancelled permanently, with its audit entry, and offers no further action', async () => {
     const t = await setup();
     const { waiting, delivered } = await makeDeliveries(t, t.webhook);
     const before = await readLedger(t.owner.pool);
@@ -208,8 +208,8 @@ describe('one delivery', () => {
     expect(text).toContain('Delivery cancelled');
     expect(text).not.toContain('Retry now');
     expect(await readLedger(t.owner.pool)).toEqual({ ...before, waiting: 0, cancelled: 1 });
-    const lines = await t.owner.pool.query(`select person_id from activity where action = 'delivery.cancel'`);
-    expect(lines.rows).toEqual([{ person_id: t.ada.personId }]);
+    const entries = await t.owner.pool.query(`select person_id from audit_entry where action = 'delivery.cancel'`);
+    expect(entries.rows).toEqual([{ person_id: t.ada.personId }]);
     expect((await t.get(`/deliveries/${delivered}/cancel`)).text).toContain('already finished');
     expect(text).not.toContain('<dt>Round</dt>');
   });
@@ -286,7 +286,7 @@ describe('a redelivery', () => {
     expect((await t.visitor.submit(failed, t.at('/redeliver/review'))).to).toMatch(/redeliveries/);
   });
 
-  it('of selected deliveries sends these and no others, each with its line, and skips a cancelled one', async () => {
+  it('of selected deliveries sends these and no others, each with its entry, and skips a cancelled one', async () => {
     const t = await setup();
     const { delivered, exhausted, waiting: cancelled } = await makeDeliveries(t, t.webhook);
     await t.submit(`/deliveries/${cancelled}/cancel`);
@@ -308,9 +308,9 @@ describe('a redelivery', () => {
       `select event_id as id from delivery where state = 'queued' order by event_id`,
     );
     expect(rows.map(({ id }) => id)).toEqual([delivered, exhausted].sort());
-    const lines = await t.owner.pool.query(`select detail ->> 'eventId' as id from activity
+    const entries = await t.owner.pool.query(`select detail ->> 'eventId' as id from audit_entry
       where action = 'delivery.redeliver' order by 1`);
-    expect(lines.rows.map(({ id }) => id)).toEqual([delivered, exhausted].sort());
+    expect(entries.rows.map(({ id }) => id)).toEqual([delivered, exhausted].sort());
     expect((await t.visitor.get(action)).text).toContain('Select at least one delivery.');
     const malformed = await t.visitor.get(`${action}?delivery=x`);
     expect([malformed.status, malformed.text.includes('No deliveries selected')]).toEqual([200, true]);

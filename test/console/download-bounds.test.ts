@@ -1,5 +1,5 @@
 /**
- * Downloads of the activity log: a limited number at a time, and no data held for a browser that
+ * Downloads of the audit log: a limited number at a time, and no data held for a browser that
  * does not read.
  */
 import { expect, it, vi } from 'vitest';
@@ -21,16 +21,16 @@ it('a stalled download holds no database connection and is cut, and a second dow
   } = await setupConsole({ [constants]: { minBytesPerSecond: 50_000, slowAfterMs: 3_000 } });
   const person = await enrol();
   await owner.pool.query(
-    `insert into activity (organization_id, at, person_id, action, detail)
+    `insert into audit_entry (organization_id, at, person_id, action, detail)
      select $1, now() - n * interval '1 second', $2, 'webhook.pause', jsonb_build_object('text', repeat('x', 200))
      from generate_series(1, 40000) n`,
     [person.orgId, person.personId],
   );
-  const path = `/o/${person.orgId}/activity/csv`;
+  const path = `/o/${person.orgId}/audit-log/csv`;
   const headers = { Cookie: `${cookieName('session', origin)}=${person.sessionToken}` };
   await openReader(app.url, { path, headers, bytesPerSecond: 0 });
   const begun = async () => {
-    const text = `select count(*)::int as count from activity where action = 'activity.download'`;
+    const text = `select count(*)::int as count from audit_entry where action = 'audit_log.download'`;
     return (await owner.pool.query<{ count: number }>(text)).rows[0]?.count;
   };
   await vi.waitUntil(async () => (await begun()) === 1, { timeout: 30_000, interval: 50 });

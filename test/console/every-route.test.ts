@@ -32,7 +32,7 @@ describe('every route', () => {
     }
     await t.console.stop(); // writes the counts
     const { rows } = await t.owner.pool.query(
-      `select sum(count)::int as uses, min(host(address)) as address from activity
+      `select sum(count)::int as uses, min(host(address)) as address from audit_entry
         where key_id = $1 and code = 'api_key_not_accepted' and action = 'api.console'`,
       [key.id],
     );

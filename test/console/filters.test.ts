@@ -1,7 +1,7 @@
 /** Filters as controls, what is set as chips, and the search of the overview. */
 import { expect, it } from 'vitest';
-import { writeLines } from '#test/audit-log-lines.ts';
 import { unescaped } from '#test/http-visitor.ts';
+import { writeEntries } from '#test/write-entries.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 
@@ -45,14 +45,14 @@ it('each active filter of the deliveries is a chip that removes it and keeps the
   expect(text).toContain(`<a href="${list}">Clear all</a>`);
 });
 
-it('each active filter of the activity log is a chip with the words of its control', async () => {
+it('each active filter of the audit log is a chip with the words of its control', async () => {
   const t = await setup();
   const key = await t.make.apiKey({
     creator: { orgId: t.ada.orgId, userId: t.ada.personId, roleId: null },
     label: 'Report',
   });
   const query = `q=fjord&result=denied&action=key.revoke&key=${key.id}&address=203.0.113.0/24&person=${t.ada.personId}`;
-  const { text } = await t.visitor.get(`${t.home}/activity?${query}`);
+  const { text } = await t.visitor.get(`${t.home}/audit-log?${query}`);
   expect(chipsOf(text).map(([chip]) => chip?.replace(' × Remove filter', ''))).toEqual([
     'Search: fjord',
     'Result: Denied',
@@ -63,9 +63,9 @@ it('each active filter of the activity log is a chip with the words of its contr
   ]);
 });
 
-it('an event of the activity log is named by a sentence in the filter, its chip and its details, also an unknown one', async () => {
+it('an event of the audit log is named by a sentence in the filter, its chip and its details, also an unknown one', async () => {
   const t = await setup();
-  const log = `${t.home}/activity`;
+  const log = `${t.home}/audit-log`;
   const { text } = await t.visitor.get(`${log}?action=thing.of_tomorrow`);
   const [select = ''] = /<select[^>]*name="action".*?<\/select>/s.exec(text) ?? [];
   const options = [...select.matchAll(/<option value="([^"]*)"[^>]*>([^<]*)/g)].map(([, value, label]) => ({
@@ -76,9 +76,9 @@ it('an event of the activity log is named by a sentence in the filter, its chip 
   expect(options.filter(({ label }) => !/^[A-Z][a-z]+ [a-z]/.test(label ?? ''))).toEqual([]);
   expect(options.at(-1)).toEqual({ value: 'thing.of_tomorrow', label: 'Unknown event (thing.of_tomorrow)' });
   expect(chipsOf(text)[0]?.[0]).toBe('Event: Unknown event (thing.of_tomorrow) × Remove filter');
-  const [entryId = ''] = await writeLines(t.owner, [{ orgId: t.ada.orgId, action: 'key.revoke', status: null }]);
+  const [entryId = ''] = await writeEntries(t.owner, [{ orgId: t.ada.orgId, action: 'key.revoke', status: null }]);
   const details = (await t.visitor.get(`${log}/${entryId}`)).text;
-  expect(details).toMatch(/Revoked an API key <a class="quiet" href="[^"]*\/activity\?action=key\.revoke">View all/);
+  expect(details).toMatch(/Revoked an API key <a class="quiet" href="[^"]*\/audit-log\?action=key\.revoke">View all/);
   expect(details).not.toContain('>key.revoke<');
 });
 
@@ -88,15 +88,15 @@ it('the search of the overview leads from an event, a client, an entry of the lo
   const eventId = await t.make.delivery({ webhook });
   const professional = { orgId: t.ada.orgId, userId: t.ada.personId, roleId: null };
   const grant = await t.make.grant({ professional });
-  const [entryId = ''] = await writeLines(t.owner, [{ orgId: t.ada.orgId, address: '203.0.113.77' }]);
+  const [entryId = ''] = await writeEntries(t.owner, [{ orgId: t.ada.orgId, address: '203.0.113.77' }]);
   expect((await t.visitor.get(t.home)).text).toContain(`action="${t.home}/search"`);
   const search = (q: string) => t.visitor.get(`${t.home}/search?${new URLSearchParams({ q })}`);
   expect((await search(eventId.toUpperCase())).to).toBe(`${t.home}/deliveries?event=${eventId}`);
-  expect((await search(entryId)).to).toBe(`${t.home}/activity/${entryId}`);
-  expect((await search(' 203.0.113.77 ')).to).toBe(`${t.home}/activity?address=203.0.113.77`);
+  expect((await search(entryId)).to).toBe(`${t.home}/audit-log/${entryId}`);
+  expect((await search(' 203.0.113.77 ')).to).toBe(`${t.home}/audit-log?address=203.0.113.77`);
   const client = await search(grant.id);
   expect(client.text).toContain(`href="${t.home}/clients/${grant.id}"`);
-  expect(client.text).toContain(`href="${t.home}/activity?object=${grant.id}"`);
+  expect(client.text).toContain(`href="${t.home}/audit-log?object=${grant.id}"`);
   expect((await search('Ada')).text).toContain(`href="${t.home}/members?q=Ada"`);
   expect((await search('01900000-0000-7000-8000-000000000000')).text).toContain('No matches');
   expect((await search('')).text).toContain('No matches');
@@ -106,7 +106,7 @@ it('the search finds nothing of another organization, and nothing that the membe
   const t = await setup();
   const webhook = await insertWebhook(t, t.ada);
   const eventId = await t.make.delivery({ webhook });
-  const [entryId = ''] = await writeLines(t.owner, [{ orgId: t.ada.orgId }]);
+  const [entryId = ''] = await writeEntries(t.owner, [{ orgId: t.ada.orgId }]);
   const stranger = await t.enrol();
   const plain = await t.enrol({ orgId: t.ada.orgId, permissions: ['org.read'] });
   for (const [person, orgId] of [

@@ -85,7 +85,7 @@ describe('a form', () => {
     const sent = await Promise.all([1, 2, 3, 4].map(() => visitor.post('/account/recovery-codes', fields)));
     expect(sent.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
     const { rows } = await t.owner.pool.query(
-      `select count(*)::int as times from activity where person_id = $1 and action = 'recovery_codes.renew'`,
+      `select count(*)::int as times from audit_entry where person_id = $1 and action = 'recovery_codes.renew'`,
       [ada.personId],
     );
     expect(rows).toEqual([{ times: 1 }]);

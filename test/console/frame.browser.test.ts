@@ -36,7 +36,7 @@ describe('in a browser', () => {
     const ada = await t.enrol();
     const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
     const clipped: string[] = [];
-    for (const name of ['deliveries-all', 'webhooks', 'keys', 'activity', 'members', 'account']) {
+    for (const name of ['deliveries-all', 'webhooks', 'keys', 'audit-log', 'members', 'account']) {
       const listed = pages.find(({ picture }) => picture === name);
       await page.goto((await listed?.path(t, ada)) ?? '');
       await page.getByRole('rowheader').first().waitFor();

@@ -66,7 +66,7 @@ describe('an owner who invites a member of another organization', () => {
       const seen = [invited, member, listed, renewed].map(({ status, text }) => `${status} ${text}`);
       pages.push([...seen, ...opened.pages].map((text) => plain(text, who)));
       last.push(opened.finish);
-      const ofMember = `select action, person_id, replace(detail::text, $2, 'PERSON') as detail from activity
+      const ofMember = `select action, person_id, replace(detail::text, $2, 'PERSON') as detail from audit_entry
         where organization_id = $1 and detail ->> 'memberId' = $2 order by at, id`;
       lines.push((await t.owner.pool.query(ofMember, [mallory.orgId, personId])).rows);
     }
@@ -82,16 +82,16 @@ describe('an owner who invites a member of another organization', () => {
     await theirs.submit('/sign-in', '/sign-in', { email: victim.email, password: goodPassword });
     await theirs.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(victim) });
     const { rows } = await t.owner.pool.query<{ action: string }>(
-      'select action from activity where organization_id = $1 and person_id = $2',
+      'select action from audit_entry where organization_id = $1 and person_id = $2',
       [mallory.orgId, victim.personId],
     );
     expect(rows).toEqual([]);
     const elsewhere = await t.owner.pool.query(
-      `select count(*)::int as lines from activity where organization_id = $1 and action like 'sign_in.%'
+      `select count(*)::int as entries from audit_entry where organization_id = $1 and action like 'sign_in.%'
         and person_id = $2`,
       [victim.orgId, victim.personId],
     );
-    expect(elsewhere.rows[0].lines).toBeGreaterThan(3); // in their own organization, each is a member
+    expect(elsewhere.rows[0].entries).toBeGreaterThan(3); // in their own organization, each is a member
 
     // The last step signs a new person in, and changes nothing for one who signs in already.
     const [taken, ...free] = await Promise.all(last.map((finish) => finish()));

@@ -11,7 +11,7 @@ import { setupConsole } from './setup.ts';
 afterAll(closeBrowser);
 
 const pages = routes.filter(
-  ({ method, access, name }) => method === 'GET' && access === 'member' && name !== 'downloadActivity',
+  ({ method, access, name }) => method === 'GET' && access === 'member' && name !== 'downloadAuditLog',
 );
 
 it.each(

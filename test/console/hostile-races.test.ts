@@ -25,8 +25,8 @@ describe('in parallel', () => {
     expect(both.every(({ status }) => status === 303 || status === 422)).toBe(true);
     expect(statuses(both)).toContain(303);
     expect(await count(t, `select count(*) from api_key where id = $1 and revoked_at is not null`, [key.id])).toBe(1);
-    const lines = `select count(*) from activity where key_id = $1 and action = 'key.revoke'`;
-    expect(await count(t, lines, [key.id])).toBe(1);
+    const entries = `select count(*) from audit_entry where key_id = $1 and action = 'key.revoke'`;
+    expect(await count(t, entries, [key.id])).toBe(1);
     expect((await t.http(owner).get(path)).text).toContain('API key already revoked');
   });
 
@@ -105,7 +105,7 @@ describe('in parallel', () => {
     const fields = { ...hiddenFields(asked.text, '/account/recovery-codes'), factorCode: t.nextCode(ada) };
     const answers = await Promise.all([1, 2].map(() => t.http(ada).post('/account/recovery-codes', fields)));
     expect(answers.filter(({ text }) => text.includes('only time they are shown'))).toHaveLength(1);
-    const renewals = `select count(*) from activity where person_id = $1 and action = 'recovery_codes.renew'`;
+    const renewals = `select count(*) from audit_entry where person_id = $1 and action = 'recovery_codes.renew'`;
     expect(await count(t, renewals, [ada.personId])).toBe(1);
   });
 });

@@ -140,7 +140,7 @@ describe('an otherwise valid form', () => {
     async ({ route }) => {
       const { t, visitor, path, body } = await fillForm(route);
       const sent = await Promise.all([1, 2].map(() => visitor.post(path, body)));
-      const state = async () => ({ ...(await fingerprintTables(t.owner.pool)), activity: '' });
+      const state = async () => ({ ...(await fingerprintTables(t.owner.pool)), audit_entry: '' });
       const after = await state();
       for (const { status } of [...sent, await visitor.post(path, body)]) expect(status).toBeLessThan(500);
       expect(await state()).toEqual(after);

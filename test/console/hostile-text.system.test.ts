@@ -66,7 +66,7 @@ describe('a text of markup, a formula, 10,000 characters, right-to-left text or 
       const t = shared();
       const mine = await arrange(t, mark);
       await expectPagesHarmless(t, t.http(mine.owner), mine);
-      const csv = await t.http(mine.owner).get(`/o/${mine.orgId}/activity/csv`);
+      const csv = await t.http(mine.owner).get(`/o/${mine.orgId}/audit-log/csv`);
       expect(csv.status).toBe(200);
       const fields = [...csv.text.matchAll(/"((?:[^"]|"")*)"/g)].map(([, field = '']) => field);
       expect(fields.length).toBeGreaterThan(20);
@@ -263,7 +263,7 @@ async function expectPagesHarmless(_t: ConsoleInstallation, visitor: HttpVisitor
   }
 }
 
-const isFile = ({ name }: Route) => name === 'downloadActivity';
+const isFile = ({ name }: Route) => name === 'downloadAuditLog';
 
 const cookieOf = ({ jar }: HttpVisitor) => [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
 

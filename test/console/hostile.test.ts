@@ -38,7 +38,7 @@ describe('a member of one organization', () => {
       expect(page.text).not.toContain('Elsewhere');
       const before = await fingerprintTables(t.owner.pool);
       // Reading leaves no row, except for downloading the log.
-      if (route.name !== 'downloadActivity') expect([route.name, before]).toEqual([route.name, unseen]);
+      if (route.name !== 'downloadAuditLog') expect([route.name, before]).toEqual([route.name, unseen]);
       for (const [name, value] of Object.entries(paramsOf(route, theirs))) {
         if (value === own[name]) continue;
         const strange = await visitor.get(pathWith(route, { ...own, [name]: value }));
@@ -100,7 +100,7 @@ describe('a member of one organization', () => {
 /** Returns the rows of a scene's owner without a source. */
 async function countUnaddressed(t: ConsoleInstallation, { orgId, owner }: Scene): Promise<number> {
   const { rows } = await t.owner.pool.query<{ count: number }>(
-    'select count(*)::int from activity where organization_id = $1 and person_id = $2 and status ' +
+    'select count(*)::int from audit_entry where organization_id = $1 and person_id = $2 and status ' +
       'is null and address is null',
     [orgId, owner.personId],
   );
@@ -199,8 +199,8 @@ const addedBy = (theirs: Scene) => ({
   organization_id: theirs.orgId,
   creatorId: theirs.owner.personId,
   personId: theirs.owner.personId,
-  by: 'operator',
-  byOperator: 'true',
+  by: 'orgctl',
+  byOrgctl: 'true',
   keyId: theirs.key.id,
   id: theirs.webhook.id,
   webhookId: theirs.webhook.id,

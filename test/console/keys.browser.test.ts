@@ -141,7 +141,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
       await t.make.apiKey({ creator: { orgId: ada.orgId, userId: ada.personId, roleId: null }, label });
     for (const scheme of ['light', 'dark'] as const) {
       const visit = await openVisit(t.origin, { screen, scheme, sessionToken: ada.sessionToken });
-      for (const path of ['keys', 'activity']) {
+      for (const path of ['keys', 'audit-log']) {
         await visit.page.goto(`/o/${ada.orgId}/${path}`);
         await ready(visit.page);
         await visit.page.locator('table').getByText('<script>alert(1)</script>').first().waitFor();

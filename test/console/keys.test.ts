@@ -32,16 +32,18 @@ describe('creating a key', () => {
       `curl -H "Authorization: Bearer ${key}" http://127.0.0.1:8080/v1/orgs/${ada.orgId}`,
     );
     const [row] = await keysOf(t, ada);
-    for (const path of ['/keys', `/keys/${row?.id}`, '/activity', '/keys/new'])
+    for (const path of ['/keys', `/keys/${row?.id}`, '/audit-log', '/keys/new'])
       expect((await visitor.get(`/o/${ada.orgId}${path}`)).text).not.toContain(key);
     expect(t.logLines.join('')).not.toContain(key);
     const { rows } = await t.owner.pool.query(
       `select (select jsonb_agg(to_jsonb(k)) from api_key k) as keys, (select jsonb_agg(to_jsonb(a))
-        from activity a) as lines`,
+        from audit_entry a) as entries`,
     );
     expect(JSON.stringify(rows)).not.toContain(key.slice(11, -4));
-    const line = await t.owner.pool.query(`select host(address) as address from activity where action = 'key.create'`);
-    expect(line.rows).toEqual([{ address: '127.0.0.1' }]);
+    const entry = await t.owner.pool.query(
+      `select host(address) as address from audit_entry where action = 'key.create'`,
+    );
+    expect(entry.rows).toEqual([{ address: '127.0.0.1' }]);
   });
 
   it('accepts each scope, and the curl line for it gets 200', async () => {
@@ -159,7 +161,7 @@ describe('creating a key', () => {
       `/keys/${key?.id}`,
       `/keys/${key?.id}/rotate`,
       `/keys/${key?.id}/revoke`,
-      '/activity',
+      '/audit-log',
     ]) {
       const { text, status: shown } = await visitor.get(`/o/${ada.orgId}${path}`);
       expect([path, shown]).toEqual([path, 200]);
@@ -203,8 +205,8 @@ describe('a key', () => {
     const answers = await Promise.all([one, two].map((rendered) => visitor.submit(rendered, at)));
     expect(answers.map(({ status, to }) => [status, to])).toEqual(Array(2).fill([303, `/o/${ada.orgId}/keys/${id}`]));
     expect(await read()).toBe(401);
-    const lines = await t.owner.pool.query(`select from activity where action = 'key.revoke'`);
-    expect(lines.rows.length).toBe(1);
+    const entries = await t.owner.pool.query(`select from audit_entry where action = 'key.revoke'`);
+    expect(entries.rows.length).toBe(1);
     expect((await visitor.get(at)).text).toContain('API key already revoked');
   });
 
@@ -318,7 +320,7 @@ describe('a leaked key', () => {
     expect((await keysOf(t, ada))[0]?.state).toBe('revoked');
     for (const text of [found.text, found.cookies.join(), asked.text, stepUp.text, done.text, t.logLines.join('')])
       expect(text).not.toContain(key);
-    const { rows } = await t.owner.pool.query('select jsonb_agg(to_jsonb(a)) as lines from activity a');
+    const { rows } = await t.owner.pool.query('select jsonb_agg(to_jsonb(a)) as entries from audit_entry a');
     expect(JSON.stringify(rows)).not.toContain(key.slice(11, -4));
   });
 

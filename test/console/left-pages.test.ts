@@ -9,7 +9,7 @@ import { setupConsole } from './setup.ts';
 
 /** What pages read beside the session, which reads other tables. */
 const tablesOfPages =
-  'activity, api_key, client_grant, delivery, enrolment, event, family, form_use, redelivery, known_browser, ' +
+  'audit_entry, api_key, client_grant, delivery, enrolment, event, family, form_use, redelivery, known_browser, ' +
   'recovery_code, seat, second_factor, webhook';
 
 /** Pages that read nothing beside the session, roles and members. */
@@ -46,30 +46,30 @@ async function setup() {
 
 it('when 120 begun downloads are left, no statement of theirs continues and none begins', async () => {
   const t = await setup();
-  const unlock = await t.lock('activity');
-  const downloads = Array.from({ length: 120 }, () => t.open(t.pathOf('downloadActivity')));
+  const unlock = await t.lock('audit_entry');
+  const downloads = Array.from({ length: 120 }, () => t.open(t.pathOf('downloadAuditLog')));
   await t.until((count) => count > 0);
   for (const { leave } of downloads) leave();
   await t.expectEnded();
   await unlock();
-  const { rows } = await t.owner.pool.query(`select from activity where action = 'activity.download'`);
+  const { rows } = await t.owner.pool.query(`select from audit_entry where action = 'audit_log.download'`);
   expect(rows).toHaveLength(0);
   // The budget is free again.
-  const whole = await t.open(t.pathOf('downloadActivity')).answer;
+  const whole = await t.open(t.pathOf('downloadAuditLog')).answer;
   expect(whole.status).toBe(200);
 });
 
-it('a download that is left after its first byte ends the statement that reads its next lines', async () => {
+it('a download that is left after its first byte ends the statement that reads its next entries', async () => {
   const t = await setup();
   await t.owner.pool.query(
-    `insert into activity (organization_id, at, person_id, action)
+    `insert into audit_entry (organization_id, at, person_id, action)
      select $1, now() - n * interval '1 second', $2, 'webhook.pause' from generate_series(1, 6000) n`,
     [t.scene.owner.orgId, t.scene.owner.personId],
   );
-  const download = t.open(t.pathOf('downloadActivity'));
+  const download = t.open(t.pathOf('downloadAuditLog'));
   const reader = (await download.answer).body?.getReader();
   await reader?.read();
-  await t.lock('activity');
+  await t.lock('audit_entry');
   // It reads on until a statement waits for the lock.
   void (async () => {
     while (!(await reader?.read())?.done);

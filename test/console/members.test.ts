@@ -24,7 +24,7 @@ async function setupMembers() {
 const lines = async ({ owner }: ConsoleInstallation, orgId: string, action: string) =>
   (
     await owner.pool.query<{ person: string; detail: Record<string, unknown> }>(
-      'select person_id as person, detail from activity where organization_id = $1 and action = $2 order by at, id',
+      'select person_id as person, detail from audit_entry where organization_id = $1 and action = $2 order by at, id',
       [orgId, action],
     )
   ).rows;
@@ -257,7 +257,7 @@ it('an administrator can change members, but no owner', async () => {
 });
 
 describe('a custom role', () => {
-  it('is created, changed and deleted with an activity row each, never exceeds its creator, and cannot be deleted while it has members', async () => {
+  it('is created, changed and deleted with an audit entry each, never exceeds its creator, and cannot be deleted while it has members', async () => {
     const t = await setupMembers();
     const bo = await t.enrol({
       orgId: t.orgId,
@@ -443,7 +443,7 @@ async function snapshot({ owner }: ConsoleInstallation, { orgId }: Enrolled) {
     `select (select json_agg(m order by m.person_id) from membership m where m.organization_id = $1) as members,
        (select json_agg(r order by r.id) from role r where r.organization_id = $1) as roles,
        (select json_agg(h order by h.person_id, h.role_id) from membership_role h where h.organization_id = $1) as held,
-       (select count(*) from activity a where a.organization_id = $1) as lines`,
+       (select count(*) from audit_entry a where a.organization_id = $1) as entries`,
     [orgId],
   );
   return rows[0];

@@ -3,7 +3,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { listKeyChoices, listPeopleChoices } from '#domain/audit-log/choices.ts';
-import { getSignIn } from '#domain/identity/operator-actions.ts';
+import { getSignIn } from '#domain/identity/orgctl-actions.ts';
 import { listCreatorRoles } from '#domain/keys/list.ts';
 import { listMembers } from '#domain/members/list-members.ts';
 import { listRoles } from '#domain/members/list-roles.ts';
@@ -91,7 +91,7 @@ it('no statement or page orders by a name in another way', () => {
   // All are in the test above: the home page has its organizations from the session.
   expect([...byName].sort()).toEqual([
     'domain/audit-log/choices.ts',
-    'domain/identity/operator-actions.ts',
+    'domain/identity/orgctl-actions.ts',
     'domain/identity/sessions.ts',
     'domain/keys/list.ts',
     'domain/members/list-members.ts',

@@ -242,7 +242,7 @@ it('on a phone the whole navigation is visible, and at 1,200 pixels no time wrap
 
   const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
   // With every kind of actor and result; in a log of short entries any time fits.
-  await page.goto((await pages.find(({ picture }) => picture === 'activity')?.path(t, ada)) ?? '');
+  await page.goto((await pages.find(({ picture }) => picture === 'audit-log')?.path(t, ada)) ?? '');
   await ready(page);
   // The longest possible time.
   await page.evaluate(

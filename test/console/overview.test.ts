@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { redeliverOne } from '#delivery/requests.ts';
 import { recordTestOutcome, requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
-import { writeLines } from '#test/audit-log-lines.ts';
 import { sumCalls } from '#test/sum-calls.ts';
+import { writeEntries } from '#test/write-entries.ts';
 import { getOverview } from '../../apps/console/pages/overview/query.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
@@ -36,12 +36,12 @@ it('each step stays completed, also when the key is revoked or long unused, or t
   const t = await setup();
   expect(await t.overview()).toContain('Get started');
   const key = await t.make.apiKey({ creator: t.creator });
-  await writeLines(t.owner, [
+  await writeEntries(t.owner, [
     { orgId: t.ada.orgId, keyId: key.id, at: new Date(Date.now() - 9 * dayMs), status: 403, code: 'forbidden' },
   ]);
   expect(await t.overview()).not.toContain('Call the API<span class="visually-hidden"> (completed)');
   expect(await t.overview()).toContain('rotate it to get a new one');
-  await writeLines(t.owner, [{ orgId: t.ada.orgId, keyId: key.id, at: new Date(Date.now() - 8 * dayMs) }]);
+  await writeEntries(t.owner, [{ orgId: t.ada.orgId, keyId: key.id, at: new Date(Date.now() - 8 * dayMs) }]);
   await t.make.keyRevoked(key);
   for (const step of ['Create an API key', 'Call the API'])
     expect(await t.overview()).toContain(`${step}<span class="visually-hidden"> (completed)`);
@@ -110,7 +110,7 @@ it('webhooks and keys that need attention are listed by name, the worst first, e
 it('what samples and operators set up before the first sign-in completes no step', async () => {
   const t = await setup();
   const key = await t.make.apiKey({ creator: t.creator });
-  await writeLines(t.owner, [{ orgId: t.ada.orgId, keyId: key.id, at: new Date() }]);
+  await writeEntries(t.owner, [{ orgId: t.ada.orgId, keyId: key.id, at: new Date() }]);
   const webhook = await insertWebhook(t, t.ada);
   await t.make.delivery({ webhook, state: 'delivered' });
   expect(await t.overview()).not.toContain('Get started');
@@ -133,7 +133,7 @@ it('deliveries and calls of 24 hours are rendered with their numbers in words an
   await t.make.delivery({ webhook: one, state: 'delivered', attempts: [failed, { status: 200, cause: 'accepted' }] });
   const key = await t.make.apiKey({ creator: t.creator });
   const line = { orgId: t.ada.orgId, keyId: key.id, at: new Date() };
-  await writeLines(t.owner, [line, line, { ...line, status: 403, code: 'forbidden' }]);
+  await writeEntries(t.owner, [line, line, { ...line, status: 403, code: 'forbidden' }]);
   await sumCalls(t.owner);
   const text = await t.overview();
   const [, deliveries, calls] = text.split('<figure class="chart">');
@@ -162,7 +162,7 @@ it('the result of a test event appears on its webhook’s page and in the log, a
   for (const words of ['client.started', '204', 'The receiver refused the connection', 'Failed', 'Ada Rivers'])
     expect(section).toContain(words);
   expect((await t.visitor.get(at(other.id))).text).not.toContain('Latest test events');
-  const log = (await t.visitor.get(`/o/${t.ada.orgId}/activity`)).text;
+  const log = (await t.visitor.get(`/o/${t.ada.orgId}/audit-log`)).text;
   expect(log).toContain('Test event delivered (client.started)');
   expect(log).toContain('Test event failed (seat.given)');
 });
@@ -180,9 +180,9 @@ it('a webhook allows ten test events and checks a minute; the eleventh is refuse
     expect([late.status, late.text.includes('Wait a minute, and try again.')]).toEqual([422, true]);
   }
   await requestTest(t.em, t.request(other.id), null);
-  await requestTest(t.owner.orm.em, { ...t.request(webhook.id), by: 'operator' }, null);
+  await requestTest(t.owner.orm.em, { ...t.request(webhook.id), by: 'orgctl' }, null);
   await t.owner.pool.query(
-    `update activity set at = at - interval '1 minute' where action in ('webhook.test', 'webhook.verify')`,
+    `update audit_entry set at = at - interval '1 minute' where action in ('webhook.test', 'webhook.verify')`,
   );
   await requestTest(t.em, t.request(webhook.id), null);
 });
@@ -194,9 +194,9 @@ it('the log shows a requested retry as a retry, and a redelivery as a redelivery
   await redeliverOne(t.em, { ...t.request(webhook.id), eventId: open }, { onlyOpen: true });
   await redeliverOne(t.em, { ...t.request(webhook.id), eventId: settled });
   const isLogged = async (action: string) =>
-    (await t.visitor.get(`/o/${t.ada.orgId}/activity?action=${action}`)).text.includes('Ada Rivers');
+    (await t.visitor.get(`/o/${t.ada.orgId}/audit-log?action=${action}`)).text.includes('Ada Rivers');
   expect(await isLogged('delivery.retry')).toBe(true);
-  const { text } = await t.visitor.get(`/o/${t.ada.orgId}/activity?action=delivery.retry`);
+  const { text } = await t.visitor.get(`/o/${t.ada.orgId}/audit-log?action=delivery.retry`);
   expect(text).toContain('Retried a delivery');
   expect(text).not.toContain('>Redelivered an event</a>');
 });

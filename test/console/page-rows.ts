@@ -3,13 +3,13 @@ import { attemptsSql } from '#test/attempts-sql.ts';
 import type { Scene } from './hostile/scene.ts';
 
 /**
- * Adds many rows to a scene, so that its pages run statements up to their bounds: lines of the log
- * with sums of calls, deliveries with an attempt each, members, and grants with seats.
+ * Adds many rows to a scene, so that its pages run statements up to their bounds: entries of the
+ * log with sums of calls, deliveries with an attempt each, members, and grants with seats.
  */
 export async function addManyRows({ pool }: Database, scene: Scene): Promise<void> {
   const { orgId, owner, key, memberKey, webhook } = scene;
   await pool.query(
-    `insert into activity (id, at, organization_id, person_id, key_id, action, status, code, address)
+    `insert into audit_entry (id, at, organization_id, person_id, key_id, action, status, code, address)
      select new_id(), now() - n * interval '2 minutes', $1, $2,
        case when n % 50 > 0 then (array[$3::uuid, $4::uuid])[n % 2 + 1] end,
        case when n % 50 > 0 then 'api.getOrg' else 'role.change' end,

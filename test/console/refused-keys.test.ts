@@ -4,7 +4,7 @@ import { generateKey } from '#domain/keys/key.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupConsole } from './setup.ts';
 
-it('1,500 requests with a revoked key write one activity row per key and minute, and a stop writes the rest', async () => {
+it('1,500 requests with a revoked key write one audit entry per key and minute, and a stop writes the rest', async () => {
   const t = await setupConsole({ TRUSTED_PROXIES: '127.0.0.1' });
   const creator = await t.make.member();
   const [revoked, live] = [await t.make.apiKey({ creator }), await t.make.apiKey({ creator })];
@@ -17,7 +17,7 @@ it('1,500 requests with a revoked key write one activity row per key and minute,
     const { rows } = await t.owner.pool.query(
       `select key_id as "keyId", extract(epoch from at)::int as second, organization_id as "orgId",
         person_id as "personId", action, status, code, count, host(address) as address
-      from activity where status is not null order by at`,
+      from audit_entry where status is not null order by at`,
     );
     return rows;
   };

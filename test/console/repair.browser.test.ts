@@ -27,7 +27,7 @@ async function setupRepair(status: number, schedule: string) {
     t.owner.orm.em,
     {
       organizationId: ada.orgId,
-      by: 'operator',
+      by: 'orgctl',
       url: `${receiver.url}/hook`,
       description: 'Case management',
       eventTypes: ['client.started'],

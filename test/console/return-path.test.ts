@@ -85,7 +85,7 @@ describe('the path after sign-in', () => {
     ['', '/'],
     ['/', '/'],
     ['/o/1/keys', '/o/1/keys'],
-    ['/o/1/activity?from=2026-01-01&q=a%20b', '/o/1/activity?from=2026-01-01&q=a%20b'],
+    ['/o/1/audit-log?from=2026-01-01&q=a%20b', '/o/1/audit-log?from=2026-01-01&q=a%20b'],
     ['/o/1/../2/keys#part', '/o/2/keys'],
     ['/o//keys', '/o//keys'],
   ])('%j leads to %j', (to, path) => {

@@ -59,7 +59,7 @@ export async function setupConsole(
   const origin = `http://localhost:${port}`;
   allowSockets('test', origin);
   const logLines: string[] = [];
-  // Not before the present, because the database's clock writes the activity log.
+  // Not before the present, because the database's clock writes the audit log.
   const clock = { aheadMs: 0 };
   const now = () => new Date(Date.now() + clock.aheadMs);
   const fixed = consoleEnvironment(database, origin, { WEBHOOK_ALLOW: '127.0.0.0/8', PORT: String(port) });
@@ -89,7 +89,7 @@ export async function setupConsole(
   /** Creates a link for a member, as an operator does. */
   async function link(member: { orgId: string; userId: string }): Promise<string> {
     const { orgId: organizationId, userId } = member;
-    const input = { organizationId, email: `${userId}@example.org`, by: 'operator' } as const;
+    const input = { organizationId, email: `${userId}@example.org`, by: 'orgctl' } as const;
     const { token } = await createEnrolment(owner.orm.em, input, now);
     return enrolmentLink(origin, token);
   }

@@ -18,7 +18,7 @@ async function setupUnconfirmed() {
 it('a member without a confirmed sign-in sees why and what to do, and not the organization’s name', async () => {
   const t = await setupUnconfirmed();
   const visitor = t.http(t.person);
-  for (const rest of ['', '/keys', '/members', '/activity', `/leave`]) {
+  for (const rest of ['', '/keys', '/members', '/audit-log', `/leave`]) {
     const page = await visitor.get(`/o/${t.second}${rest}`);
     expect([rest, page.status]).toEqual([rest, 403]);
     expect(page.text).toContain('Your sign-in is not confirmed here');
@@ -58,7 +58,7 @@ it('a link that an owner creates confirms the sign-in', async () => {
   const joined = await visitor.submit(full.to ?? '', '/enrol/join');
   expect(joined.to).toBe(`/o/${t.second}`);
   expect((await visitor.get(`/o/${t.second}`)).text).toContain('Second Firm');
-  const log = await owner.get(`/o/${t.second}/activity`);
+  const log = await owner.get(`/o/${t.second}/audit-log`);
   expect(log.text).toContain('Confirmed their sign-in with a link');
   expect((await owner.get(path)).text).not.toContain('This member can’t sign in yet');
 });

@@ -1,7 +1,7 @@
 /** Usage: the calls of an organization's keys, as its page counts them. */
 import { expect, it } from 'vitest';
-import { writeLines } from '#test/audit-log-lines.ts';
 import { sumCalls } from '#test/sum-calls.ts';
+import { writeEntries } from '#test/write-entries.ts';
 import { shareConsole } from './setup.ts';
 
 const shared = shareConsole();
@@ -21,7 +21,7 @@ async function setupCalls() {
   });
   const call = { orgId: ada.orgId, keyId: key.id, action: 'api.getOrg', address: '203.0.113.9' };
   const days = (ago: number) => new Date(Date.now() - ago * 86_400_000);
-  await writeLines(t.owner, [
+  await writeEntries(t.owner, [
     call,
     call,
     { ...call, action: 'api.getOrgSeats', status: 403, code: 'insufficient_scope', address: '203.0.113.10' },
@@ -58,11 +58,11 @@ it('sums are those of the log: late commits and counts that grow are added once,
       const { rows } = await pool.query(
         `select key_id, action, status, code, starts_at, calls::int from call_sum where unit = $1
            except all select key_id, action, status, coalesce(code, ''), date_trunc($1, at, 'UTC'), sum(count)::int
-             from activity where key_id is not null and status is not null group by 1, 2, 3, 4, 5`,
+             from audit_entry where key_id is not null and status is not null group by 1, 2, 3, 4, 5`,
         [unit],
       );
       const { rows: missing } = await pool.query(
-        `select key_id, action, status, coalesce(code, ''), date_trunc($1, at, 'UTC'), sum(count)::int from activity
+        `select key_id, action, status, coalesce(code, ''), date_trunc($1, at, 'UTC'), sum(count)::int from audit_entry
            where key_id is not null and status is not null and at > now() - interval '1 day' group by 1, 2, 3, 4, 5
            except all select key_id, action, status, code, starts_at, calls::int from call_sum where unit = $1`,
         [unit],
@@ -76,10 +76,10 @@ it('sums are those of the log: late commits and counts that grow are added once,
 
   const late = await pool.connect();
   await late.query('begin');
-  const insert = `insert into activity (organization_id, key_id, action, status) values ($1, $2, 'api.getOrg', 200)`;
+  const insert = `insert into audit_entry (organization_id, key_id, action, status) values ($1, $2, 'api.getOrg', 200)`;
   await late.query(insert, [t.ada.orgId, t.key.id]);
   await pool.query(insert, [t.ada.orgId, t.key.id]);
-  await pool.query('select append_activity_chain(100000), sum_calls(100000)');
+  await pool.query('select append_audit_chain(100000), sum_calls(100000)');
   await late.query('commit');
   late.release();
   await compare();
@@ -94,7 +94,7 @@ it('sums are those of the log: late commits and counts that grow are added once,
 
   const sums = async () => (await pool.query('select sum(calls)::int as calls from call_sum')).rows[0].calls;
   const before = await sums();
-  await pool.query('truncate activity');
+  await pool.query('truncate audit_entry');
   await sumCalls(t.owner);
   expect(await sums()).toBe(before);
 });

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { results } from '#domain/audit-log/results.ts';
 import { deliveryStatuses } from '#domain/webhooks/status.ts';
-import { writeLines } from '#test/audit-log-lines.ts';
+import { writeEntries } from '#test/write-entries.ts';
 import { queryNameOf } from '../../apps/console/components/list-filter.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
@@ -86,7 +86,7 @@ it('a failing webhook’s page names the cause of its last failure, and its char
 
 it('each result in the log has one word: on the page, in the filter, in the address and in the CSV; and each filter lists its own', async () => {
   const t = await setup();
-  await t.owner.pool.query('delete from activity');
+  await t.owner.pool.query('delete from audit_entry');
   const of = (action: string, status: number | null, detail: Record<string, unknown> | null = null) => ({
     action,
     status,
@@ -111,9 +111,9 @@ it('each result in the log has one word: on the page, in the filter, in the addr
     ],
   };
   expect(Object.keys(lines)).toEqual(results);
-  const log = `/o/${t.ada.orgId}/activity`;
+  const log = `/o/${t.ada.orgId}/audit-log`;
   for (const word of results)
-    await writeLines(
+    await writeEntries(
       t.owner,
       lines[word].map((line) => ({
         ...line,
@@ -130,7 +130,7 @@ it('each result in the log has one word: on the page, in the filter, in the addr
     const rows = rowsOf((await t.visitor.get(log + filter)).text).filter((row) => !row.startsWith('Downloaded'));
     expect(rows).toEqual(lines[word].map(() => expect.stringMatching(new RegExp(` ${word} `))));
     const [, ...csv] = (await t.visitor.get(`${log}/csv${filter}`)).text.trim().split('\r\n');
-    const own = csv.filter((line) => !line.includes('"activity.download"'));
+    const own = csv.filter((line) => !line.includes('"audit_log.download"'));
     expect(own.map((line) => wordOf.exec(line)?.[1])).toEqual(lines[word].map(() => word));
   }
   const refused = (await t.visitor.get(`${log}?result=invalid_request`)).text;

@@ -29,7 +29,7 @@ async function setup(settings: Record<string, string> = {}) {
 const actionsOf = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, action: string) =>
   (
     await owner.pool.query<{ personId: string; detail: Record<string, unknown> }>(
-      `select person_id as "personId", detail from activity where action = $1 order by at, id`,
+      `select person_id as "personId", detail from audit_entry where action = $1 order by at, id`,
       [action],
     )
   ).rows;
@@ -94,7 +94,7 @@ describe('adding a webhook', () => {
     }
     const names = ids.map((id) => `hooks.example.com (${id.slice(-6)})`);
     expect(new Set(names).size).toBe(2);
-    for (const page of [t.at(''), `/o/${t.ada.orgId}/activity`, `/o/${t.ada.orgId}/deliveries`]) {
+    for (const page of [t.at(''), `/o/${t.ada.orgId}/audit-log`, `/o/${t.ada.orgId}/deliveries`]) {
       const { text } = await t.visitor.get(page);
       for (const name of names) expect([page, text.includes(name)]).toEqual([page, true]);
     }

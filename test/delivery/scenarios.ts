@@ -576,7 +576,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId, reason: 'gone' }]);
     const { rows } = await engine.owner.query(
       `select w.state, w.suspended_reason, a.detail ->> 'reason' as reason from webhook w
-       join activity a on a.organization_id = w.organization_id and a.action = 'webhook.suspend' where w.id = $1`,
+       join audit_entry a on a.organization_id = w.organization_id and a.action = 'webhook.suspend' where w.id = $1`,
       [hook.webhookId],
     );
     expect(rows).toEqual([{ state: 'suspended', suspended_reason: 'gone', reason: 'gone' }]);

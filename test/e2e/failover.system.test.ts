@@ -113,7 +113,7 @@ async function setup() {
     changeClients: () => make.grant({ professional }),
     /** The first write of the test's own pool finds that the old primary is read-only. */
     reconnect: () => owner.pool.query('delete from family where false').catch(() => {}),
-    orgctl: () => spawnOrgctl(orgctlSettings, ['activity', 'verify', '--region', 'us']),
+    orgctl: () => spawnOrgctl(orgctlSettings, ['audit-log', 'verify', '--region', 'us']),
     /** What each process answers. */
     look: async () => ({
       api: await answerOf(`${api.url}/v1/orgs/${orgId}`, { authorization: `Bearer ${key.key}` }),

@@ -201,7 +201,7 @@ export const tables = [
   'referral',
   'referral_invoice',
   'family_day',
-  'activity',
+  'audit_entry',
 ];
 
 /** Returns a text per table that changes with any row, and with any new version of a row. */

@@ -299,15 +299,18 @@ describe('an import', () => {
     });
   });
 
-  it('writes one activity row for each changed organization, and none when nothing changed', async () => {
+  it('writes one audit entry for each changed organization, and none when nothing changed', async () => {
     const document = smallDocument();
     document.organizations.push(otherOrganization());
     await importDocument(url, document);
     await importDocument(url, document);
     document.organizations[1].name = 'Renamed';
     await importDocument(url, document, { backfill: true });
-    const lines = await query(url, 'select organization_id, action, detail from activity order by at, organization_id');
-    expect(lines).toEqual([
+    const entries = await query(
+      url,
+      'select organization_id, action, detail from audit_entry order by at, organization_id',
+    );
+    expect(entries).toEqual([
       { organization_id: ids.organization, action: 'import', detail: expect.anything() },
       { organization_id: ids.otherOrganization, action: 'import', detail: expect.anything() },
       {
@@ -318,7 +321,7 @@ describe('an import', () => {
     ]);
   });
 
-  it('renames a member whose names are longer than a line of the log, and records how both begin', async () => {
+  it('renames a member whose names are longer than an audit entry, and records how both begin', async () => {
     const document = smallDocument();
     const [member] = document.organizations[0].members;
     member.name = '"'.repeat(10_000);
@@ -326,7 +329,7 @@ describe('an import', () => {
     member.name = "'".repeat(10_000);
     await importDocument(url, document);
     expect(
-      await query(url, `select detail -> 'renamed' as renamed from activity where action = 'member.change'`),
+      await query(url, `select detail -> 'renamed' as renamed from audit_entry where action = 'member.change'`),
     ).toEqual([{ renamed: { from: '"'.repeat(1000), to: "'".repeat(1000) } }]);
   });
 
@@ -357,7 +360,7 @@ describe('an import', () => {
     expect(
       await query(
         url,
-        `select person_id, detail, names ->> 'member' as named from activity where action = 'member.change'`,
+        `select person_id, detail, names ->> 'member' as named from audit_entry where action = 'member.change'`,
       ),
     ).toEqual([
       {

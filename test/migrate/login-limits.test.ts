@@ -103,7 +103,7 @@ it('a login that holds every advisory lock, as a managed server permits, delays 
   await owner.pool.query('grant execute on function pg_advisory_lock(bigint) to org_api_read');
   const hostile = await connectAs(database, 'api');
   const names = ['members', 'keys', 'webhooks'].map((kind) => `${kind}.${orgId}`);
-  names.push('activity_partitions', 'probe');
+  names.push('audit_partitions', 'probe');
   for (const name of names)
     await hostile.query(`select pg_advisory_lock(hashtextextended('org_api.' || $1::text, 0))`, [name]);
   for (const key of ['orga', 'impo'])
@@ -135,7 +135,7 @@ it('a login that holds every advisory lock, as a managed server permits, delays 
   );
   await countFailure(em, { subject: passwordSubject('ada@example.org'), address: '192.0.2.1' }, new Date());
   await (await connectAs(database, 'platform')).query('select lock_import()');
-  await (await connectAs(database, 'worker')).query('select keep_activity_partitions()');
+  await (await connectAs(database, 'worker')).query('select keep_audit_partitions()');
 });
 
 it('the operator changes no webhook, secret, delivery or redelivery of members, and those of its objects', async () => {

@@ -1,5 +1,5 @@
 /**
- * A migration while partners read: each read inserts an activity row, and a statement that waits
+ * A migration while partners read: each read inserts an audit entry, and a statement that waits
  * for a lock blocks all later ones.
  */
 import { Migration } from '@mikro-orm/migrations';
@@ -17,13 +17,13 @@ const timeout = 90_000;
 const readTimeoutMs = 5_000;
 
 /** Needs the strongest lock for a moment. */
-class ColumnOfActivity extends Migration {
+class ColumnOfAuditEntry extends Migration {
   override up(): void {
-    this.addSql('alter table activity add column added_meanwhile integer');
+    this.addSql('alter table audit_entry add column added_meanwhile integer');
   }
 }
 
-const index = { table: 'activity', name: 'found_meanwhile', on: '(organization_id, status)' };
+const index = { table: 'audit_entry', name: 'found_meanwhile', on: '(organization_id, status)' };
 class IndexOnPartitions extends Migration {
   override isTransactional(): boolean {
     return false;
@@ -32,7 +32,7 @@ class IndexOnPartitions extends Migration {
     return buildOnPartitions(this, index);
   }
 }
-class IndexOfActivity extends Migration {
+class IndexOfAuditEntry extends Migration {
   override up(): void {
     this.addSql(`create index ${index.name} on ${index.table} ${index.on}`);
   }
@@ -80,7 +80,7 @@ async function connectOwner(url: string): Promise<pg.Client> {
   return client;
 }
 
-const migrateWith = (url: string, more: { name: string; class: typeof ColumnOfActivity }[], lines: string[] = []) =>
+const migrateWith = (url: string, more: { name: string; class: typeof ColumnOfAuditEntry }[], lines: string[] = []) =>
   migrate({
     owner: parsePostgresUrl(url),
     logins: [],
@@ -93,11 +93,11 @@ it('a migration yields to reads while a long transaction holds the log, and then
   const reading = await startReading(t);
   const long = await connectOwner(t.database.ownerUrl);
   await long.query('begin');
-  await long.query(`insert into activity (organization_id, action) values ($1, 'test')`, [reading.creator.orgId]);
+  await long.query(`insert into audit_entry (organization_id, action) values ($1, 'test')`, [reading.creator.orgId]);
 
   const lines: string[] = [];
   let isDone = false;
-  const migrating = migrateWith(t.database.ownerUrl, [{ name: '9999-column', class: ColumnOfActivity }], lines).then(
+  const migrating = migrateWith(t.database.ownerUrl, [{ name: '9999-column', class: ColumnOfAuditEntry }], lines).then(
     (result) => {
       isDone = true;
       return result;
@@ -124,7 +124,7 @@ it('an index of the filled log is built beside reads, one partition at a time, a
   const owner = await connectOwner(t.database.ownerUrl);
   const partitions = await partitionsOf(owner);
   await owner.query(
-    `insert into activity (organization_id, action, at) select $1, 'test', now() - make_interval(secs => n)
+    `insert into audit_entry (organization_id, action, at) select $1, 'test', now() - make_interval(secs => n)
       from generate_series(1, 50000) n`,
     [reading.creator.orgId],
   );
@@ -135,9 +135,9 @@ it('an index of the filled log is built beside reads, one partition at a time, a
   ]);
 
   const result = await migrateWith(t.database.ownerUrl, [
-    { name: '9997-column', class: ColumnOfActivity },
+    { name: '9997-column', class: ColumnOfAuditEntry },
     { name: '9998-index-on-partitions', class: IndexOnPartitions },
-    { name: '9999-index', class: IndexOfActivity },
+    { name: '9999-index', class: IndexOfAuditEntry },
   ]);
 
   expect(result.applied).toEqual(['9997-column', '9998-index-on-partitions', '9999-index']);
@@ -160,16 +160,16 @@ it('an index of the filled log is built beside reads, one partition at a time, a
 async function partitionsOf(owner: pg.Client): Promise<string[]> {
   const { rows } = await owner.query<{ name: string }>(
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = 'activity'::regclass order by 1`,
+      where i.inhparent = 'audit_entry'::regclass order by 1`,
   );
   return rows.map(({ name }) => name);
 }
 
-it('no later migration builds an index of the activity log while its writers wait', () => {
+it('no later migration builds an index of the audit log while its writers wait', () => {
   // The last migration of the first release: before it, every table is empty.
   const later = migrations.slice(1 + migrations.findIndex(({ name }) => name === '0011-rights'));
   const loose = later.filter(({ class: Made }, place) => {
-    const builds = /create (unique )?index \w+ on activity\b/i.test(Made.prototype.up.toString());
+    const builds = /create (unique )?index \w+ on audit_entry\b/i.test(Made.prototype.up.toString());
     return builds && later[place - 1]?.class.prototype.isTransactional() !== false;
   });
   expect(

@@ -27,15 +27,15 @@ it('the read login is refused everything beyond its rights', async () => {
     'select * from public.family',
     'select * from public.referral_invoice',
     'select * from public.api_key',
-    'select * from public.activity',
-    'insert into public.activity (organization_id, action) values (gen_random_uuid(), $$x$$)',
-    'update public.activity set status = 200',
-    'delete from public.activity',
+    'select * from public.audit_entry',
+    'insert into public.audit_entry (organization_id, action) values (gen_random_uuid(), $$x$$)',
+    'update public.audit_entry set status = 200',
+    'delete from public.audit_entry',
     `update api.key set revoked_at = null`,
     `insert into api.key select * from api.key`,
     'delete from api.client_grant',
-    'select public.drop_old_activity($$1 day$$)',
-    'select public.keep_activity_partitions()',
+    'select public.drop_old_audit_entries($$1 day$$)',
+    'select public.keep_audit_partitions()',
     'select public.new_id()',
     'create table api.mine (x int)',
     'create table public.mine (x int)',
@@ -69,7 +69,7 @@ it('the read login is refused everything beyond its rights', async () => {
   }
 });
 
-it('the read login records in the activity log only that a key was used, now, by its own creator and organization', async () => {
+it('the read login records in the audit log only that a key was used, now, by its own creator and organization', async () => {
   const { database, make, owner } = await setupDatabase();
   const key = await make.apiKey();
   const client = await connectAs(database);
@@ -89,10 +89,10 @@ it('the read login records in the activity log only that a key was used, now, by
     [key.id, 'api.rate_limited', 429],
     [key.id, 'api.getOrg', null],
   ] as const)
-    await expect(record(keyId, action, status)).rejects.toMatchObject({ constraint: 'activity_use_of_key' });
+    await expect(record(keyId, action, status)).rejects.toMatchObject({ constraint: 'audit_entry_use_of_key' });
   const { rows } = await owner.pool.query(
     `select organization_id, person_id, key_id, action, status, at between now() - interval '1 minute'
-      and now() as "isNow" from activity
+      and now() as "isNow" from audit_entry
      where action <> 'key.create'`,
   );
   expect(rows).toEqual([
@@ -125,11 +125,11 @@ it('a count of refusals ends at the largest integer: no login can make the next 
   }
   // These add nothing.
   for (const count of [-1, 0, null]) await api.query('select api.record_refusals($1, $2)', [[fingerprint], [count]]);
-  const { rows } = await owner.pool.query('select distinct count from activity where status is not null');
+  const { rows } = await owner.pool.query('select distinct count from audit_entry where status is not null');
   expect(rows).toEqual([{ count: 2_147_483_647 }]);
 
   await owner.pool.query(
-    `insert into activity (organization_id, key_id, action, status, count)
+    `insert into audit_entry (organization_id, key_id, action, status, count)
      select $1, $2, 'api.' || n, 429, 2147483647 from generate_series(1, 3) n`,
     [key.orgId, key.id],
   );

@@ -194,7 +194,7 @@ async function serve(world: World): Promise<void> {
 
 /** Writes the row that proves a cancellation, as the console does in its transaction. */
 async function recordProof({ engine }: World, { organizationId }: Hook, action: string, detail: object): Promise<void> {
-  await engine.owner.query('select record_operator_activity($1, null, $2, $3)', [organizationId, action, detail]);
+  await engine.owner.query('select record_orgctl_entry($1, null, $2, $3)', [organizationId, action, detail]);
 }
 
 async function stateOf({ engine }: World, { webhookId }: Hook): Promise<string> {

@@ -103,9 +103,9 @@ export async function setupDeclared(server: ApiServer, installation?: Awaited<Re
       const { items } = await custom.listNamespacedCustomObject({ group, version, plural, namespace });
       return items.length > 0;
     },
-    /** Returns the organization's activity rows. */
+    /** Returns the organization's audit entries. */
     actions: async () => {
-      const text = 'select action from activity where organization_id = $1 order by at, id';
+      const text = 'select action from audit_entry where organization_id = $1 order by at, id';
       return (await t.rows<{ action: string }>(text, [orgId])).map(({ action }) => action);
     },
     waitUntilReady: (name = 'orders') =>

@@ -14,7 +14,7 @@ export interface Transition {
   /** Whether the last effect of the transition has happened. */
   isReached(t: Declared): Promise<boolean>;
   /**
-   * The actions that the activity log has afterwards, each once; rows of one moment have no order.
+   * The actions that the audit log has afterwards, each once; rows of one moment have no order.
    */
   recorded: string[];
   /** The rows that the database has afterwards. */

@@ -31,8 +31,10 @@ describe('delivery cancel', () => {
     expect(cancelled.json()).toEqual({ eventId: event, state: 'cancelled' });
     const shown = await t.orgctl('delivery', 'show', ...named, '--json');
     expect(shown.json()).toMatchObject({ state: 'cancelled', attempts: [{ number: 1, status: 500 }] });
-    const lines = await t.owner.pool.query(`select person_id, detail from activity where action = 'delivery.cancel'`);
-    expect(lines.rows).toEqual([{ person_id: null, detail: { webhookId: webhook.id, eventId: event } }]);
+    const entries = await t.owner.pool.query(
+      `select person_id, detail from audit_entry where action = 'delivery.cancel'`,
+    );
+    expect(entries.rows).toEqual([{ person_id: null, detail: { webhookId: webhook.id, eventId: event } }]);
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ cancelled: 1, waiting: 0, difference: 0 });
     const twice = await t.orgctl('delivery', 'cancel', ...named, '--json');
     expect(twice).toMatchObject({ code: 1, stdout: '', stderr: 'This delivery is already cancelled.\n' });

@@ -171,7 +171,7 @@ describe('orgctl', () => {
     expect(others[4]?.json()).toMatchObject([{ id, state: 'active', concurrency: 1 }]);
     expect(others[7]?.json()).toEqual({ id, state: 'deleted', deliveries: 0 });
     expect(JSON.stringify(others)).not.toContain('whsec_');
-    const { rows } = await t.owner.pool.query('select action, person_id, detail from activity order by at');
+    const { rows } = await t.owner.pool.query('select action, person_id, detail from audit_entry order by at');
     expect(rows.map(({ action }) => action)).toEqual([
       'webhook.create',
       'webhook.rotate_secret',

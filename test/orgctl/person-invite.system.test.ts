@@ -30,7 +30,7 @@ it('person invite prints a one-time link for a member or a new person, which a n
   expect(rows).toEqual([{ name: 'Ada Rivers', status: 'invited', roles: ['billing', 'owner'] }]);
   expect((await invite()).personId).toBe(first.personId);
   expect(await findEnrolment(t.owner.orm.em, token, new Date())).toBeNull();
-  const { rows: lines } = await t.owner.pool.query('select person_id, action, detail::text as detail from activity');
+  const { rows: lines } = await t.owner.pool.query('select person_id, action, detail::text as detail from audit_entry');
   expect(lines).toMatchObject([
     { person_id: null, action: 'member.invite' },
     { person_id: null, action: 'member.link' },

@@ -13,7 +13,7 @@ async function setupPerson() {
   const t = await setupOrgctl();
   const em = t.owner.orm.em;
   const enrol = async (organizationId: string, email: string) => {
-    const { token } = await createEnrolment(em, { organizationId, email, by: 'operator' });
+    const { token } = await createEnrolment(em, { organizationId, email, by: 'orgctl' });
     await setEnrolmentPassword(em, { token, password: goodPassword });
     const { secret } = await startEnrolmentTotp(em, token, settings);
     const factor = { kind: 'totp', code: codeAt(secret, new Date()) } as const;
@@ -23,9 +23,9 @@ async function setupPerson() {
   const person = await enrol(orgId, 'Victim@firm.example');
   const enter = (email: string) => signIn(em, { email, password: goodPassword, visitor });
   const session = (token: string) => findSession(em.fork(), token, new Date());
-  const lines = async () =>
-    (await t.owner.pool.query('select action, person_id as person, detail from activity order by at, id')).rows;
-  return { ...t, em, enrol, orgId, person, enter, session, lines };
+  const entries = async () =>
+    (await t.owner.pool.query('select action, person_id as person, detail from audit_entry order by at, id')).rows;
+  return { ...t, em, enrol, orgId, person, enter, session, entries };
 }
 
 it('end-sessions ends all sessions and keeps the sign-in; a person who never signed in gets another message', {
@@ -50,7 +50,7 @@ it('end-sessions ends all sessions and keeps the sign-in; a person who never sig
       'known_browser) as browsers',
   );
   expect(rows).toEqual([{ sessions: 0, browsers: 0 }]);
-  expect((await t.lines()).at(-1)).toEqual({
+  expect((await t.entries()).at(-1)).toEqual({
     action: 'session.end_all',
     person: null,
     detail: { memberId: t.person.personId, ended: 2 },
@@ -89,7 +89,7 @@ it('release-address frees an address that another person enrolled with (regressi
   expect(released.json()).toEqual({ personId: t.person.personId, ended: 1 });
   expect(await t.session(t.person.token)).toBeNull();
   await expect(t.enter('victim@firm.example')).rejects.toMatchObject({ reason: 'wrong_credentials' });
-  expect((await t.lines()).at(-1)).toEqual({
+  expect((await t.entries()).at(-1)).toEqual({
     action: 'sign_in.release',
     person: null,
     detail: { memberId: t.person.personId },
@@ -119,7 +119,7 @@ it('change-address gives a person another address, and never one that is in use'
   expect(await t.session(t.person.token)).toMatchObject({ email: 'new@firm.example' });
   await t.enter('new@firm.example');
   expect((await t.enter('other@firm.example')).personId).toBe(other.personId);
-  expect((await t.lines()).filter(({ action }) => action === 'sign_in.change_address')).toEqual([
+  expect((await t.entries()).filter(({ action }) => action === 'sign_in.change_address')).toEqual([
     { action: 'sign_in.change_address', person: null, detail: { memberId: t.person.personId } },
   ]);
 });
@@ -149,8 +149,8 @@ it('confirm opens an organization to the sign-in of an active member, once, and 
   expect(done.json()).toEqual({ personId: t.person.personId, confirmed: true });
   expect(await open()).toEqual(['Firm', 'Squatters']);
   expect((await confirm()).stdout).toContain('could already enter the organization');
-  expect((await t.lines()).filter(({ action, person }) => action === 'sign_in.confirm' && person === null)).toEqual([
-    { action: 'sign_in.confirm', person: null, detail: { memberId: t.person.personId, by: 'operator' } },
+  expect((await t.entries()).filter(({ action, person }) => action === 'sign_in.confirm' && person === null)).toEqual([
+    { action: 'sign_in.confirm', person: null, detail: { memberId: t.person.personId, by: 'orgctl' } },
   ]);
   const stranger = await t.make.organization({ name: 'Stranger' });
   const refused = await t.orgctl('person', 'confirm', '--org', stranger, ...email);

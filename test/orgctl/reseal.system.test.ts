@@ -88,7 +88,7 @@ describe('resealing', () => {
     await other.query('update webhook_secret set sealed = $1 where webhook_id = $2', [theirs, first.id]);
     const resealing = t.reseal();
     await vi.waitFor(async () => expect(await t.waiting()).toBe(1), { timeout: 20_000, interval: 20 });
-    const request = { organizationId: orgId, webhookId: second.id, by: 'operator' } as const;
+    const request = { organizationId: orgId, webhookId: second.id, by: 'orgctl' } as const;
     const rotated = await rotateSecret(t.em, { ...request, overlapSeconds: 0 }, rotatedSealingKeys);
     await other.query('commit');
     other.release();

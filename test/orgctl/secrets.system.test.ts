@@ -61,7 +61,7 @@ describe('orgctl secrets', () => {
       ...rotatedWebhookSecretKeys.split(/[,:]/).filter((one) => one.length > 9),
     ])
       expect(JSON.stringify([...calls, ...after])).not.toContain(secret);
-    const { rows } = await t.owner.pool.query(`select action from activity where action <> 'webhook.create'`);
+    const { rows } = await t.owner.pool.query(`select action from audit_entry where action <> 'webhook.create'`);
     expect(rows).toEqual([]);
   });
 

@@ -76,7 +76,7 @@ describe('the signature check of a receiver', () => {
   }, async () => {
     const { receiver, webhookAt, check, stored, owner, orgId } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
-    await rotateSecret(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'operator' }, testSealingKeys);
+    await rotateSecret(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' }, testSealingKeys);
     receiver.answer = (response, post) =>
       void response.writeHead(formsAccepted(post, webhook.secret).length > 0 ? 204 : 400).end();
 
@@ -118,8 +118,8 @@ describe('the signature check of a receiver', () => {
          (select next_sequence::int from receiver) as next`,
     );
     expect(rows).toEqual([{ rows: 0, next: 1 }]);
-    const lines = await owner.pool.query('select action, detail from activity order by at, id');
-    expect(lines.rows.slice(2)).toEqual([
+    const entries = await owner.pool.query('select action, detail from audit_entry order by at, id');
+    expect(entries.rows.slice(2)).toEqual([
       { action: 'webhook.verify', detail: { webhookId: webhook.id, eventType: 'seat.given' } },
       { action: 'webhook.verified', detail: { webhookId: webhook.id, result: 'verified' } },
     ]);
@@ -194,7 +194,7 @@ describe('the signature check of a receiver', () => {
     const change = () =>
       what === 'url'
         ? owner.pool.query(`update webhook set url = 'https://elsewhere.example/' where id = $1`, [webhook.id])
-        : rotateSecret(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'operator' }, testSealingKeys);
+        : rotateSecret(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' }, testSealingKeys);
     receiver.answer = (response) => void change().then(() => response.writeHead(204).end());
 
     const called = await call('verify', webhook);
@@ -202,7 +202,7 @@ describe('the signature check of a receiver', () => {
     expect(called.json()).toMatchObject({ unrecorded: 'changed' });
     expect(called.stderr).toContain('Check again');
     expect(await stored(webhook)).toEqual({ result: null, fresh: null });
-    const { rows } = await owner.pool.query(`select 1 from activity where action = 'webhook.verified'`);
+    const { rows } = await owner.pool.query(`select 1 from audit_entry where action = 'webhook.verified'`);
     expect(rows).toEqual([]);
   });
 

@@ -86,7 +86,7 @@ async function setupCalls() {
   };
   const addPerson = async () => {
     const email = `${randomUUID()}@example.org`;
-    const { token } = await createEnrolment(owner.orm.em, { organizationId: orgId, email, by: 'operator' });
+    const { token } = await createEnrolment(owner.orm.em, { organizationId: orgId, email, by: 'orgctl' });
     await setEnrolmentPassword(owner.orm.em, { token, password: goodPassword });
     const { secret } = await startEnrolmentTotp(owner.orm.em, token, settings);
     const factor = { kind: 'totp', code: codeAt(secret, new Date()) } as const;
@@ -111,7 +111,7 @@ async function setupCalls() {
     'redelivery list': () => ofWebhook,
     'redelivery show': addRedelivery,
     ledger: () => [],
-    'activity verify': () => org,
+    'audit-log verify': () => org,
     'key list': () => org,
     'secrets status': () => [],
     doctor: () => [],

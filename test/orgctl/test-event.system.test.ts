@@ -51,7 +51,7 @@ describe('a test event', () => {
       `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int
         from delivery_attempt) as rows,
          (select next_sequence::int from receiver) as next, (select array_agg(action order by at, id)
-           from activity) as actions`,
+           from audit_entry) as actions`,
     );
     expect(rows).toEqual([{ rows: 0, next: 1, actions: ['webhook.create', 'webhook.test'] }]);
   });

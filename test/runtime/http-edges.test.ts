@@ -66,7 +66,7 @@ it('a genuine key is recorded as used by CONNECT, as by any request that it does
   const { key, id } = await make.apiKey();
   const headers = ['Host: a:443', 'Connection: close', `Authorization: Bearer ${key}`];
   expect(await sendRaw(api.url, request('CONNECT a:443', ...headers))).toContain('"error":"api_key_not_accepted"');
-  const { rows } = await owner.pool.query('select detail from activity where key_id = $1 and action like $2', [
+  const { rows } = await owner.pool.query('select detail from audit_entry where key_id = $1 and action like $2', [
     id,
     'api.%',
   ]);

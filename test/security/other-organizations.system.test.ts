@@ -93,7 +93,7 @@ const unknownLike = (id: string) => (/^[0-9a-f-]{36}$/.test(id) ? randomUUID() :
 
 /** Ids of every kind of a scene. */
 function idsOf(scene: Scene): Record<string, string> {
-  const { orgId, roleId, spareRoleId, sessionId, factorId, seatId, familyId, lineId, redeliveryId } = scene;
+  const { orgId, roleId, spareRoleId, sessionId, factorId, seatId, familyId, entryId, redeliveryId } = scene;
   const { owner, member, invited, key, webhook, failedEventId, grant } = scene;
   const [ownerId, memberId, invitedId] = [owner.personId, member.userId, invited.userId];
   const objects = { keyId: key.id, webhookId: webhook.id, failedEventId, grantId: grant.id };
@@ -106,7 +106,7 @@ function idsOf(scene: Scene): Record<string, string> {
     factorId,
     seatId,
     familyId,
-    lineId,
+    entryId,
     redeliveryId,
     ...objects,
     ...people,

@@ -80,7 +80,7 @@ export function createFactories(database: Database) {
      * Creates an active owner by default; with `permissions`, a member whose only role has exactly
      * these. With `userId`, a person who is already a member elsewhere. The organization has
      * confirmed their sign-in unless `confirmed` is false. With `signedIn`, they have a session of
-     * the console, which the activity log requires of a person who acts there.
+     * the console, which the audit log requires of a person who acts there.
      */
     async member(
       fields: {
@@ -169,14 +169,14 @@ export function createFactories(database: Database) {
         scopes,
         expiresAt,
         label,
-        byOperator: true,
+        byOrgctl: true,
       };
       const { id, key } = await createKey(database.orm.em, input, testKeySecrets);
       return { id, key, orgId: creator.orgId, creatorId: creator.userId };
     },
 
     async keyRevoked(key: MadeKey): Promise<void> {
-      await revokeKey(database.orm.em, { organizationId: key.orgId, keyId: key.id, by: 'operator' });
+      await revokeKey(database.orm.em, { organizationId: key.orgId, keyId: key.id, by: 'orgctl' });
     },
 
     /** Moves a key's expiry into the past. */
@@ -245,7 +245,7 @@ export function createFactories(database: Database) {
       const { eventTypes = allEventTypes } = fields;
       const input = {
         organizationId: orgId,
-        by: 'operator',
+        by: 'orgctl',
         url,
         eventTypes,
         description,

@@ -61,7 +61,7 @@ export async function setupPeople() {
   const console = await openDatabase({ ...options, connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 });
   onTestFinished(() => console.close());
   const em = console.orm.em;
-  // Not before the present, because the database's clock writes the activity log.
+  // Not before the present, because the database's clock writes the audit log.
   const clock = { at: new Date() };
   const now = () => clock.at;
 
@@ -69,7 +69,7 @@ export async function setupPeople() {
   async function enrol(fields: { orgId?: string; roleKey?: string; permissions?: string[] } = {}): Promise<Enrolled> {
     const member = await make.member(fields);
     const email = `${member.userId}@example.org`;
-    const { token } = await createEnrolment(owner.orm.em, { organizationId: member.orgId, email, by: 'operator' }, now);
+    const { token } = await createEnrolment(owner.orm.em, { organizationId: member.orgId, email, by: 'orgctl' }, now);
     await setEnrolmentPassword(em, { token, password: goodPassword }, now);
     const { secret } = await startEnrolmentTotp(em, token, settings, now);
     const factor = { kind: 'totp', code: codeAt(secret, now()) } as const;
@@ -95,9 +95,9 @@ export async function setupPeople() {
       return found;
     },
     /** Returns the log, oldest first: action and detail. */
-    async lines(orgId: string) {
+    async entries(orgId: string) {
       const { rows } = await owner.pool.query<{ action: string; person: string; detail: Record<string, unknown> }>(
-        'select action, person_id as person, host(address) as address, detail from activity where ' +
+        'select action, person_id as person, host(address) as address, detail from audit_entry where ' +
           'organization_id = $1 order by at, id',
         [orgId],
       );

@@ -4,7 +4,7 @@ import { createMaintenance } from '../../apps/worker/maintenance.ts';
 /** Runs the steps of maintenance in a process that a test stops and kills. */
 const maintenance = createMaintenance({
   server: parsePostgresUrl(process.argv[2] ?? ''),
-  activityRetentionDays: 730,
+  auditLogRetentionDays: 730,
   deliveryRetentionDays: 90,
   suspendAfterSeconds: 3_600,
   everyMs: 50,

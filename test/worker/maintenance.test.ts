@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { ActivityAnchor } from '#domain/audit-log/chain.ts';
+import type { AuditAnchor } from '#domain/audit-log/chain.ts';
 import type { Database } from '#domain/open-database.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
@@ -20,10 +20,10 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730, isAnch
   const errors: unknown[] = [];
   const failed: Record<string, number> = {};
   const counts = { ended: 0, rounds: 0, deliveries: 0, events: 0 };
-  const anchors: ActivityAnchor[] = [];
+  const anchors: AuditAnchor[] = [];
   const maintenance = createMaintenance({
     server: parsePostgresUrl(databaseUrl),
-    activityRetentionDays: retentionDays,
+    auditLogRetentionDays: retentionDays,
     deliveryRetentionDays: 90,
     suspendAfterSeconds: 72 * 3_600,
     everyMs: 50,
@@ -65,7 +65,7 @@ describe('the maintenance loop', () => {
   it('sends anchors again until the log system has accepted them', async () => {
     const { database, owner, make } = await setupDatabase();
     const orgId = await make.organization();
-    await owner.pool.query(`insert into activity (organization_id, action) values ($1, 'test')`, [orgId]);
+    await owner.pool.query(`insert into audit_entry (organization_id, action) values ($1, 'test')`, [orgId]);
     for (const isSent of [false, false, true]) {
       await makeDue(owner);
       const run = await startMaintenance(database.urls.worker, 730, isSent);
@@ -73,17 +73,18 @@ describe('the maintenance loop', () => {
         timeout: 20_000,
       });
       await run.maintenance.stop();
-      const { rows } = await owner.pool.query('select anchored_places::int as places from activity_chain');
+      const { rows } = await owner.pool.query('select anchored_places::int as places from audit_chain');
       expect(rows).toEqual([{ places: isSent ? 1 : 0 }]);
     }
   });
 
-  it('links new lines of the activity log, and logs the end of each chain once a day', async () => {
+  it('links new entries of the audit log, and logs the end of each chain once a day', async () => {
     const { database, owner, make } = await setupDatabase();
     const orgId = await make.organization();
-    const write = () => owner.pool.query(`insert into activity (organization_id, action) values ($1, 'test')`, [orgId]);
+    const write = () =>
+      owner.pool.query(`insert into audit_entry (organization_id, action) values ($1, 'test')`, [orgId]);
     const places = async () =>
-      (await owner.pool.query('select places::int from activity_chain where organization_id = $1', [orgId])).rows;
+      (await owner.pool.query('select places::int from audit_chain where organization_id = $1', [orgId])).rows;
     await write();
     const first = await startMaintenance(database.urls.worker);
     await vi.waitFor(async () => expect(await places()).toEqual([{ places: 1 }]), { timeout: 20_000 });
@@ -102,7 +103,7 @@ describe('the maintenance loop', () => {
     await third.maintenance.stop();
     expect(third.anchors).toEqual([]);
     await makeDue(owner);
-    await owner.pool.query(`update activity_chain set anchored_on = anchored_on - 1`);
+    await owner.pool.query(`update audit_chain set anchored_on = anchored_on - 1`);
     expect((await startMaintenance(database.urls.worker)).anchors).toMatchObject([{ places: 2 }]);
     expect([first.errors, second.errors]).toEqual([[], []]);
   });
@@ -178,10 +179,12 @@ describe('the maintenance loop', () => {
     await blocking.query('commit');
     blocking.release();
 
-    await owner.pool.query(`insert into activity (organization_id, action) values ($1, 'test')`, [professional.orgId]);
+    await owner.pool.query(`insert into audit_entry (organization_id, action) values ($1, 'test')`, [
+      professional.orgId,
+    ]);
     await comesToItsEnd(owner, grant);
     const { counts, errors } = await startMaintenance(database.urls.worker);
-    const linked = 'select from activity_chain where organization_id = $1';
+    const linked = 'select from audit_chain where organization_id = $1';
     await vi.waitFor(
       async () => expect((await owner.pool.query(linked, [professional.orgId])).rowCount).toBe(1),
       10_000,
@@ -203,9 +206,9 @@ describe('the maintenance loop', () => {
     // As `create trigger` locks a table.
     const lock = (table: string) => change.query(`lock table ${table} in share row exclusive mode`);
     await change.query('begin');
-    await lock('activity_progress');
+    await lock('audit_progress');
     const summed = expect(owner.pool.query('select sum_calls(100)')).resolves.toMatchObject({ rowCount: 1 });
-    const waiting = `select from pg_locks where relation = 'activity_progress'::regclass and not granted`;
+    const waiting = `select from pg_locks where relation = 'audit_progress'::regclass and not granted`;
     await vi.waitFor(async () => expect((await change.query(waiting)).rowCount).toBe(1), 10_000);
     await lock('call_sum');
     await change.query('commit');
@@ -316,14 +319,14 @@ describe('the maintenance loop', () => {
     expect(await readLedger(worker)).toEqual(before);
   });
 
-  it('drops whole months of the activity log that are older than the retention, and creates partitions ahead', async () => {
+  it('drops whole months of the audit log that are older than the retention, and creates partitions ahead', async () => {
     const { database, owner, make } = await setupDatabase();
     const organizationId = await make.organization();
     await owner.pool.query(
-      `create table activity_2020_01 partition of activity for values from ('2020-01-01Z') to ('2020-02-01Z')`,
+      `create table audit_entry_2020_01 partition of audit_entry for values from ('2020-01-01Z') to ('2020-02-01Z')`,
     );
     for (const at of ['2020-01-15Z', '2019-05-05Z', 'now']) {
-      await owner.pool.query('insert into activity (id, at, organization_id, action) values ($1, $2, $3, $4)', [
+      await owner.pool.query('insert into audit_entry (id, at, organization_id, action) values ($1, $2, $3, $4)', [
         randomUUID(),
         at,
         organizationId,
@@ -334,10 +337,10 @@ describe('the maintenance loop', () => {
 
     await startMaintenance(database.urls.worker, 365);
 
-    const { rows } = await owner.pool.query<{ count: string }>('select count(*) from activity');
+    const { rows } = await owner.pool.query<{ count: string }>('select count(*) from audit_entry');
     expect(rows[0]?.count).toBe('1');
     const left = await partitions(owner);
-    expect(left).not.toContain('activity_2020_01');
+    expect(left).not.toContain('audit_entry_2020_01');
     expect(left).toHaveLength(4);
   });
 });
@@ -359,7 +362,7 @@ describe('DELIVERY_RETENTION', () => {
 async function partitions(owner: Awaited<ReturnType<typeof setupDatabase>>['owner']): Promise<string[]> {
   const { rows } = await owner.pool.query<{ name: string }>(
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = 'activity'::regclass and c.relname ~ '\\d' order by 1`,
+      where i.inhparent = 'audit_entry'::regclass and c.relname ~ '\\d' order by 1`,
   );
   return rows.map(({ name }) => name);
 }

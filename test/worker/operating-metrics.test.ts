@@ -1,5 +1,5 @@
 /**
- * Metrics of a worker about Temporal, the activity log's partitions and the age of undelivered
+ * Metrics of a worker about Temporal, the audit log's partitions and the age of undelivered
  * events; alerts use them.
  */
 
@@ -8,14 +8,14 @@ import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createTemporalGauges, createTemporalMetrics } from '#delivery/temporal-metrics.ts';
-import { appendActivityChainSql } from '#domain/audit-log/chain.ts';
+import { appendAuditChainSql } from '#domain/audit-log/chain.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
 import { openPool } from '#test/webhook-rows.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
-import { activityMetrics } from '../../apps/worker/activity-metrics.ts';
+import { auditLogMetrics } from '../../apps/worker/audit-log-metrics.ts';
 
 const timeout = 60_000;
 const patient = { timeout: 20_000, interval: 100 };
@@ -77,19 +77,19 @@ it('the metrics show what waits in a queue, for how long, and when Temporal last
   await metrics.stop();
 });
 
-it('the metrics show the size of the default partition and how long a row is not in the chain, and omit them while they cannot be read', async () => {
+it('the metrics show the size of the default partition and how long an entry is not in the chain, and omit them while they cannot be read', async () => {
   const { database, owner, make } = await setupDatabase();
   const orgId = await make.organization();
   const pool = openPool(database.urls.worker, 1);
   const registry = new Registry();
   const errors: unknown[] = [];
-  const metric = activityMetrics(pool, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
+  const metric = auditLogMetrics(pool, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
   onTestFinished(() => metric.stop());
   await metric.start();
-  const read = async () => find(await registry.metrics(), 'org_api_activity_default_partition_bytes');
+  const read = async () => find(await registry.metrics(), 'org_api_audit_log_default_partition_bytes');
   const insert = (at: string) =>
-    owner.pool.query(`insert into activity (organization_id, action, at) values ($1, 'test', ${at})`, [orgId]);
-  const readAge = async () => find(await registry.metrics(), 'org_api_activity_unlinked_age_seconds');
+    owner.pool.query(`insert into audit_entry (organization_id, action, at) values ($1, 'test', ${at})`, [orgId]);
+  const readAge = async () => find(await registry.metrics(), 'org_api_audit_log_unlinked_age_seconds');
   expect(await readAge()).toBe(0);
   await insert(`now() - interval '1 hour'`);
   await vi.waitFor(async () => expect(await readAge()).toBeGreaterThan(3_500), patient);
@@ -97,17 +97,17 @@ it('the metrics show the size of the default partition and how long a row is not
   // A writer that stays open, as a login could leave it, stops the chain, and the age tells.
   const writer = await owner.pool.connect();
   await writer.query('begin');
-  await writer.query(`insert into activity (organization_id, action) values ($1, 'test')`, [orgId]);
-  await pool.query(appendActivityChainSql, [100]);
+  await writer.query(`insert into audit_entry (organization_id, action) values ($1, 'test')`, [orgId]);
+  await pool.query(appendAuditChainSql, [100]);
   await vi.waitFor(async () => expect(await readAge()).toBeGreaterThan(3_500), patient);
   await writer.query('commit');
   writer.release();
-  await pool.query(appendActivityChainSql, [100]);
+  await pool.query(appendAuditChainSql, [100]);
   await vi.waitFor(async () => expect(await readAge()).toBe(0), patient);
   await insert(`now() + interval '2 years'`);
   await vi.waitFor(async () => expect(await read()).toBeGreaterThan(0), patient);
 
-  await owner.pool.query('alter table activity_default rename to elsewhere');
+  await owner.pool.query('alter table audit_entry_default rename to elsewhere');
   await vi.waitFor(async () => expect([await read(), await readAge()]).toEqual([null, null]), patient);
   expect(errors.length).toBeGreaterThan(0);
   await metric.stop();

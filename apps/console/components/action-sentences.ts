@@ -1,4 +1,4 @@
-import type { ActivityEntry } from '#domain/audit-log/search.ts';
+import type { AuditEntry } from '#domain/audit-log/search.ts';
 import { reads } from './reads.ts';
 
 /** What a name in a sentence refers to. A delivery belongs to a webhook (`of`). */
@@ -30,30 +30,29 @@ function sentence(texts: TemplateStringsArray, ...names: (string | Name)[]): Sen
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const list = (value: unknown): string => (Array.isArray(value) ? value.map(text).join(', ') : '');
-const key = ({ keyLabel, keyHint, keyId }: ActivityEntry): Name => ({
+const key = ({ keyLabel, keyHint, keyId }: AuditEntry): Name => ({
   name: keyLabel || keyHint || keyId || 'unknown key',
   ...(keyId === null ? {} : { object: { kind: 'key', id: keyId } }),
 });
 const named = (name: string | null, kind: ObjectRef['kind'], id: unknown, unknown: string): Name =>
   typeof id === 'string' ? { name: name || id, object: { kind, id } } : { name: name ?? unknown };
-const member = ({ memberName, detail }: ActivityEntry) =>
+const member = ({ memberName, detail }: AuditEntry) =>
   named(memberName, 'member', detail?.memberId, 'a member who is not named');
-const role = ({ roleName, detail }: ActivityEntry) => named(roleName ?? text(detail?.key), 'role', detail?.roleId, '');
-const webhook = ({ webhookName, detail }: ActivityEntry) =>
-  named(webhookName, 'webhook', detail?.webhookId, '(unknown)');
+const role = ({ roleName, detail }: AuditEntry) => named(roleName ?? text(detail?.key), 'role', detail?.roleId, '');
+const webhook = ({ webhookName, detail }: AuditEntry) => named(webhookName, 'webhook', detail?.webhookId, '(unknown)');
 /** A client, by the family's name; readers who may not see clients get no name. */
-const client = ({ clientName, detail }: ActivityEntry): Name =>
+const client = ({ clientName, detail }: AuditEntry): Name =>
   typeof detail?.grantId === 'string'
     ? {
         name: clientName === null ? 'a client' : `the ${clientName}${/family$/i.test(clientName) ? '' : ' family'}`,
         object: { kind: 'client', id: detail.grantId },
       }
     : { name: 'a client' };
-const delivery = ({ detail }: ActivityEntry): Name =>
+const delivery = ({ detail }: AuditEntry): Name =>
   typeof detail?.eventId === 'string' && typeof detail.webhookId === 'string'
     ? { name: detail.eventId, object: { kind: 'delivery', id: detail.eventId, of: detail.webhookId } }
     : { name: 'an event' };
-const redelivery = ({ detail }: ActivityEntry): Name =>
+const redelivery = ({ detail }: AuditEntry): Name =>
   typeof detail?.redeliveryId === 'string' && typeof detail.webhookId === 'string'
     ? { name: 'a redelivery', object: { kind: 'redelivery', id: detail.redeliveryId, of: detail.webhookId } }
     : { name: 'a redelivery' };
@@ -89,7 +88,7 @@ function readVerb(status: number): string {
 }
 
 /** Each action's title in the filter, and its description, which follows the actor's name. */
-const actions: Record<string, [title: string, describe: (entry: ActivityEntry, detail: Detail) => Sentence]> = {
+const actions: Record<string, [title: string, describe: (entry: AuditEntry, detail: Detail) => Sentence]> = {
   'key.create': ['Created an API key', (e) => sentence`Created API key “${key(e)}”`],
   'key.rotate': ['Rotated an API key', (e) => sentence`Rotated an API key. New key: “${key(e)}”`],
   'key.revoke': ['Revoked an API key', (e) => sentence`Revoked API key “${key(e)}”`],
@@ -194,7 +193,7 @@ const actions: Record<string, [title: string, describe: (entry: ActivityEntry, d
   'sign_in.confirm': [
     'Confirmed a sign-in',
     (e, d) =>
-      d.by === 'operator'
+      d.by === 'orgctl'
         ? sentence`Confirmed the sign-in of ${member(e)}`
         : sentence`Confirmed their sign-in with a link`,
   ],
@@ -222,13 +221,13 @@ const actions: Record<string, [title: string, describe: (entry: ActivityEntry, d
   ],
   'session.end_all': ['Ended all sessions', (e) => sentence`Ended all sessions of ${member(e)}`],
   'session.end_others': ['Ended other sessions', () => sentence`Ended their other sessions`],
-  'activity.download': ['Downloaded the activity log', () => sentence`Downloaded the activity log as CSV`],
+  'audit_log.download': ['Downloaded the audit log', () => sentence`Downloaded the audit log as CSV`],
   import: ['Imported data', (_, d) => sentence`Imported ${text(d.file)}`],
   'import.backfill': ['Imported data without events', (_, d) => sentence`Imported ${text(d.file)} without events`],
   ...Object.fromEntries(
     Object.entries(reads).map(([operation, what]) => [
       `api.${operation}`,
-      [`Read ${what}`, ({ status }: ActivityEntry) => [`${readVerb(status ?? 200)} ${what} (${operation})`]],
+      [`Read ${what}`, ({ status }: AuditEntry) => [`${readVerb(status ?? 200)} ${what} (${operation})`]],
     ]),
   ),
   'api.none': ['Called an unknown endpoint', () => sentence`Called an unknown endpoint`],
@@ -254,26 +253,29 @@ export const titleOf = (action: string): string =>
   Object.hasOwn(actions, action) ? (actions[action]?.[0] ?? '') : `Unknown event (${action})`;
 
 /** Describes an entry's action, without the actor. */
-export function describeAction(entry: ActivityEntry): Sentence {
+export function describeAction(entry: AuditEntry): Sentence {
   const [, describe] = Object.hasOwn(actions, entry.action) ? (actions[entry.action] ?? []) : [];
   return describe?.(entry, entry.detail ?? {}) ?? [titleOf(entry.action)];
 }
 
-/** Actions that the system takes by itself. Any other row without a person is an operator's. */
+/** Actions of the system and of imports. Any other entry without a person is of an operator with orgctl. */
 const systemActions: ReadonlySet<string> = new Set([
   'webhook.suspend',
   'webhook.redelivered',
   'webhook.verified',
   'delivery.cancel',
+  'import',
+  'import.backfill',
+  'member.change',
 ]);
 
-/** Describes the actor: the API key of a read, otherwise a person, the operator or the system. */
-export function describeActor(entry: ActivityEntry): Sentence {
+/** Describes the actor: the API key of a read, otherwise a person, an object of Kubernetes, the system or support. */
+export function describeActor(entry: AuditEntry): Sentence {
   if (entry.status !== null && entry.keyId !== null) return sentence`API key “${key(entry)}”`;
   if (entry.personId !== null) return [named(entry.personName, 'member', entry.personId, '')];
   const managedBy = text(entry.detail?.managedBy);
   if (managedBy !== '') return ['Operator (', { name: managedBy }, ')'];
-  return [systemActions.has(entry.action) ? 'System' : 'Operator'];
+  return [systemActions.has(entry.action) ? 'System' : 'Support'];
 }
 
 /** Returns a sentence as plain text. */

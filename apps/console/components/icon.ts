@@ -11,7 +11,7 @@ const files = {
   usage: 'chart-bar',
   members: 'users',
   clients: 'briefcase',
-  activity: 'clock',
+  auditLog: 'clock',
   organization: 'building-office',
   account: 'user-circle',
   open: 'chevron-down',

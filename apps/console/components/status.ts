@@ -64,7 +64,7 @@ export const healthLabels: Record<HealthKey, string> = {
   cancelled: 'Cancelled',
 };
 
-/** The color of a result in the activity log. */
+/** The color of a result in the audit log. */
 export const resultKinds: Record<Result, NoticeKind | 'plain'> = {
   Succeeded: 'good',
   Denied: 'bad',

@@ -11,7 +11,7 @@ import type { ConsoleState } from '../web/state.ts';
 const code = 'api_key_not_accepted';
 
 /**
- * Adds requests with a key to its activity row of the minute, with the last address. Unknown keys
+ * Adds requests with a key to its audit entry of the minute, with the last address. Unknown keys
  * get no row.
  */
 export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[]) =>
@@ -27,7 +27,7 @@ export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[])
 
 /**
  * Refuses every request with an API key as bearer token, on every path and with every method. The
- * refusal needs no I/O. Requests with a valid key are counted in its organization's activity log,
+ * refusal needs no I/O. Requests with a valid key are counted in its organization's audit log,
  * one row per minute, so that a revoked key cannot fill it.
  */
 export function refuseKeys(dependencies: {

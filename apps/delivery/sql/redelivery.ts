@@ -44,7 +44,7 @@ export const recordPageSql = /* sql */ `
   where r.organization_id = $1 and r.id = $2`;
 
 /**
- * Ends an open redelivery early; a trigger writes its activity row. `$1`, `$2` the redelivery, `$3`
+ * Ends an open redelivery early; a trigger writes its audit entry. `$1`, `$2` the redelivery, `$3`
  * `cancelled` or `ended`, `$4` why it ended, or null. Returns `{state}` of one that was open.
  */
 export const finishRedeliverySql = /* sql */ `

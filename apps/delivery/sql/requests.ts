@@ -158,17 +158,17 @@ const cancelSql = (which: string, record = '') => /* sql */ `
     ${record}
     order by q.webhook_id`;
 
-const byWorker = /* sql */ `cross join lateral record_worker_activity(q.organization_id, 'delivery.cancel',
+const byWorker = /* sql */ `cross join lateral record_worker_entry(q.organization_id, 'delivery.cancel',
       jsonb_build_object('webhookId', q.webhook_id, 'deliveries', q.deliveries))`;
 
 /**
  * The same for webhooks that were deleted within the last hour, and for the webhooks `$2` (ids)
- * that the poll found queued: an event may be stored while its webhook is deleted. An activity row
+ * that the poll found queued: an event may be stored while its webhook is deleted. An audit entry
  * of the worker per webhook.
  */
 export const cancelDeletedSql = cancelSql(`(${recently} or w.id = any ($2::uuid[]))`, byWorker);
 
-/** The same for a webhook just deleted, `$2` organization, `$3` id. The caller writes the row. */
+/** The same for a webhook just deleted, `$2` organization, `$3` id. The caller writes the audit entry. */
 export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $2 and w.id = $3');
 
 /** Counts open deliveries, up to 10,000: `{deliveries}`. `$1` organization, `$2` webhook. */

@@ -7,7 +7,7 @@ export interface SuspendedRow {
 }
 
 /**
- * Suspends active webhooks, each with an activity row: those whose receiver answered 410, and those
+ * Suspends active webhooks, each with an audit entry: those whose receiver answered 410, and those
  * that have accepted nothing for `$1` seconds and of which two events in a row failed at their last
  * attempt. At most 100 a statement. Returns a `SuspendedRow` each.
  *
@@ -31,5 +31,5 @@ export const suspendWebhooksSql = /* sql */ `
     returning w.organization_id, w.id, f.failing_since, f.reason
   )
   select p.organization_id as "organizationId", p.id as "webhookId", p.reason
-  from suspended p cross join lateral record_worker_activity(p.organization_id, 'webhook.suspend', jsonb_strip_nulls(
+  from suspended p cross join lateral record_worker_entry(p.organization_id, 'webhook.suspend', jsonb_strip_nulls(
     jsonb_build_object('webhookId', p.id, 'reason', p.reason, 'failingSince', api.utc(p.failing_since))))`;

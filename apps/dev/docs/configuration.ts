@@ -36,8 +36,8 @@ const questions: Readonly<Record<string, string>> = {
   'Where does it listen, and behind which proxies?': 'HOST PORT METRICS_PORT TRUSTED_PROXIES',
   'Which limits can I set?': 'DATABASE_POOL_MAX MAX_CONNECTIONS RESPONSE_MEMORY_MIB DELIVERY_SLOTS',
   'Where do webhooks post, and when?': 'WEBHOOK_ALLOW DELIVERY_SCHEDULE SUSPEND_AFTER REQUEUE_AFTER',
-  'How long are records kept?': 'ACTIVITY_RETENTION ACTIVITY_RETENTION_FLOOR DELIVERY_RETENTION',
-  'What do I see of it?': 'LOG_LEVEL OTEL_EXPORTER_OTLP_ENDPOINT ACTIVITY_STREAM',
+  'How long are records kept?': 'AUDIT_LOG_RETENTION AUDIT_LOG_RETENTION_FLOOR DELIVERY_RETENTION',
+  'What do I see of it?': 'LOG_LEVEL OTEL_EXPORTER_OTLP_ENDPOINT AUDIT_LOG_STREAM',
   'How does it start and stop?': 'READY_AFTER WORKFLOW_BUNDLE DRAIN_DELAY_MS',
   'What does the Kubernetes operator need?': 'OPERATOR_NAMESPACE OPERATOR_IDENTITY OPERATOR_WEBHOOKS KUBECONFIG',
   'How do I test a region? (`orgctl doctor`, `helm test`)':

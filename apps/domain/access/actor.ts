@@ -46,7 +46,7 @@ export async function getActor(
   by: Authority,
   needed: ManagingPermission,
 ): Promise<Actor> {
-  if (by === 'operator') return { personId: null, permissions: new Set(allPermissions), isOwner: true };
+  if (by === 'orgctl') return { personId: null, permissions: new Set(allPermissions), isOwner: true };
   const member = await findMember(tx, organizationId, by.personId);
   if (member?.status === 'active' && member.permissions.includes(needed))
     return { personId: member.personId, permissions: new Set(member.permissions), isOwner: member.isOwner };

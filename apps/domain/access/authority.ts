@@ -7,7 +7,7 @@ import { query, sql } from '../db/statement.ts';
  * is known; or an operator at the command line, who has direct access to the database and needs
  * none.
  */
-export type Authority = { personId: string; address?: string | null } | 'operator';
+export type Authority = { personId: string; address?: string | null } | 'orgctl';
 
 /**
  * The Kubernetes operator, on behalf of an object of the cluster. `objectUid` identifies the
@@ -21,7 +21,7 @@ export interface ClusterObject {
 
 /** Returns the person who asks; null for an operator and for an object of a cluster. */
 export const findPersonOf = (by: Authority | ClusterObject): string | null =>
-  by !== 'operator' && 'personId' in by ? by.personId : null;
+  by !== 'orgctl' && 'personId' in by ? by.personId : null;
 
 /** Selects the permissions `p` that the roles of a member `m` grant, each once. */
 export const permissionsHeld = sql`

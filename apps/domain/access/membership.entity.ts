@@ -37,10 +37,10 @@ const MembershipSchema = defineEntity({
   },
 });
 
-/** The beginning of a name: imported ones have up to 10,000 characters, and a line of the log has a bound. */
+/** The beginning of a name: imported ones have up to 10,000 characters, and an audit entry has a bound. */
 const shortened = (name: string) => [...name].slice(0, 1000).join('');
 
-/** What changed of a member, for the activity log: fields, and the old and new name. */
+/** What changed of a member, for the audit log: fields, and the old and new name. */
 export interface MemberChanges {
   changed?: ('name' | 'title')[];
   renamed?: { from: string; to: string };

@@ -30,5 +30,5 @@ export async function listCallHours(pool: Pool, organizationId: string, hours: n
   return rows;
 }
 
-/** Adds about `$1` committed rows of the log to the sums of calls; one row, `{isAllDone}`. */
+/** Adds about `$1` committed entries of the log to the sums of calls; one row, `{isAllDone}`. */
 export const sumCallsSql = /* sql */ `select s.is_all_done as "isAllDone" from sum_calls($1) s`;

@@ -1,23 +1,23 @@
-/** Appends at most `$1` committed rows of the log to their hash chains; one row, `AppendedRow`. */
-export const appendActivityChainSql = /* sql */ `
-  select a.linked, a.is_all_done as "isAllDone" from append_activity_chain($1) a`;
+/** Appends at most `$1` committed entries of the log to their hash chains; one row, `AppendedRow`. */
+export const appendAuditChainSql = /* sql */ `
+  select a.linked, a.is_all_done as "isAllDone" from append_audit_chain($1) a`;
 
 export interface AppendedRow {
   linked: number;
   isAllDone: boolean;
 }
 
-/** Lists at most `$1` ends of chains that have no anchor of today; rows of `ActivityAnchor`. */
-export const listActivityAnchorsSql = /* sql */ `
+/** Lists at most `$1` ends of chains that have no anchor of today; rows of `AuditAnchor`. */
+export const listAuditAnchorsSql = /* sql */ `
   select a.organization_id as "organizationId", a.month, a.places::float8 as places, a.hash
-  from list_activity_anchors($1) a`;
+  from list_audit_anchors($1) a`;
 
 /** Records that anchors were logged. Arrays: `$1` organizations, `$2` months, `$3` positions. */
-export const recordActivityAnchorsSql = /* sql */ `
-  select record_activity_anchors($1::uuid[], $2::text[], $3::bigint[])`;
+export const recordAuditAnchorsSql = /* sql */ `
+  select record_audit_anchors($1::uuid[], $2::text[], $3::bigint[])`;
 
 /** The end of a chain: its number of links and last hash (hexadecimal). `month`: `YYYY-MM`. */
-export interface ActivityAnchor {
+export interface AuditAnchor {
   organizationId: string;
   month: string;
   places: number;
@@ -25,61 +25,61 @@ export interface ActivityAnchor {
 }
 
 /** Lists the chains as `ChainRow`. `$1` organization or null, `$2` month (`YYYY-MM`) or null. */
-export const listActivityChainsSql = /* sql */ `
+export const listAuditChainsSql = /* sql */ `
   select c.organization_id as "organizationId", to_char(c.month, 'YYYY-MM') as month, c.places::float8 as places,
     encode(c.hash, 'hex') as hash, c.dropped_places::float8 as "droppedPlaces",
-    encode(coalesce(c.dropped_hash, activity_chain_start(c.organization_id, c.month)), 'hex') as "firstHash",
+    encode(coalesce(c.dropped_hash, audit_chain_start(c.organization_id, c.month)), 'hex') as "firstHash",
     c.dropped_places > 0 and not exists (
-      select from activity_purge p
+      select from audit_purge p
       where p.kept_from >= (c.month + interval '1 month') at time zone 'UTC'
         and p.kept_from <= p.purged_at - p.floor_days * interval '24 hours' and p.purged_at <= now()
     ) as "isDroppedEarly"
-  from activity_chain c
+  from audit_chain c
   where ($1::uuid is null or c.organization_id = $1) and ($2::text is null or c.month = to_date($2, 'YYYY-MM'))
   order by c.organization_id, c.month`;
 
-export interface ChainRow extends ActivityAnchor {
+export interface ChainRow extends AuditAnchor {
   /** The number of links that retention dropped. */
   droppedPlaces: number;
   /** The hash before the first remaining link. */
   firstHash: string;
-  /** Whether lines were dropped that no purge of the log of purges may have dropped. */
+  /** Whether entries were dropped that no purge of the log of purges may have dropped. */
   isDroppedEarly: boolean;
 }
 
 /**
  * Checks a part of one chain: `$1` organization, `$2` month, `$3` the position before it, `$4` the
  * hash of that position (hexadecimal), `$5` the most links. One row of `CheckedRow`. The second
- * digest of a row that counts requests is compared only with its last link, because each version
+ * digest of an entry that counts requests is compared only with its last link, because each version
  * has a link.
  */
-export const checkActivityLinksSql = /* sql */ `
+export const checkAuditLinksSql = /* sql */ `
   with link as (
-    select l.place, l.line_id, l.line_at, l.digest, l.hash,
+    select l.place, l.entry_id, l.entry_at, l.digest, l.hash,
       lag(l.place, 1, $3::bigint) over by_place as place_before,
       lag(l.hash, 1, decode($4, 'hex')) over by_place as hash_before,
-      max(l.line_at) over (order by l.place rows between unbounded preceding and 1 preceding) as newest_before
-    from activity_link l
+      max(l.entry_at) over (order by l.place rows between unbounded preceding and 1 preceding) as newest_before
+    from audit_link l
     where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.place > $3
     window by_place as (order by l.place)
     order by l.place limit $5
   ), checked as (
-    select l.place, l.line_id as "lineId", case
+    select l.place, l.entry_id as "entryId", case
       when l.place <> l.place_before + 1 then 'link_missing'
       when a.id is null then 'removed'
-      when sha256(l.hash_before || coalesce(l.digest, activity_digest(a))) <> l.hash then 'changed'
-      when l.digest is not null and l.digest <> activity_digest(a) and not exists (
-        select from activity_link n where n.organization_id = $1 and n.month = to_date($2, 'YYYY-MM')
-          and n.place > l.place and n.line_id = l.line_id) then 'changed'
+      when sha256(l.hash_before || coalesce(l.digest, audit_entry_digest(a))) <> l.hash then 'changed'
+      when l.digest is not null and l.digest <> audit_entry_digest(a) and not exists (
+        select from audit_link n where n.organization_id = $1 and n.month = to_date($2, 'YYYY-MM')
+          and n.place > l.place and n.entry_id = l.entry_id) then 'changed'
       when l.digest is not null and a.action not in ('api.rate_limited', 'api.console') then 'changed'
-      when l.line_at < l.newest_before - interval '1 hour' then 'backdated'
+      when l.entry_at < l.newest_before - interval '1 hour' then 'backdated'
     end as fault
-    from link l left join activity a on a.id = l.line_id and a.at = l.line_at and a.organization_id = $1
+    from link l left join audit_entry a on a.id = l.entry_id and a.at = l.entry_at and a.organization_id = $1
   )
   select (select count(*)::integer from link) as links,
     (select max(l.place)::float8 from link l) as place,
     (select encode(l.hash, 'hex') from link l order by l.place desc limit 1) as hash,
-    coalesce((select json_agg(f) from (select c.place, c."lineId", c.fault from checked c
+    coalesce((select json_agg(f) from (select c.place, c."entryId", c.fault from checked c
       where c.fault is not null order by c.place limit 100) f), '[]') as faults`;
 
 export interface CheckedRow {
@@ -87,13 +87,13 @@ export interface CheckedRow {
   /** The position of the last link; null without one. */
   place: number | null;
   hash: string | null;
-  faults: { place: number; lineId: string; fault: ChainFault }[];
+  faults: { place: number; entryId: string; fault: ChainFault }[];
 }
 
 /**
- * `link_missing`: links before it were removed. `removed`, `changed`: its row was. `inserted`: a
- * row has no link, or two. `backdated`: a row was added more than an hour after newer ones. `end`:
- * the last links were removed or replaced. `anchor`: the chain differs from a logged anchor.
+ * `link_missing`: links before it were removed. `removed`, `changed`: its entry was. `inserted`: an
+ * entry has no link, or two. `backdated`: an entry was added more than an hour after newer ones.
+ * `end`: the last links were removed or replaced. `anchor`: the chain differs from a logged anchor.
  * `dropped`: the month was dropped inside the owner's floor, or later than the log of purges says.
  */
 export type ChainFault =
@@ -106,38 +106,38 @@ export type ChainFault =
   | 'anchor'
   | 'dropped';
 
-/** Lists 100 rows of a month without a link, or with two. `$1` organization, `$2` month. */
-export const listUnlinkedActivitySql = /* sql */ `
+/** Lists 100 entries of a month without a link, or with two. `$1` organization, `$2` month. */
+export const listUnlinkedEntriesSql = /* sql */ `
   with link as (
-    select l.line_id, l.line_at, count(*) as links, bool_or(l.digest is null) as is_once from activity_link l
-    where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') group by l.line_id, l.line_at
+    select l.entry_id, l.entry_at, count(*) as links, bool_or(l.digest is null) as is_once from audit_link l
+    where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') group by l.entry_id, l.entry_at
   )
-  (select a.id as "lineId" from activity a
+  (select a.id as "entryId" from audit_entry a
     where a.organization_id = $1 and a.at >= to_date($2, 'YYYY-MM')::timestamp at time zone 'UTC'
       and a.at < (to_date($2, 'YYYY-MM') + interval '1 month') at time zone 'UTC'
-      and a.serial < (select p.linked_to from activity_progress p)
-      and not exists (select from link l where l.line_id = a.id and l.line_at = a.at)
+      and a.serial < (select p.linked_to from audit_progress p)
+      and not exists (select from link l where l.entry_id = a.id and l.entry_at = a.at)
     limit 100)
   union all
-  (select l.line_id from link l where l.links > 1 and l.is_once limit 100)`;
+  (select l.entry_id from link l where l.links > 1 and l.is_once limit 100)`;
 
-/** Lists months with rows to link but no chain: `{organizationId, month}`. `$1` organization. */
-export const listUnchainedActivitySql = /* sql */ `
+/** Lists months with entries to link but no chain: `{organizationId, month}`. `$1` organization. */
+export const listUnchainedMonthsSql = /* sql */ `
   select a.organization_id as "organizationId", to_char(a.month, 'YYYY-MM') as month
-  from (select distinct a.organization_id, date_trunc('month', a.at at time zone 'UTC')::date as month from activity a
-    where a.serial < (select p.linked_to from activity_progress p)
+  from (select distinct a.organization_id, date_trunc('month', a.at at time zone 'UTC')::date as month
+    from audit_entry a where a.serial < (select p.linked_to from audit_progress p)
       and ($1::uuid is null or a.organization_id = $1)) a
-  where not exists (select from activity_chain c
+  where not exists (select from audit_chain c
     where c.organization_id = a.organization_id and c.month = a.month)
   order by 1, 2`;
 
 /** One link as `LinkRow`: `$1` organization, `$2` month, `$3` position. */
-export const findActivityLinkSql = /* sql */ `
-  select encode(l.hash, 'hex') as hash, l.line_id as "lineId" from activity_link l
+export const findAuditLinkSql = /* sql */ `
+  select encode(l.hash, 'hex') as hash, l.entry_id as "entryId" from audit_link l
   where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.place = $3`;
 
 export interface LinkRow {
   /** Hexadecimal. */
   hash: string;
-  lineId: string;
+  entryId: string;
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** The choices in the filter of the activity log: a few hundred, and always the current choice. */
+/** The choices in the filter of the audit log: a few hundred, and always the current choice. */
 
 export interface KeyChoice {
   id: string;
@@ -8,7 +8,7 @@ export interface KeyChoice {
   hint: string;
 }
 
-/** `$1` organization, `$2` the chosen key or null. Ended keys are included: their rows remain. */
+/** `$1` organization, `$2` the chosen key or null. Ended keys are included: their entries remain. */
 const keyChoicesSql = /* sql */ `
   select c.id, c.label, c.hint from (
     (select k.id, k.label, k.hint from api_key k where k.organization_id = $1 order by k.created_at desc, k.id desc

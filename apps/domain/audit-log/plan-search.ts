@@ -2,13 +2,13 @@ import { allOf, arrayOf, type SqlPart, sql } from '../db/statement.ts';
 import { canFail, kindConditions, type Result, resultConditions } from './results.ts';
 
 /** A filter of the log. Fields that are not null must match; `from` is inclusive, `to` is not. */
-export interface ActivityFilter {
+export interface AuditLogFilter {
   keyId: string | null;
   personId: string | null;
   action: string | null;
   result: Result | null;
   /**
-   * The id of the object of a row: a webhook, client access, member, role, event, key and so on.
+   * The id of the object of an entry: a webhook, client access, member, role, event, key and so on.
    */
   objectId: string | null;
   /** An IP address or a range of them (CIDR). */
@@ -26,7 +26,7 @@ export interface TextMatch {
   exact: string;
 }
 
-export const everything: ActivityFilter = {
+export const everything: AuditLogFilter = {
   keyId: null,
   personId: null,
   action: null,
@@ -38,7 +38,7 @@ export const everything: ActivityFilter = {
   to: null,
 };
 
-/** A position between two rows by time, then id, newest first. `at`: ISO, UTC, microseconds. */
+/** A position between two entries by time, then id, newest first. `at`: ISO, UTC, microseconds. */
 export interface Place {
   at: string;
   id: string;
@@ -53,22 +53,22 @@ export interface From {
 }
 
 /**
- * The most rows that one search may check, for conditions that rarely match together. `inIndex`
- * where one index contains both, `inLines` where the rows themselves are read, which takes ten
+ * The most entries that one search may check, for conditions that rarely match together. `inIndex`
+ * where one index contains both, `inEntries` where the entries themselves are read, which takes ten
  * times as long for each.
  */
-export const linesSearched = { inIndex: 20_000, inLines: 2_000 };
+export const entriesSearched = { inIndex: 20_000, inEntries: 2_000 };
 
 export type Condition = SqlPart;
 
 export interface Search {
   /** What the index finds, including the range of time and position. */
   leading: Condition;
-  /** What is checked in the rows found. */
+  /** What is checked in the entries found. */
   rest: Condition[];
   /** Whether `rest` compares columns that no index contains. */
-  needsLine: boolean;
-  /** The most rows that are found when others are checked in them. */
+  needsEntry: boolean;
+  /** The most entries that are found when others are checked in them. */
   atMost: number;
   direction: Direction;
 }
@@ -77,7 +77,7 @@ export interface Search {
 type ConditionName = 'key' | 'person' | 'action' | 'kind' | 'denied' | 'failed' | 'object' | 'address' | 'text';
 
 /** Conditions on columns that no index contains. */
-const inLines: ReadonlySet<ConditionName> = new Set(['failed', 'object', 'address', 'text']);
+const inEntries: ReadonlySet<ConditionName> = new Set(['failed', 'object', 'address', 'text']);
 
 /** A condition that an index begins with, what it answers, and the index's other columns. */
 interface Lead {
@@ -87,7 +87,7 @@ interface Lead {
 }
 
 /** Returns how to search: one way, or several to try in turn. */
-export function planSearches(organizationId: string, filter: ActivityFilter, from: From | null): [Search, ...Search[]] {
+export function planSearches(organizationId: string, filter: AuditLogFilter, from: From | null): [Search, ...Search[]] {
   const asked = conditionsOf(filter);
   const range = [
     sql`a.organization_id = ${organizationId}::uuid`,
@@ -100,8 +100,8 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
     return {
       leading: allOf([...range, condition]),
       rest: open.map(([, each]) => each),
-      needsLine: open.some(([name]) => inLines.has(name)),
-      atMost: open.every(([name]) => holds.includes(name)) ? linesSearched.inIndex : linesSearched.inLines,
+      needsEntry: open.some(([name]) => inEntries.has(name)),
+      atMost: open.every(([name]) => holds.includes(name)) ? entriesSearched.inIndex : entriesSearched.inEntries,
       direction: from?.direction ?? 'older',
     };
   };
@@ -109,7 +109,7 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
   return [plan(first), ...others.map(plan)];
 }
 
-function conditionsOf(filter: ActivityFilter): Map<ConditionName, Condition> {
+function conditionsOf(filter: AuditLogFilter): Map<ConditionName, Condition> {
   const { keyId, personId, action, result, objectId, address, text } = filter;
   const asked = new Map<ConditionName, Condition>();
   if (keyId !== null) asked.set('key', sql`a.key_id = ${keyId}::uuid`);
@@ -132,7 +132,7 @@ function conditionsOfResult(result: Result, action: string | null): [ConditionNa
   return result === 'Failed' ? [kindCondition, ['failed', sql`false`]] : [kindCondition];
 }
 
-/** Returns a condition that a row names one of these ids as person, key or value of its details. */
+/** Returns a condition that an entry names one of these ids as person, key or value of its details. */
 const isAbout = (ids: string[]): Condition => sql`(
   a.person_id = any (${arrayOf(ids)}::text[]) or a.key_id::text = any (${arrayOf(ids)}::text[])
   or exists (select from jsonb_each_text(case when jsonb_typeof(a.detail) = 'object' then a.detail end) d
@@ -151,7 +151,7 @@ export const containing = (text: string): string => `%${text.replace(/[\\%_]/g, 
  * their indexes include the other columns. Of a key, an action and a person, any may be rare, so
  * each leads in turn.
  */
-function listLeads({ action, result }: ActivityFilter, asked: Map<ConditionName, Condition>): [Lead, ...Lead[]] {
+function listLeads({ action, result }: AuditLogFilter, asked: Map<ConditionName, Condition>): [Lead, ...Lead[]] {
   const named = asked.get('action');
   const kind = result === null ? null : resultConditions[result].kind;
   const isAction = action !== null && !action.startsWith('api.') && (kind === null || kind === 'action');
@@ -167,9 +167,9 @@ function listLeads({ action, result }: ActivityFilter, asked: Map<ConditionName,
     return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['kind'] : [], condition }];
   });
   const byKind: Lead = { answers: ['kind'], holds: ['key', 'person'], condition: kindConditions.action };
-  // Whether an action failed is in no index, so the rows of a key or a person may be fewer.
+  // Whether an action failed is in no index, so the entries of a key or a person may be fewer.
   if (kind === 'action') return asked.has('failed') && first ? [byKind, first, ...others] : [byKind];
-  // Nearly all rows are answered reads, so they have no separate index: the whole log leads.
+  // Nearly all entries are answered reads, so they have no separate index: the whole log leads.
   if (first === undefined) return [{ answers: ['kind'], holds: [], condition: asked.get('kind') ?? sql`true` }];
   return [first, ...others];
 }

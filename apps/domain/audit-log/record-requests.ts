@@ -1,5 +1,5 @@
 /**
- * One use of a key, as a row of the activity log. The database sets time, organization and person.
+ * One use of a key, as an entry of the audit log. The database sets time, organization and person.
  * `status` and `code` are those of the answer; `code` is null without a refusal.
  */
 export interface KeyUse {
@@ -22,12 +22,12 @@ export interface KeyUse {
 export const recordKeyUsesSql = /* sql */ `
   select api.record_key_uses($1::uuid[], $2::uuid[], $3::text[], $4::smallint[], $5::text[], $6::inet[])`;
 
-/** Adds requests to the console to rows of keys: arrays of fingerprints, counts and addresses. */
+/** Adds requests to the console to entries of keys: arrays of fingerprints, counts and addresses. */
 export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_console($1::bytea[], $2::bigint[],
   $3::inet[])`;
 
 /**
- * Adds refused calls (429) to their key's row of this minute. `$1` fingerprints, `$2` counts,
+ * Adds refused calls (429) to their key's entry of this minute. `$1` fingerprints, `$2` counts,
  * arrays of equal length.
  */
 export const recordRefusalsSql = /* sql */ `select api.record_refusals($1::bytea[], $2::bigint[])`;

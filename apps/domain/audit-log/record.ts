@@ -5,7 +5,7 @@ import { brokenConstraint } from '../db/constraint.ts';
 import { query } from '../db/statement.ts';
 
 /** An entry of the log other than a read. `detail` contains ids and key prefixes, never a key. */
-interface ActivityLine {
+interface NewAuditEntry {
   organizationId: string;
   by: Authority | ClusterObject;
   keyId?: string;
@@ -20,23 +20,23 @@ interface ActivityLine {
  *
  * @throws Refused `not_an_active_member` when the session of the person or their membership has ended
  * while the request ran, for example by a removal that waits for this transaction.
- * @throws an error of PostgreSQL (`activity_writer`) when another writer may not write this.
+ * @throws an error of PostgreSQL (`audit_entry_writer`) when another writer may not write this.
  */
-export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
-  const { organizationId, by, keyId = null, action } = line;
-  const detail = line.detail === undefined ? null : JSON.stringify(line.detail);
-  if (by === 'operator')
+export async function recordAuditEntry(tx: EntityManager, entry: NewAuditEntry): Promise<void> {
+  const { organizationId, by, keyId = null, action } = entry;
+  const detail = entry.detail === undefined ? null : JSON.stringify(entry.detail);
+  if (by === 'orgctl')
     await query(tx)`
-      select record_operator_activity(${organizationId}::uuid, ${keyId}::uuid, ${action}, ${detail}::jsonb)`;
+      select record_orgctl_entry(${organizationId}::uuid, ${keyId}::uuid, ${action}, ${detail}::jsonb)`;
   else if ('objectUid' in by)
     await query(tx)`
-      select record_object_activity(${organizationId}::uuid, ${action},
-        ${JSON.stringify({ ...line.detail, managedBy: by.objectName })}::jsonb)`;
+      select record_object_entry(${organizationId}::uuid, ${action},
+        ${JSON.stringify({ ...entry.detail, managedBy: by.objectName })}::jsonb)`;
   else
     await query(tx)`
-      select record_console_activity(${organizationId}::uuid, ${by.personId}, ${keyId}::uuid, ${action},
+      select record_console_entry(${organizationId}::uuid, ${by.personId}, ${keyId}::uuid, ${action},
         ${by.address ?? null}::inet, ${detail}::jsonb)`.catch((error: unknown) => {
-      throw brokenConstraint(error) === 'activity_writer' ? accessEnded() : error;
+      throw brokenConstraint(error) === 'audit_entry_writer' ? accessEnded() : error;
     });
 }
 

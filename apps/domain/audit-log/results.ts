@@ -30,7 +30,7 @@ export function resultOf({ status, action, detail }: Outcome): Result {
   return deniedStatuses.includes(status) ? 'Denied' : 'Invalid request';
 }
 
-/** The actions that can fail: by their detail, and the same as a condition on a row `a`. */
+/** The actions that can fail: by their detail, and the same as a condition on an entry `a`. */
 const failures: Record<string, { hasFailed(detail: Record<string, unknown>): boolean; condition: string }> = {
   'sign_in.failure': { hasFailed: () => true, condition: 'true' },
   'webhook.tested': {
@@ -51,14 +51,14 @@ const failedCases = Object.entries(failures).map(([action, { condition }]) => `w
 const failed = numbered(`(case a.action ${failedCases.join(' ')} else false end)`, []);
 const denied = sql`a.status in (401, 403, 429)`;
 
-/** Whether a row is a read that succeeded, one that did not, or no read. Indexes begin with these. */
+/** Whether an entry is a read that succeeded, one that did not, or no read. Indexes begin with these. */
 export const kindConditions = {
   answered: sql`a.status < 400`,
   refused: sql`a.status >= 400`,
   action: sql`a.status is null`,
 };
 
-/** Selects the rows `a` of a result: by their kind, and by what no index contains. */
+/** Selects the entries `a` of a result: by their kind, and by what no index contains. */
 export const resultConditions: Record<Result, { kind: keyof typeof kindConditions; rest: SqlPart | null }> = {
   Succeeded: { kind: 'answered', rest: null },
   Denied: { kind: 'refused', rest: denied },

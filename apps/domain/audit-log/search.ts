@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { allOf, literal, query, sql } from '../db/statement.ts';
 import {
-  type ActivityFilter,
+  type AuditLogFilter,
   type Direction,
   type From,
   type Place,
@@ -10,18 +10,18 @@ import {
 } from './plan-search.ts';
 
 export {
-  type ActivityFilter,
+  type AuditLogFilter,
+  entriesSearched,
   everything,
-  linesSearched,
   type Place,
   type TextMatch,
 } from './plan-search.ts';
 
 /**
- * An activity row with the names of its time. Those of keys and families, and people of calls, are
+ * An audit entry with the names of its time. Those of keys and families, and people of calls, are
  * the current ones. Null: what they named did not exist.
  */
-export interface ActivityEntry {
+export interface AuditEntry {
   id: string;
   /** ISO, UTC, microseconds. */
   at: string;
@@ -36,7 +36,7 @@ export interface ActivityEntry {
   /** The refusal's code; null when there was none. */
   code: string | null;
   address: string | null;
-  /** More than 1 only for refused calls, which share a row per key and minute. */
+  /** More than 1 only for refused calls, which share an entry per key and minute. */
   count: number;
   detail: Record<string, unknown> | null;
   /** Name of the member in `detail.memberId`. */
@@ -61,34 +61,34 @@ export const seesNoClients: Reader = { maySeeClients: false };
  * One page, newest first. `newer` and `older` are where the neighboring pages begin, null at an
  * end. `isWhole` is false when a bound was reached and the search may continue from `older`.
  */
-export interface ActivityPage {
-  entries: ActivityEntry[];
+export interface AuditLogPage {
+  entries: AuditEntry[];
   newer: Place | null;
   older: Place | null;
   isWhole: boolean;
 }
 
 /**
- * Lists a page of an organization's log. Its time does not depend on the number of rows: one
+ * Lists a page of an organization's log. Its time does not depend on the number of entries: one
  * condition uses an index in the log's order (migration 0006), and the others are checked in a
- * bounded number of its rows (`linesSearched`).
+ * bounded number of its entries (`entriesSearched`).
  *
- * @param from - where the page begins, and its direction; null: at the newest row.
+ * @param from - where the page begins, and its direction; null: at the newest entry.
  */
-export async function listActivity(
+export async function listAuditEntries(
   em: EntityManager,
   organizationId: string,
-  filter: ActivityFilter,
+  filter: AuditLogFilter,
   from: From | null,
   pageSize: number,
   reader: Reader = seesNoClients,
-): Promise<ActivityPage> {
+): Promise<AuditLogPage> {
   const searches = planSearches(organizationId, filter, from);
   const [{ direction, rest }] = searches;
   const { rows, seenTo } =
     rest.length === 0
-      ? { rows: await listLines(em, searches[0], pageSize + 1, reader), seenTo: null }
-      : await searchLines(em, organizationId, searches, pageSize + 1, reader);
+      ? { rows: await listEntries(em, searches[0], pageSize + 1, reader), seenTo: null }
+      : await searchEntries(em, organizationId, searches, pageSize + 1, reader);
   const hasMore = rows.length > pageSize;
   const found = rows.slice(0, pageSize);
   const last = found.at(-1);
@@ -101,15 +101,15 @@ export async function listActivity(
   };
 }
 
-/** Returns one row of an organization, or null when it has none with that id. */
-export async function findActivityEntry(
+/** Returns one entry of an organization, or null when it has none with that id. */
+export async function findAuditEntry(
   em: EntityManager,
   organizationId: string,
   id: string,
   reader: Reader = seesNoClients,
-): Promise<ActivityEntry | null> {
-  const rows = await query<ActivityEntry>(em)`
-    select ${entryColumns(reader)} from activity a ${entryJoins}
+): Promise<AuditEntry | null> {
+  const rows = await query<AuditEntry>(em)`
+    select ${entryColumns(reader)} from audit_entry a ${entryJoins}
     where a.id = ${id}::uuid and a.organization_id = ${organizationId}::uuid`;
   return rows[0] ?? null;
 }
@@ -132,7 +132,7 @@ const entryColumns = ({ maySeeClients }: Reader) => sql`
   ${maySeeClients ? sql`f.name` : sql`null`} as "clientName",
   coalesce(a.names ->> 'role', r.name) as "roleName"`;
 
-/** Returns SQL for an id in a row's details, or null. A text that is no id is not cast. */
+/** Returns SQL for an id in an entry's details, or null. A text that is no id is not cast. */
 const idIn = (name: string) => sql`case
   when a.detail ->> ${literal(name)} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
   then (a.detail ->> ${literal(name)})::uuid end`;
@@ -148,33 +148,33 @@ const entryJoins = sql`
     and (r.organization_id is null or r.organization_id = a.organization_id)`;
 
 /** Limits are literals: for a parameter, the planner assumes a tenth of the log and sorts it. */
-async function listLines(
+async function listEntries(
   em: EntityManager,
   { leading, direction }: Search,
   wanted: number,
   reader: Reader,
-): Promise<ActivityEntry[]> {
-  return query<ActivityEntry>(em)`
-    select ${entryColumns(reader)} from (select a.* from activity a where ${leading} ${order(direction)}
+): Promise<AuditEntry[]> {
+  return query<AuditEntry>(em)`
+    select ${entryColumns(reader)} from (select a.* from audit_entry a where ${leading} ${order(direction)}
       limit ${literal(wanted)}) a ${entryJoins}
     ${order(direction)}`;
 }
 
-/** Returns matching rows and the last one checked, null when complete or enough were found. */
-async function searchLines(
+/** Returns matching entries and the last one checked, null when complete or enough were found. */
+async function searchEntries(
   em: EntityManager,
   organizationId: string,
   [first, ...others]: [Search, ...Search[]],
   wanted: number,
   reader: Reader,
-): Promise<{ rows: ActivityEntry[]; seenTo: Place | null }> {
+): Promise<{ rows: AuditEntry[]; seenTo: Place | null }> {
   let best = await searchOnce(em, first, wanted);
   for (const other of others) {
     if (best.seenTo === null) break;
     const result = await searchOnce(em, other, wanted);
     if (result.seenTo === null || isBeyond(result.seenTo, best.seenTo, other.direction)) best = result;
   }
-  return { rows: await fetchLines(em, organizationId, best.places, first.direction, reader), seenTo: best.seenTo };
+  return { rows: await fetchEntries(em, organizationId, best.places, first.direction, reader), seenTo: best.seenTo };
 }
 
 interface SearchResult {
@@ -184,12 +184,12 @@ interface SearchResult {
 
 /** The inner statement has only the compared columns, so that an index with these is enough. */
 async function searchOnce(em: EntityManager, search: Search, wanted: number): Promise<SearchResult> {
-  const { leading, rest, atMost, direction, needsLine } = search;
+  const { leading, rest, atMost, direction, needsEntry } = search;
   const places = await query<Place>(em)`
     select ${isoMicroseconds} as at, a.id
     from (
       select a.at, a.id, a.key_id, a.person_id, a.action, a.status
-        ${needsLine ? sql`, a.code, a.address, a.detail, a.names` : sql``} from activity a
+        ${needsEntry ? sql`, a.code, a.address, a.detail, a.names` : sql``} from audit_entry a
       where ${leading} ${order(direction)} limit ${literal(atMost)}
     ) a
     where ${allOf(rest)} ${order(direction)} limit ${literal(wanted)}`;
@@ -197,14 +197,14 @@ async function searchOnce(em: EntityManager, search: Search, wanted: number): Pr
 }
 
 /**
- * Returns the last row that a search has checked when there were more, or null when it has checked
- * all. Times are formatted outside: within, those of skipped rows would be too, which takes
- * longest.
+ * Returns the last entry that a search has checked when there were more, or null when it has
+ * checked all. Times are formatted outside: within, those of skipped entries would be too, which
+ * takes longest.
  */
 async function findLastSeen(em: EntityManager, { leading, atMost, direction }: Search): Promise<Place | null> {
   const rows = await query<Place>(em)`
     select ${isoMicroseconds} as at, a.id
-    from (select a.at, a.id from activity a where ${leading} ${order(direction)} offset ${literal(atMost - 1)}
+    from (select a.at, a.id from audit_entry a where ${leading} ${order(direction)} offset ${literal(atMost - 1)}
       limit 2) a
     ${order(direction)}`;
   const [last, next] = rows;
@@ -216,25 +216,25 @@ const isBeyond = (one: Place, other: Place, direction: Direction): boolean =>
   direction === 'older' ? one.at < other.at : one.at > other.at;
 
 /**
- * Fetches rows whose positions are known. They are between the first and the last one, so few
+ * Fetches entries whose positions are known. They are between the first and the last one, so few
  * partitions are read. Values are literals too: for parameters the planner would read whole
  * partitions.
  */
-async function fetchLines(
+async function fetchEntries(
   em: EntityManager,
   organizationId: string,
   places: Place[],
   direction: Direction,
   reader: Reader,
-): Promise<ActivityEntry[]> {
+): Promise<AuditEntry[]> {
   if (places.length === 0) return [];
   const [ids, moments] = [places.map(({ id }) => id), places.map(({ at }) => at)];
   const [earliest = '', latest = ''] = [moments[0], moments.at(-1)].sort();
-  return query<ActivityEntry>(em)`
+  return query<AuditEntry>(em)`
     select ${entryColumns(reader)}
     from (
       select a.* from unnest(${listed(ids)}::uuid[], ${listed(moments)}::timestamptz[]) as place (id, at)
-      join activity a on a.organization_id = ${organizationId}::uuid and a.id = place.id and a.at = place.at
+      join audit_entry a on a.organization_id = ${organizationId}::uuid and a.id = place.id and a.at = place.at
         and a.at between ${literal(earliest)}::timestamptz and ${literal(latest)}::timestamptz
     ) a ${entryJoins}
     ${order(direction)}`;

@@ -1,67 +1,67 @@
 import type { Pool } from 'pg';
 import {
-  type ActivityAnchor,
+  type AuditAnchor,
   type ChainFault,
   type ChainRow,
   type CheckedRow,
-  checkActivityLinksSql,
-  findActivityLinkSql,
+  checkAuditLinksSql,
+  findAuditLinkSql,
   type LinkRow,
-  listActivityChainsSql,
-  listUnchainedActivitySql,
-  listUnlinkedActivitySql,
+  listAuditChainsSql,
+  listUnchainedMonthsSql,
+  listUnlinkedEntriesSql,
 } from './chain.ts';
 
-/** A position where the log differs from its chain; `place` and `lineId` null: none. */
-export interface ActivityFault {
+/** A position where the log differs from its chain; `place` and `entryId` null: none. */
+export interface AuditLogFault {
   organizationId: string;
   /** `YYYY-MM`, UTC. */
   month: string;
   place: number | null;
-  lineId: string | null;
+  entryId: string | null;
   /** With `anchor`: the last place where the first difference may be; `place` is the first. */
   toPlace: number | null;
   fault: ChainFault;
 }
 
-/** What `verifyActivity` checked, and the first faults of each chain. */
-interface ActivityVerification {
+/** What `verifyAuditLog` checked, and the first faults of each chain. */
+interface AuditLogVerification {
   chains: number;
-  lines: number;
+  entries: number;
   anchors: number;
-  faults: ActivityFault[];
+  faults: AuditLogFault[];
 }
 
 const linksPerCheck = 20_000;
 
 /**
- * Verifies the hash chains of the activity log: finds rows that were changed, removed or inserted,
+ * Verifies the hash chains of the audit log: finds entries that were changed, removed or inserted,
  * and links that were removed or replaced. Anchors compare it with a log outside the database: a
  * person who can write every table can also compute a new chain, but cannot change that log.
  *
- * Each statement reads a bounded part. Rows that commit meanwhile are not checked.
+ * Each statement reads a bounded part. Entries that commit meanwhile are not checked.
  *
  * @param options - `organizationId` null: all. `month`: `YYYY-MM`, null: all that the log keeps.
  */
-export async function verifyActivity(
+export async function verifyAuditLog(
   pool: Pool,
   { organizationId, month }: { organizationId: string | null; month: string | null },
-  anchors: readonly ActivityAnchor[] = [],
-): Promise<ActivityVerification> {
-  const { rows: chains } = await pool.query<ChainRow>(listActivityChainsSql, [organizationId, month]);
-  const faults: ActivityFault[] = [];
-  let lines = 0;
+  anchors: readonly AuditAnchor[] = [],
+): Promise<AuditLogVerification> {
+  const { rows: chains } = await pool.query<ChainRow>(listAuditChainsSql, [organizationId, month]);
+  const faults: AuditLogFault[] = [];
+  let entries = 0;
   for (const chain of chains) {
     const found = await verifyChain(pool, chain);
-    lines += found.links;
+    entries += found.links;
     faults.push(...found.faults);
   }
-  const unchained = await pool.query<{ organizationId: string; month: string }>(listUnchainedActivitySql, [
+  const unchained = await pool.query<{ organizationId: string; month: string }>(listUnchainedMonthsSql, [
     organizationId,
   ]);
   for (const one of unchained.rows)
     if (month === null || one.month === month)
-      faults.push({ ...one, place: null, lineId: null, toPlace: null, fault: 'end' });
+      faults.push({ ...one, place: null, entryId: null, toPlace: null, fault: 'end' });
   const asked = anchors.filter(
     (anchor) =>
       (organizationId === null || anchor.organizationId === organizationId) &&
@@ -73,39 +73,41 @@ export async function verifyActivity(
     const fault = await compareAnchors(pool, ofChain, chain);
     if (fault !== null) faults.push(fault);
   }
-  return { chains: chains.length, lines, anchors: asked.length, faults };
+  return { chains: chains.length, entries, anchors: asked.length, faults };
 }
 
-async function verifyChain(pool: Pool, chain: ChainRow): Promise<{ links: number; faults: ActivityFault[] }> {
+async function verifyChain(pool: Pool, chain: ChainRow): Promise<{ links: number; faults: AuditLogFault[] }> {
   const { organizationId, month, places, droppedPlaces } = chain;
   const of = { organizationId, month };
-  const faults: ActivityFault[] = [];
-  if (chain.isDroppedEarly) faults.push({ ...of, place: droppedPlaces, lineId: null, toPlace: null, fault: 'dropped' });
+  const faults: AuditLogFault[] = [];
+  if (chain.isDroppedEarly)
+    faults.push({ ...of, place: droppedPlaces, entryId: null, toPlace: null, fault: 'dropped' });
   let [place, hash, links] = [droppedPlaces, chain.firstHash, 0];
   while (place < places) {
     const values = [organizationId, month, place, hash, Math.min(linksPerCheck, places - place)];
-    const { rows } = await pool.query<CheckedRow>(checkActivityLinksSql, values);
+    const { rows } = await pool.query<CheckedRow>(checkAuditLinksSql, values);
     const [checked] = rows;
     faults.push(...(checked?.faults ?? []).map((fault) => ({ ...of, ...fault, toPlace: null })));
     if (checked === undefined || checked.place === null || checked.hash === null) break;
     [place, hash, links] = [checked.place, checked.hash, links + checked.links];
   }
-  if (place !== places || hash !== chain.hash) faults.push({ ...of, place, lineId: null, toPlace: null, fault: 'end' });
-  const { rows } = await pool.query<{ lineId: string }>(listUnlinkedActivitySql, [organizationId, month]);
-  for (const { lineId } of rows) faults.push({ ...of, place: null, lineId, toPlace: null, fault: 'inserted' });
+  if (place !== places || hash !== chain.hash)
+    faults.push({ ...of, place, entryId: null, toPlace: null, fault: 'end' });
+  const { rows } = await pool.query<{ entryId: string }>(listUnlinkedEntriesSql, [organizationId, month]);
+  for (const { entryId } of rows) faults.push({ ...of, place: null, entryId, toPlace: null, fault: 'inserted' });
   return { links, faults };
 }
 
 /**
  * Compares one chain with its anchors, in the order in which they were kept. Returns the places
- * between the last anchor that matches and the first that differs, with the first line there; null
+ * between the last anchor that matches and the first that differs, with the first entry there; null
  * when all match. A later anchor does not narrow them: it may be of the changed chain.
  */
 async function compareAnchors(
   pool: Pool,
-  anchors: readonly ActivityAnchor[],
+  anchors: readonly AuditAnchor[],
   chain: ChainRow | undefined,
-): Promise<ActivityFault | null> {
+): Promise<AuditLogFault | null> {
   const matching = [chain?.droppedPlaces ?? 0];
   for (const anchor of anchors) {
     const { organizationId, month, places } = anchor;
@@ -114,18 +116,18 @@ async function compareAnchors(
       continue;
     }
     const place = Math.max(0, ...matching.filter((one) => one < places)) + 1;
-    const { rows } = await pool.query<LinkRow>(findActivityLinkSql, [organizationId, month, place]);
-    return { organizationId, month, place, toPlace: places, lineId: rows[0]?.lineId ?? null, fault: 'anchor' };
+    const { rows } = await pool.query<LinkRow>(findAuditLinkSql, [organizationId, month, place]);
+    return { organizationId, month, place, toPlace: places, entryId: rows[0]?.entryId ?? null, fault: 'anchor' };
   }
   return null;
 }
 
 /** Returns whether the chain has the anchor's hash at its position, or dropped its month. */
-async function matchesAnchor(pool: Pool, anchor: ActivityAnchor, chain: ChainRow | undefined): Promise<boolean> {
+async function matchesAnchor(pool: Pool, anchor: AuditAnchor, chain: ChainRow | undefined): Promise<boolean> {
   const { organizationId, month, places, hash } = anchor;
   if (chain === undefined || chain.places < places) return false;
   if (places === chain.droppedPlaces) return hash === chain.firstHash;
   if (places < chain.droppedPlaces) return true; // its link was dropped, and the last hash covers it
-  const { rows } = await pool.query<LinkRow>(findActivityLinkSql, [organizationId, month, places]);
+  const { rows } = await pool.query<LinkRow>(findAuditLinkSql, [organizationId, month, places]);
   return rows[0]?.hash === hash;
 }

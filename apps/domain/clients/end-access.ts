@@ -4,7 +4,7 @@ import { getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { Membership } from '../access/membership.entity.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { shareLock, writeLock } from '../db/locks.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 import { ClientGrant } from './client.entity.ts';
@@ -37,7 +37,7 @@ export async function endGrant(em: EntityManager, input: GrantRequest): Promise<
     const grant = await getActiveGrant(tx, input);
     grant.end('ended');
     await tx.flush();
-    await recordActivity(tx, { organizationId, by, action: 'grant.end', detail: { grantId } });
+    await recordAuditEntry(tx, { organizationId, by, action: 'grant.end', detail: { grantId } });
   });
 }
 
@@ -77,7 +77,7 @@ export async function moveGrant(
     });
     await tx.flush();
     const detail = { grantId, newGrantId: id, from: professionalId, to: toPersonId };
-    await recordActivity(tx, { organizationId, by, action: 'grant.move', detail });
+    await recordAuditEntry(tx, { organizationId, by, action: 'grant.move', detail });
     return { id };
   });
 }

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { writeLock } from '../db/locks.ts';
 import { findDatabaseTime } from '../db/statement.ts';
@@ -35,7 +35,7 @@ export async function assignSeat(
       const givenAt = await findDatabaseTime(tx);
       tx.create(Seat, { organizationId, id, grantId, familyId, givenAt, endedAt: null, endReason: null });
       await tx.flush();
-      await recordActivity(tx, { organizationId, by, action: 'seat.give', detail: { seatId: id, grantId } });
+      await recordAuditEntry(tx, { organizationId, by, action: 'seat.give', detail: { seatId: id, grantId } });
     });
   } catch (error) {
     throw refusalOf(error) ?? error;
@@ -58,7 +58,7 @@ export async function endSeat(
     if (seat === null) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
     if (!seat.end()) throw new OrganizationRefused('seat_ended', 'This seat has already ended.');
     await tx.flush();
-    await recordActivity(tx, { organizationId, by, action: 'seat.end', detail: { seatId, grantId: seat.grantId } });
+    await recordAuditEntry(tx, { organizationId, by, action: 'seat.end', detail: { seatId, grantId: seat.grantId } });
   });
 }
 

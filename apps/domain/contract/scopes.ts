@@ -18,7 +18,7 @@ const managementPermissions = [
   'org.members.manage',
   'org.roles.manage',
   'org.seats.manage',
-  'org.activity.read',
+  'org.audit_log.read',
 ] as const;
 
 /** Every permission that a role can have: the scopes, then the management permissions. */

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { Membership } from '../access/membership.entity.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
@@ -13,7 +13,7 @@ import { deleteKnownBrowsers, rememberBrowser } from './known-browsers.ts';
 import { isLinkValid } from './link-validity.ts';
 import { passkeySetupOptions } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
-import { recordPersonActivity } from './record-sign-in.ts';
+import { recordPersonEntry } from './record-sign-in.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
@@ -116,7 +116,7 @@ export async function completeEnrolment(
       if (kind === 'invite') await join(tx, enrolment, visitor, now());
       if (kind === 'recover') {
         const detail = { factor: factor.kind };
-        await recordPersonActivity(tx, { personId, action: 'sign_in.recover', visitor, detail });
+        await recordPersonEntry(tx, { personId, action: 'sign_in.recover', visitor, detail });
       }
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
       return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
@@ -235,7 +235,7 @@ async function join(
   if ((await tx.nativeUpdate(Membership, member, { status: 'active' })) === 0) throw linkExpired();
   const by = { personId, address: visitor.address };
   await confirmSignIn(tx, { organizationId, personId, by }, now);
-  await recordActivity(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
+  await recordAuditEntry(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
 }
 
 /**

@@ -3,7 +3,7 @@ import { writeLock } from '../db/locks.ts';
 import { ConsoleSession, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword, opaqueString } from './password.ts';
-import { recordFailure, recordPersonActivity } from './record-sign-in.ts';
+import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
 import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
@@ -48,7 +48,7 @@ export async function changePassword(
     await tx.flush();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
-    await recordPersonActivity(tx, { personId, action: 'password.change', visitor });
+    await recordPersonEntry(tx, { personId, action: 'password.change', visitor });
     return { token };
   });
   await clearFailures(em, [failure]);

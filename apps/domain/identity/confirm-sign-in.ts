@@ -1,12 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Authority } from '../access/authority.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { query } from '../db/statement.ts';
 
 /**
  * Confirms a person's sign-in for an organization that they are an active member of, in the
  * transaction that saw them use the organization's own link, or for an operator. The organization's
- * activity log records it. Returns false, and records nothing, when it was confirmed before or
+ * audit log records it. Returns false, and records nothing, when it was confirmed before or
  * there is no such active member who signs in.
  */
 export async function confirmSignIn(
@@ -14,7 +14,7 @@ export async function confirmSignIn(
   { organizationId, personId, by }: { organizationId: string; personId: string; by: Authority },
   now: Date,
 ): Promise<boolean> {
-  const source = by === 'operator' ? 'operator' : 'link';
+  const source = by === 'orgctl' ? 'orgctl' : 'link';
   const rows = await query(tx)`
     insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
     select m.person_id, m.organization_id, ${now.toISOString()}::timestamptz, ${source}
@@ -23,6 +23,6 @@ export async function confirmSignIn(
     on conflict do nothing returning person_id`;
   if (rows.length === 0) return false;
   const detail = { memberId: personId, by: source };
-  await recordActivity(tx, { organizationId, by, action: 'sign_in.confirm', detail });
+  await recordAuditEntry(tx, { organizationId, by, action: 'sign_in.confirm', detail });
   return true;
 }

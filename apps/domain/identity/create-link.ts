@@ -19,7 +19,7 @@ import {
   Person,
   Role,
 } from '../access/membership.entity.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query, withDates } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
@@ -100,7 +100,7 @@ export async function createEnrolment(
     const { personId, member, isOpen } = await findInvitee(tx, { organizationId, email, by });
     if (member !== null && member.status !== 'left') {
       const isAsked = input.name !== undefined || input.roleKeys !== undefined;
-      if (by === 'operator' ? isAsked : member.status !== 'invited') throw new AlreadyMember(member);
+      if (by === 'orgctl' ? isAsked : member.status !== 'invited') throw new AlreadyMember(member);
       const link = await linkMember(tx, { organizationId, by, actor, member, isOpen, email }, now());
       return { ...link, isNew: false };
     }
@@ -110,7 +110,7 @@ export async function createEnrolment(
     const link = { organizationId, personId, kind: 'invite', email, invitedBy: actor.personId } as const;
     const created = await writeLink(tx, link, now());
     const detail = { memberId: personId, roleKeys: roles.map(({ key }) => key), ...renamed };
-    await recordActivity(tx, { organizationId, by, action: 'member.invite', detail });
+    await recordAuditEntry(tx, { organizationId, by, action: 'member.invite', detail });
     return { ...created, personId, kind: link.kind, isNew: true };
   });
 }
@@ -159,7 +159,7 @@ async function linkMember(
   assertMayGive(actor, [member]);
   if (member.status === 'suspended')
     throw new IdentityRefused('member_suspended', 'This member is suspended. Reinstate them instead.');
-  if (isOpen && by !== 'operator')
+  if (isOpen && by !== 'orgctl')
     throw new IdentityRefused(
       'operator_needed',
       'This member has already set up sign-in. If they lost their password or second factor, ' +
@@ -169,7 +169,7 @@ async function linkMember(
   const kind = isOpen ? 'recover' : 'invite';
   const created = await writeLink(tx, { organizationId, personId, kind, email, invitedBy: actor.personId }, at);
   const detail = { memberId: personId, ...(isOpen ? { kind } : {}) };
-  await recordActivity(tx, { organizationId, by, action: 'member.link', detail });
+  await recordAuditEntry(tx, { organizationId, by, action: 'member.link', detail });
   return { ...created, personId, kind };
 }
 
@@ -252,7 +252,7 @@ async function findInvitee(
     return { personId: `usr_${randomUUID().replaceAll('-', '')}`, member: null, isOpen: false };
   }
   // An inviter must not learn it; the link's person does when they use it.
-  if (by === 'operator' && rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
+  if (by === 'orgctl' && rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityRefused(
       'email_taken',
       'Another person signs in with this address. Invite the member with a different address, or release this one ' +

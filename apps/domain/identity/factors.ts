@@ -5,7 +5,7 @@ import { insertFactor, listPasskeyRows, type NewFactor, verifyNewPasskey, verify
 import { SecondFactor, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { findAnsweredChallenge, passkeySetupOptions } from './passkey.ts';
-import { recordPersonActivity } from './record-sign-in.ts';
+import { recordPersonEntry } from './record-sign-in.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
@@ -78,7 +78,7 @@ async function recordFactor(
 ): Promise<{ id: string }> {
   const { id, kind } = factor;
   await insertFactor(tx, personId, factor, now);
-  await recordPersonActivity(tx, { personId, action: 'factor.add', visitor, detail: { factorId: id, kind } });
+  await recordPersonEntry(tx, { personId, action: 'factor.add', visitor, detail: { factorId: id, kind } });
   return { id };
 }
 
@@ -149,7 +149,7 @@ export async function removeFactor(
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
     const detail = { factorId: found.id, kind: found.kind };
-    await recordPersonActivity(tx, { personId, action: 'factor.remove', visitor, detail });
+    await recordPersonEntry(tx, { personId, action: 'factor.remove', visitor, detail });
   });
 }
 
@@ -168,7 +168,7 @@ export async function renewRecoveryCodes(
   return em.fork().transactional(async (tx) => {
     const { personId } = session;
     const codes = await replaceRecoveryCodes(tx, personId, now());
-    await recordPersonActivity(tx, { personId, action: 'recovery_codes.renew', visitor });
+    await recordPersonEntry(tx, { personId, action: 'recovery_codes.renew', visitor });
     return codes;
   });
 }

@@ -7,35 +7,33 @@ import type { Visitor } from './types.ts';
 export const recordFailure = (em: EntityManager, personId: string, visitor: Visitor, step: string): Promise<void> =>
   em
     .fork()
-    .transactional((tx) =>
-      recordPersonActivity(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } }),
-    );
+    .transactional((tx) => recordPersonEntry(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } }));
 
 /**
  * Records an action on a person's sign-in in the log of every organization that has confirmed it,
  * because each of them trusts it. Other organizations record nothing: any address can be invited.
  *
- * `by`: the person, or an operator, for whom the row names no person; `detail.memberId` then
- * identifies the person. `detail` contains kinds, names of factors and ids, and never a password,
- * code, token or address that was tried.
+ * `by`: the person, or an operator with orgctl, for whom the entry names no person;
+ * `detail.memberId` then identifies the person. `detail` contains kinds, names of factors and ids,
+ * and never a password, code, token or address that was tried.
  */
-export async function recordPersonActivity(
+export async function recordPersonEntry(
   tx: EntityManager,
-  line: {
+  entry: {
     personId: string;
     action: string;
     visitor: Visitor | null;
     detail?: Record<string, unknown>;
-    by?: 'person' | 'operator';
+    by?: 'person' | 'orgctl';
   },
 ): Promise<void> {
-  const { personId, action, visitor, by = 'person' } = line;
-  const detail = by === 'operator' ? { memberId: personId, ...line.detail } : (line.detail ?? null);
+  const { personId, action, visitor, by = 'person' } = entry;
+  const detail = by === 'orgctl' ? { memberId: personId, ...entry.detail } : (entry.detail ?? null);
   const about = sql`${detail === null ? null : JSON.stringify(detail)}::jsonb`;
   const record =
-    by === 'operator'
-      ? sql`record_operator_activity(m.organization_id, null, ${action}, ${about})`
-      : sql`record_console_activity(m.organization_id, m.person_id, null, ${action},
+    by === 'orgctl'
+      ? sql`record_orgctl_entry(m.organization_id, null, ${action}, ${about})`
+      : sql`record_console_entry(m.organization_id, m.person_id, null, ${action},
           ${visitor?.address ?? null}::inet, ${about})`;
   await query(tx)`
     select ${record} from membership m where m.person_id = ${personId} and ${isConfirmed()} order by m.organization_id`;

@@ -6,7 +6,7 @@ import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
 import { SecondFactor } from './identity.entity.ts';
 import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
 import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
-import { recordPersonActivity } from './record-sign-in.ts';
+import { recordPersonEntry } from './record-sign-in.ts';
 import { consumeRecoveryCode, countRecoveryCodes, wrongRecoveryCode } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { recordSecondFactor } from './sessions.ts';
@@ -24,7 +24,7 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
 /**
  * Verifying the second factor: the second step of signing in, and the step-up of a full session.
  * Each success gives the session a new token; each failure counts. Both are recorded in the
- * activity log.
+ * audit log.
  */
 
 /** The session's new `token`, and the one of this `browser` after a sign-in, otherwise null. */
@@ -150,12 +150,12 @@ async function pass(
   await countFailure(em, failure, now());
   const passed = await em.fork().transactional(async (tx) => {
     if (!(await consume(tx))) {
-      await recordPersonActivity(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } });
+      await recordPersonEntry(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } });
       return null;
     }
     const renewed = await recordSecondFactor(tx, session.id, now());
     const action = isStepUp ? 'sign_in.step_up' : 'sign_in.complete';
-    await recordPersonActivity(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
+    await recordPersonEntry(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
     return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
   });
   if (passed !== null) {

@@ -14,7 +14,7 @@ import {
   sessionsPerPerson,
   stepUpMinutes,
 } from './limits.ts';
-import { recordPersonActivity } from './record-sign-in.ts';
+import { recordPersonEntry } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
 import type { Session, SessionRow, Visitor } from './types.ts';
@@ -101,7 +101,7 @@ export async function startSession(
       order by (s.id = ${sessionId}) desc, (s.state = 'full') desc, s.created_at desc, s.id desc
       offset ${sessionsPerPerson}) returning id`;
   for (const { id } of ended)
-    await recordPersonActivity(tx, { personId, action: 'session.end_oldest', visitor, detail: { sessionId: id } });
+    await recordPersonEntry(tx, { personId, action: 'session.end_oldest', visitor, detail: { sessionId: id } });
   return { token, sessionId };
 }
 
@@ -184,7 +184,7 @@ export async function endSession(
     const isOwn = sessionId === session.id;
     const action = isOwn ? 'session.sign_out' : 'session.end';
     // Before it is deleted, because it proves who signs out.
-    await recordPersonActivity(tx, { personId: session.personId, action, visitor, detail: { sessionId } });
+    await recordPersonEntry(tx, { personId: session.personId, action, visitor, detail: { sessionId } });
     if ((await tx.nativeDelete(ConsoleSession, { id: found.id })) === 0) throw ended;
   });
 }
@@ -196,7 +196,7 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
   return em.fork().transactional(async (tx) => {
     const ended = await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
-    await recordPersonActivity(tx, { personId, action: 'session.end_others', visitor, detail: { ended } });
+    await recordPersonEntry(tx, { personId, action: 'session.end_others', visitor, detail: { ended } });
     return ended;
   });
 }
@@ -207,7 +207,7 @@ export const endSessions = (tx: EntityManager, personId: string, exceptId: strin
 
 /**
  * Ends the sessions of a person without any access to the console. Their rows stay until they are
- * purged: the log takes the line of a member who leaves only from a person with a session.
+ * purged: the log accepts the entry of a member who leaves only from a person with a session.
  */
 export async function endSessionsWithoutAccess(tx: EntityManager, personId: string): Promise<void> {
   await query(tx)`

@@ -7,7 +7,7 @@ import { createBoundedQueue } from './bounded-queue.ts';
 import { SignIn } from './identity.entity.ts';
 import { signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
-import { recordFailure, recordPersonActivity } from './record-sign-in.ts';
+import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';
 import { assertAdmitted, countFailure, passwordSubject, signInFailure } from './sign-in-failures.ts';
@@ -83,7 +83,7 @@ async function verifyPassword(
     if (found === null) throw wrongCredentials();
     if (rehashed !== null) found.rehash(rehashed);
     const { token } = await startSession(tx, { personId, visitor }, now());
-    await recordPersonActivity(tx, { personId, action: 'sign_in.password', visitor });
+    await recordPersonEntry(tx, { personId, action: 'sign_in.password', visitor });
     return { token, personId };
   });
 }

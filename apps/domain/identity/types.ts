@@ -2,7 +2,7 @@ import type { Permission } from '../contract/scopes.ts';
 import type { SealingKeys } from '../encryption/envelope.ts';
 
 /**
- * Where a person's request came from; shown in the list of their sessions and in the activity log.
+ * Where a person's request came from; shown in the list of their sessions and in the audit log.
  */
 export interface Visitor {
   /** The IP address, as the trusted proxies report it; null when unknown. */

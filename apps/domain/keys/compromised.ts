@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { clearFailures, countFailure, ownFailure } from '../identity/sign-in-failures.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { fingerprints, type KeySecrets } from './key.ts';
@@ -40,7 +40,7 @@ export async function findCompromisedKey(
     if (found === null) return null;
     const { id: keyId, hint } = found;
     const by = { personId, address };
-    await recordActivity(tx, { organizationId, by, keyId, action: 'key.report', detail: { hint } });
+    await recordAuditEntry(tx, { organizationId, by, keyId, action: 'key.report', detail: { hint } });
     return { keyId };
   });
   if (reported !== null) await clearFailures(em, [failure]);

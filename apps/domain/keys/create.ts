@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { findPermissions } from '../access/authority.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import { lockOrganization } from '../db/locks.ts';
@@ -20,8 +20,8 @@ export interface CreateKey {
   /** Null: valid until revoked. */
   expiresAt: Date | null;
   /** Whether an operator creates it for `creatorId`, who then needs the scopes but not the right. */
-  byOperator?: boolean;
-  /** The IP address of the caller, for the activity log. */
+  byOrgctl?: boolean;
+  /** The IP address of the caller, for the audit log. */
   address?: string | null;
 }
 
@@ -34,7 +34,7 @@ export interface CreatedKey {
 }
 
 /**
- * Creates an API key, in one transaction with its activity row.
+ * Creates an API key, in one transaction with its audit entry.
  *
  * @param now - the clock, for expiry and creation time.
  *
@@ -71,7 +71,7 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
   const held = await findPermissions(tx, input.organizationId, input.creatorId);
   if (held === null)
     throw new KeyRefused('not_an_active_member', 'The key’s owner is not an active member of the organization.');
-  if (!input.byOperator && !held.has('org.keys.manage')) {
+  if (!input.byOrgctl && !held.has('org.keys.manage')) {
     throw new KeyRefused('may_not_manage_keys', 'The key’s owner has no role that may manage keys (org.keys.manage).');
   }
   const missing = input.scopes.filter((scope) => !held.has(scope));
@@ -82,7 +82,7 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
     );
 }
 
-/** Writes the row and its activity row. Find the number under `lockOrganization`. */
+/** Writes the row and its audit entry. Find the number under `lockOrganization`. */
 export async function insertKey(
   tx: EntityManager,
   input: CreateKey & { number: number; predecessorId: string | null; createdAt: Date },
@@ -103,8 +103,8 @@ export async function insertKey(
     revokedAt: null,
   });
   await tx.flush();
-  const by = input.byOperator ? 'operator' : { personId: creatorId, address: input.address ?? null };
+  const by = input.byOrgctl ? 'orgctl' : { personId: creatorId, address: input.address ?? null };
   const detail = { hint, scopes, predecessorId };
-  await recordActivity(tx, { organizationId, by, keyId: id, action, detail });
+  await recordAuditEntry(tx, { organizationId, by, keyId: id, action, detail });
   return { id, key, hint, expiresAt };
 }

@@ -55,7 +55,7 @@ const usageSql = /* sql */ `
       k.creator_left_at as "creatorLeftAt",
     case when k.revoked_at is not null then 'revoked' when k.expires_at <= $2::timestamptz then 'expired'
       when k.creator_left_at is not null then 'inactive' else 'live' end as state,
-    (select a.at from activity a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse}
+    (select a.at from audit_entry a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse}
       order by a.at desc, a.id desc limit 1) as "lastUsedAt",
     coalesce(u.uses, 0)::float8 as "uses24h",
     k.predecessor_id as "predecessorId",
@@ -124,7 +124,7 @@ export interface KeyCaller {
 const callersSql = /* sql */ `
   select host(u.address) as address, count(*)::int as uses, max(u.at) as "lastUsedAt"
   from (
-    select a.address, a.at from activity a where a.organization_id = $1 and a.key_id = $2 and ${isUse}
+    select a.address, a.at from audit_entry a where a.organization_id = $1 and a.key_id = $2 and ${isUse}
       order by a.at desc, a.id desc limit 1000
   ) u
   group by u.address

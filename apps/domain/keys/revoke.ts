@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, findPermissions } from '../access/authority.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { KeyRefused } from './refused.ts';
@@ -24,7 +24,7 @@ export async function revokeKey(
     if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
     if (key.revokedAt !== null) return;
     key.revoke(now());
-    await recordActivity(tx, { organizationId, by, keyId, action: 'key.revoke', detail: { hint: key.hint } });
+    await recordAuditEntry(tx, { organizationId, by, keyId, action: 'key.revoke', detail: { hint: key.hint } });
   });
 }
 
@@ -34,7 +34,7 @@ export async function revokeKey(
  * @throws KeyRefused `may_not_manage_keys`
  */
 export async function assertMayManageKeys(tx: EntityManager, organizationId: string, by: Authority): Promise<void> {
-  if (by === 'operator') return;
+  if (by === 'orgctl') return;
   const held = await findPermissions(tx, organizationId, by.personId);
   if (!held?.has('org.keys.manage')) {
     throw new KeyRefused(

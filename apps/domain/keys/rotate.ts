@@ -17,7 +17,7 @@ export interface RotateKey {
   overlapSeconds: number;
   /** When the successor expires; null: until revoked. */
   expiresAt: Date | null;
-  /** The IP address of the caller, for the activity log. */
+  /** The IP address of the caller, for the audit log. */
   address?: string | null;
 }
 

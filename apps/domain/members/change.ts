@@ -11,7 +11,7 @@ import {
 import type { Authority } from '../access/authority.ts';
 import { Membership, MembershipRole, type Role } from '../access/membership.entity.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { endSessionsWithoutAccess } from '../identity/sessions.ts';
 import { getRole } from './roles.ts';
@@ -123,7 +123,7 @@ export async function assignRole(em: EntityManager, input: MemberRoleRequest): P
     const { organizationId, personId, by } = input;
     await tx.upsert(MembershipRole, { organizationId, personId, roleId: role.id }, { onConflictAction: 'ignore' });
     const detail = { memberId: personId, roleId: role.id, key: role.key };
-    await recordActivity(tx, { organizationId, by, action: 'member.role_assign', detail });
+    await recordAuditEntry(tx, { organizationId, by, action: 'member.role_assign', detail });
   });
 }
 
@@ -140,7 +140,7 @@ export async function unassignRole(em: EntityManager, input: MemberRoleRequest):
     if (role.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);
     tx.remove(held);
     const detail = { memberId: personId, roleId: role.id, key: role.key };
-    await recordActivity(tx, { organizationId, by, action: 'member.role_unassign', detail });
+    await recordAuditEntry(tx, { organizationId, by, action: 'member.role_unassign', detail });
   });
 }
 
@@ -165,7 +165,7 @@ interface ChangedMember {
   actor: Actor;
 }
 
-/** Runs one change of a member. `change` returns what the activity row holds beside the member. */
+/** Runs one change of a member. `change` returns what the audit entry holds beside the member. */
 async function changing(
   em: EntityManager,
   { organizationId, personId, by }: MemberRequest,
@@ -174,14 +174,14 @@ async function changing(
 ): Promise<void> {
   await em.fork().transactional(async (tx) => {
     await lockOrganization(tx, organizationId);
-    const isLeaving = action === 'member.remove' && by !== 'operator' && by.personId === personId;
+    const isLeaving = action === 'member.remove' && by !== 'orgctl' && by.personId === personId;
     const actor = isLeaving ? leaver(personId) : await getActor(tx, organizationId, by, 'org.members.manage');
     const access = await getMember(tx, organizationId, personId);
     if (!isLeaving) assertMayChange(actor, access);
     const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, writeLock);
     const detail = await change(tx, { membership, access, actor });
     await tx.flush();
-    await recordActivity(tx, { organizationId, by, action, detail: { memberId: personId, ...detail } });
+    await recordAuditEntry(tx, { organizationId, by, action, detail: { memberId: personId, ...detail } });
   });
 }
 

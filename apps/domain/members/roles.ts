@@ -4,7 +4,7 @@ import { assertHolds, getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { MembershipRole, Role } from '../access/membership.entity.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
@@ -45,7 +45,7 @@ export async function createRole(
     const id = randomUUIDv7();
     tx.create(Role, { id, organizationId, key, ...fields, permissions, position: null });
     await tx.flush();
-    await recordActivity(tx, { organizationId, by, action: 'role.create', detail: { roleId: id, key, permissions } });
+    await recordAuditEntry(tx, { organizationId, by, action: 'role.create', detail: { roleId: id, key, permissions } });
     return { id, key };
   });
 }
@@ -82,7 +82,7 @@ export async function changeRole(
     if (input.description !== undefined) role.description = readText(input.description, 0);
     await tx.flush();
     const detail = { roleId, key: role.key, changed, added, removed };
-    await recordActivity(tx, { organizationId, by, action: 'role.change', detail });
+    await recordAuditEntry(tx, { organizationId, by, action: 'role.change', detail });
   });
 }
 
@@ -112,7 +112,7 @@ export async function deleteRole(
       );
     tx.remove(role);
     await tx.flush();
-    await recordActivity(tx, { organizationId, by, action: 'role.delete', detail: { roleId, key: role.key } });
+    await recordAuditEntry(tx, { organizationId, by, action: 'role.delete', detail: { roleId, key: role.key } });
   });
 }
 

@@ -26,7 +26,7 @@ const pageRows = 1_000;
 
 /**
  * Seals every sealed text in the database again with the newest key, so that older keys can be
- * removed. The secrets stay the same, so no organization's activity log has a row of it.
+ * removed. The secrets stay the same, so no organization's audit log has an entry of it.
  *
  * Each row is a separate statement, which changes it only if it is as it was read: a row that is
  * rotated, removed or resealed meanwhile keeps its new value, a writer waits for one row at most,

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, type ClusterObject, findPermissions } from '../access/authority.ts';
-import { recordActivity } from '../audit-log/record.ts';
+import { recordAuditEntry } from '../audit-log/record.ts';
 import { writeLock } from '../db/locks.ts';
 import { WebhookRefused } from './refused.ts';
 import { Webhook } from './webhook.entity.ts';
@@ -28,7 +28,7 @@ export async function assertMayManageWebhooks(
   em: EntityManager,
   { organizationId, by }: WebhooksRequest,
 ): Promise<void> {
-  if (by === 'operator' || 'objectUid' in by) return;
+  if (by === 'orgctl' || 'objectUid' in by) return;
   const held = await findPermissions(em, organizationId, by.personId);
   if (held?.has('org.webhooks.manage')) return;
   throw new WebhookRefused(
@@ -44,7 +44,7 @@ export async function assertMayManageWebhooks(
  * @throws WebhookRefused `webhook_managed` or `webhook_not_managed`
  */
 function assertManager(webhook: Pick<Webhook, 'managedBy' | 'managedUid'>, by: WebhookAuthority): void {
-  if (by === 'operator') return;
+  if (by === 'orgctl') return;
   if ('objectUid' in by) {
     if (webhook.managedUid === by.objectUid) return;
     throw new WebhookRefused('webhook_not_managed', `${by.objectName} does not manage this webhook.`);
@@ -105,12 +105,12 @@ export async function findWebhookOrganization(em: EntityManager, webhookId: stri
 }
 
 /** Records an action on a webhook, in the transaction of the change. */
-export const recordWebhookActivity = (
+export const recordWebhookEntry = (
   tx: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,
   action: string,
   detail: Record<string, unknown> = {},
-): Promise<void> => recordActivity(tx, { organizationId, by, action, detail: { webhookId, ...detail } });
+): Promise<void> => recordAuditEntry(tx, { organizationId, by, action, detail: { webhookId, ...detail } });
 
 export const noSuchWebhook = () => new WebhookRefused('no_such_webhook', 'The organization has no such webhook.');
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { lockOrganization } from '../db/locks.ts';
-import { lockLivingWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
+import { lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, assertUrlIsFree, hostOf, readEventTypes } from './fields.ts';
 import { WebhookRefused } from './refused.ts';
@@ -16,7 +16,7 @@ export interface ChangeWebhook extends WebhookRequest {
 }
 
 /**
- * Changes a webhook, in one transaction with its activity row. A new URL is used from the next
+ * Changes a webhook, in one transaction with its audit entry. A new URL is used from the next
  * attempt on, also for earlier events, and begins without the failures and the signature check of
  * the old one. New event types apply to events from then on.
  *
@@ -35,7 +35,7 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
     Object.assign(webhook, fields);
     await tx.flush();
     const { eventTypes, ordered } = fields;
-    await recordWebhookActivity(tx, input, 'webhook.change', {
+    await recordWebhookEntry(tx, input, 'webhook.change', {
       changed: changeable.filter((field) => input[field] !== undefined),
       ...(url === undefined ? {} : { host: hostOf(url) }),
       ...(eventTypes === undefined ? {} : { eventTypes }),

@@ -2,12 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { Organization } from '../access/membership.entity.ts';
 import { lockOrganization } from '../db/locks.ts';
-import {
-  assertMayManageWebhooks,
-  recordWebhookActivity,
-  type WebhookAuthority,
-  type WebhooksRequest,
-} from './access.ts';
+import { assertMayManageWebhooks, recordWebhookEntry, type WebhookAuthority, type WebhooksRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertSecret, assertUrl, assertUrlIsFree, hostOf, readEventTypes } from './fields.ts';
 import { webhooksPerOrganization } from './limits.ts';
@@ -38,7 +33,7 @@ export interface WebhookSettings {
 }
 
 /**
- * Subscribes a URL to event types, in one transaction with its activity row. It receives the events
+ * Subscribes a URL to event types, in one transaction with its audit entry. It receives the events
  * from its commit on. Show the returned `secret` once, and store it nowhere.
  *
  * @throws WebhookRefused when the caller may not manage webhooks, another one has the URL, the URL,
@@ -88,13 +83,13 @@ export async function createWebhook(
     });
     await tx.flush();
     const created = { organizationId, webhookId: id, by };
-    await recordWebhookActivity(tx, created, 'webhook.create', { host: hostOf(url), eventTypes });
+    await recordWebhookEntry(tx, created, 'webhook.create', { host: hostOf(url), eventTypes });
     return { id, secret };
   });
 }
 
 const managerOf = (by: WebhookAuthority) =>
-  by !== 'operator' && 'objectUid' in by
+  by !== 'orgctl' && 'objectUid' in by
     ? { managedBy: by.objectName, managedUid: by.objectUid }
     : { managedBy: null, managedUid: null };
 

@@ -79,7 +79,7 @@ export function assertSecret(secret: string): void {
   throw new WebhookRefused('secret_malformed', 'Enter a signing secret: whsec_ and the base64 of 24 random bytes.');
 }
 
-/** Returns the host of a URL for the activity log: paths and queries often contain a token. */
+/** Returns the host of a URL for the audit log: paths and queries often contain a token. */
 export function hostOf(url: string): string | null {
   return URL.parse(url)?.host ?? null;
 }

@@ -8,7 +8,7 @@ import { isHoldingSql, isOpenSql, lateOfWebhookSql } from './open-deliveries.ts'
  * - `delivered`: an attempt of any run that was answered with a 2xx;
  * - `exhausted`: an attempt of its last run that was the schedule's last and ended without a 2xx,
  *   including `lost`;
- * - `cancelled`: the row in the activity log which says that its webhook was deleted, or that a
+ * - `cancelled`: the entry in the audit log which says that its webhook was deleted, or that a
  *   person cancelled it.
  */
 const isProven = /* sql */ `

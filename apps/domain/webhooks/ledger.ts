@@ -138,7 +138,7 @@ function explain({ kind, state, counted, found }: FaultRow): string {
       return 'It is exhausted, but its schedule’s last attempt is missing or has not failed.';
     case 'cancelled':
       return (
-        'It is cancelled, but the activity log has no line that its webhook was deleted or that ' +
+        'It is cancelled, but the audit log has no entry that its webhook was deleted or that ' +
         'a person cancelled it.'
       );
     default:

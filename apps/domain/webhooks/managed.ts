@@ -4,7 +4,7 @@ import {
   assertMayUse,
   lockLivingWebhook,
   noSuchWebhook,
-  recordWebhookActivity,
+  recordWebhookEntry,
   type WebhookRequest,
   webhookDeleted,
 } from './access.ts';
@@ -70,7 +70,7 @@ export async function getNewestSecret(
 }
 
 /**
- * Releases a managed webhook to the organization's members, with an activity row. It keeps its URL,
+ * Releases a managed webhook to the organization's members, with an audit entry. It keeps its URL,
  * secrets and deliveries. Releasing it again changes nothing and is not recorded.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted or managed by another.
@@ -80,7 +80,7 @@ export async function releaseWebhook(em: EntityManager, request: WebhookRequest)
     const webhook = await lockLivingWebhook(tx, request);
     if (webhook.managedBy === null) return;
     // Before the change: afterwards the webhook does not name the object that released it.
-    await recordWebhookActivity(tx, request, 'webhook.release');
+    await recordWebhookEntry(tx, request, 'webhook.release');
     webhook.release();
     await tx.flush();
   });

@@ -8,7 +8,7 @@ import { query, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import {
   assertMayManageWebhooks,
   assertMayUse,
-  recordWebhookActivity,
+  recordWebhookEntry,
   type WebhookRequest,
   type WebhooksRequest,
 } from './access.ts';
@@ -100,7 +100,7 @@ export async function requestRedelivery(
         reached: null,
       });
       await tx.flush();
-      await recordWebhookActivity(tx, input, 'webhook.redeliver', { redeliveryId: id, ...selection });
+      await recordWebhookEntry(tx, input, 'webhook.redeliver', { redeliveryId: id, ...selection });
       return getRedelivery(tx, organizationId, id);
     });
   } catch (error) {
@@ -170,7 +170,7 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
     await assertMayUse(tx, webhook);
     if (redelivery.requestCancel()) {
       await tx.flush();
-      await recordWebhookActivity(tx, webhook, 'webhook.cancel_redelivery', { redeliveryId });
+      await recordWebhookEntry(tx, webhook, 'webhook.cancel_redelivery', { redeliveryId });
       redelivery.cancelUnlessBegun();
       await tx.flush(); // a trigger records how it ended, after the request
     }

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { findDatabaseTime } from '../db/statement.ts';
-import { lockLivingWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
+import { lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import { assertSecret } from './fields.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
@@ -24,7 +24,7 @@ interface RotatedSecret {
 }
 
 /**
- * Rotates the signing secret of a webhook, in one transaction with its activity row. During the
+ * Rotates the signing secret of a webhook, in one transaction with its audit entry. During the
  * overlap every post has a signature of each, newest first.
  *
  * No older secret outlives the one that is replaced: an overlap of 0 leaves the new one alone and
@@ -52,7 +52,7 @@ export async function rotateSecret(
     tx.create(WebhookSecret, { organizationId, webhookId, id, sealed, createdAt: now, validUntil: null });
     webhook.clearSignatureResult();
     await tx.flush();
-    await recordWebhookActivity(tx, input, 'webhook.rotate_secret', { secretId: id, overlapSeconds });
+    await recordWebhookEntry(tx, input, 'webhook.rotate_secret', { secretId: id, overlapSeconds });
     return { id: webhookId, secret, previousValidUntil };
   });
 }

@@ -2,7 +2,7 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventType } from '../contract/events.ts';
 import { literal, query } from '../db/statement.ts';
-import { assertMayManageWebhooks, lockLivingWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
+import { assertMayManageWebhooks, lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import { testsPerMinute } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -29,7 +29,7 @@ export function buildTestEvent(type: EventType, organizationId: string, at: Date
 }
 
 /**
- * Authorizes a test event, or the probe before a resume, and writes its activity row. The post is
+ * Authorizes a test event, or the probe before a resume, and writes its audit entry. The post is
  * the caller's next step: it takes seconds, and no transaction stays open for it.
  *
  * @param requestedType - null: the first type that the webhook is subscribed to.
@@ -75,8 +75,8 @@ function requestPost(
         `The webhook is not subscribed to this type. It is subscribed to ${eventTypes.join(', ')}.`,
       );
     }
-    if (request.by !== 'operator') await assertFewTests(tx, request);
-    await recordWebhookActivity(tx, request, action, { eventType });
+    if (request.by !== 'orgctl') await assertFewTests(tx, request);
+    await recordWebhookEntry(tx, request, action, { eventType });
     return eventType as EventType;
   });
 }
@@ -89,7 +89,7 @@ function requestPost(
  */
 async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<void> {
   const rows = await query<{ count: number }>(tx)`
-    select count(*)::integer as count from activity a
+    select count(*)::integer as count from audit_entry a
     where a.organization_id = ${organizationId} and a.action in ('webhook.test', 'webhook.verify') and a.status is null
       and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`;
   if ((rows[0]?.count ?? 0) < testsPerMinute) return;
@@ -99,7 +99,7 @@ async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: 
   );
 }
 
-/** The outcome of a test event, which is no delivery, as its activity row holds it. */
+/** The outcome of a test event, which is no delivery, as its audit entry holds it. */
 interface TestOutcome {
   eventType: string;
   eventId: string;
@@ -111,10 +111,10 @@ interface TestOutcome {
 
 /** Records the outcome of a test event that a person sent. */
 export function recordTestOutcome(em: EntityManager, request: WebhookRequest, outcome: TestOutcome): Promise<void> {
-  return em.fork().transactional((tx) => recordWebhookActivity(tx, request, 'webhook.tested', { ...outcome }));
+  return em.fork().transactional((tx) => recordWebhookEntry(tx, request, 'webhook.tested', { ...outcome }));
 }
 
-/** The activity rows of test events that are searched for those of one webhook. */
+/** The audit entries of test events that are searched for those of one webhook. */
 const maxTestsScanned = 500;
 
 /**
@@ -139,7 +139,7 @@ export async function listTestOutcomes(
       case when jsonb_typeof(a.detail -> 'status') = 'number' then a.detail -> 'status' end as status,
       a.detail ->> 'cause' as cause
     from (
-      select a.at, a.id, a.person_id, a.detail from activity a
+      select a.at, a.id, a.person_id, a.detail from audit_entry a
       where a.organization_id = ${organizationId} and a.action = 'webhook.tested' and a.status is null
       order by a.at desc, a.id desc
       limit ${literal(maxTestsScanned)}

@@ -11,13 +11,13 @@ import { type Progress, stageProgress } from './progress.ts';
 import { readDocument } from './read-document.ts';
 import { resolveStaged, stagedRelations } from './resolve.ts';
 import { openStaging } from './staging.ts';
-import { listImportedOrganizations, recordActivity } from './summary.ts';
+import { listImportedOrganizations, recordImportEntries } from './summary.ts';
 
 export interface ImportOptions {
   /** The owner's or platform's login; for `backfill` one that may act as `org_api_backfill`. */
   server: PostgresServer;
   source: Bytes;
-  /** Shown in progress, refusals and the activity log. */
+  /** Shown in progress, refusals and the audit log. */
   fileName: string;
   /** The region of this installation; a file of another region is refused. */
   region: Region;
@@ -113,7 +113,7 @@ async function importInTransaction(
   await client.query(`grant select, insert on import_change to ${role}`);
   await client.query(`set local role ${role}`);
   await mergeStaged(client, progress.stage);
-  await recordActivity(client, { action: options.backfill ? 'import.backfill' : 'import', fileName });
+  await recordImportEntries(client, { action: options.backfill ? 'import.backfill' : 'import', fileName });
   const result: ImportResult = {
     fileName,
     region,

@@ -54,7 +54,7 @@ export class RolesAndFunctions extends Migration {
       create table named_lock (
         name text primary key
       );
-      insert into named_lock values ('activity_partitions'), ('import');
+      insert into named_lock values ('audit_partitions'), ('import');
 
       create function lock_import() returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$

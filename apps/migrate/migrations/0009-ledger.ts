@@ -25,8 +25,9 @@ export class Ledger extends Migration {
       create index ledger_day_by_day on ledger_day (day);
     `);
 
-    // The steps of maintenance, one of which reads the ledger. A worker takes a step that is due by
-    // moving `due_at` a minute ahead, so one that hangs holds nothing for longer. Workers add the rows.
+    // The steps of maintenance, one of which reads the ledger. A worker claims a step that is due
+    // by moving `due_at` a minute ahead, so one that hangs holds nothing for longer. Workers add
+    // the rows.
     this.addSql(/* sql */ `
       create table maintenance_step (
         name text primary key,

@@ -117,7 +117,7 @@ export class Identity extends Migration {
         organization_id uuid not null,
         confirmed_at timestamptz not null,
         confirmed_by text not null
-          constraint sign_in_confirmation_source_known check (confirmed_by in ('link', 'operator')),
+          constraint sign_in_confirmation_source_known check (confirmed_by in ('link', 'orgctl')),
         primary key (person_id, organization_id),
         constraint sign_in_confirmation_membership foreign key (organization_id, person_id)
           references membership on delete cascade

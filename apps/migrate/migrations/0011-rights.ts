@@ -121,12 +121,13 @@ export class Rights extends Migration {
       end;
     `);
 
-    // The only rows that the read role may add to the log: uses of keys that exist, as reads, now.
-    // Organization and person are the key's, so a compromised read process cannot record what a
-    // person did, write into another organization's log, or into the past. The key is looked up row
-    // by row ("offset 0"): a plan that was created while the table was small would later read all
-    // of it. Refused calls (429) arrive as counts and add to one row per key and minute. A count
-    // ends at the largest integer: one more would otherwise fail, with all counts of that second.
+    // The only entries that the read role may add to the log: uses of keys that exist, as reads,
+    // now. Organization and person are the key's, so a compromised read process cannot record what
+    // a person did, write into another organization's log, or into the past. The key is looked up
+    // row by row ("offset 0"): a plan that was created while the table was small would later read
+    // all of it. Refused calls (429) arrive as counts and add to one row per key and minute. A
+    // count ends at the largest integer: one more would otherwise fail, with all counts of that
+    // second.
     this.addSql(/* sql */ `
       create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[],
         addresses inet[]) returns void
@@ -134,7 +135,7 @@ export class Rights extends Migration {
       declare
         recorded bigint;
       begin
-        insert into public.activity (id, at, organization_id, person_id, key_id, action, status, code, address)
+        insert into public.audit_entry (id, at, organization_id, person_id, key_id, action, status, code, address)
         select u.id, now(), k.organization_id, k.creator_id, u.key_id, u.action, u.status, u.code, u.address
         from unnest(ids, keys, actions, statuses, codes, addresses) as u (id, key_id, action, status, code, address)
         cross join lateral (select organization_id, creator_id from public.api_key where id = u.key_id offset 0) k
@@ -142,14 +143,14 @@ export class Rights extends Migration {
         get diagnostics recorded = row_count;
         if recorded <> cardinality(ids) then
           raise exception 'a use names a key that does not exist, or is no read' using errcode = 'check_violation',
-            constraint = 'activity_use_of_key';
+            constraint = 'audit_entry_use_of_key';
         end if;
       end $$;
 
       create function api.record_refusals(fingerprints bytea[], counts bigint[]) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count)
+        insert into public.audit_entry (at, organization_id, person_id, key_id, action, status, code, count)
         select date_trunc('minute', now()), k.organization_id, k.creator_id, k.id, 'api.rate_limited', 429,
           'rate_limited', least(sum(r.refused), 2147483647)::integer
         from unnest(fingerprints, counts) as r (fingerprint, refused)
@@ -158,7 +159,7 @@ export class Rights extends Migration {
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.rate_limited' do update
-          set count = least(activity.count::bigint + excluded.count, 2147483647)::integer, serial = excluded.serial;
+          set count = least(audit_entry.count::bigint + excluded.count, 2147483647)::integer, serial = excluded.serial;
       end $$;
 
       grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant,
@@ -174,7 +175,7 @@ export class Rights extends Migration {
       create function api.record_keys_at_console(fingerprints bytea[], counts bigint[], addresses inet[])
       returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count, address)
+        insert into public.audit_entry (at, organization_id, person_id, key_id, action, status, code, count, address)
         select date_trunc('minute', now()), k.organization_id, k.creator_id, k.id, 'api.console', 403,
           'api_key_not_accepted',
           least(sum(r.refused), 2147483647)::integer, max(r.address)
@@ -184,7 +185,7 @@ export class Rights extends Migration {
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.console'
-          do update set count = least(activity.count::bigint + excluded.count, 2147483647)::integer,
+          do update set count = least(audit_entry.count::bigint + excluded.count, 2147483647)::integer,
             address = excluded.address, serial = excluded.serial;
       end $$;
     `);
@@ -218,7 +219,7 @@ export class Rights extends Migration {
       -- The console creates keys, changes members and roles, assigns and ends seats, shows the log.
       grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan,
         subscription, seat, api_key,
-        activity, webhook_deletion, delivery_cancellation to org_api_console;
+        audit_entry, webhook_deletion, delivery_cancellation to org_api_console;
       grant insert on person, membership, role, client_grant, seat to org_api_console;
       grant delete on role to org_api_console;
       grant update (status, ends_at, end_reason) on client_grant to org_api_console;
@@ -232,17 +233,17 @@ export class Rights extends Migration {
       grant insert, delete on membership_role to org_api_console;
       grant select (applied_days, applied_delivery_days) on retention_floor to org_api_console;
       grant select on call_sum to org_api_console;
-      grant select (summed_at) on activity_progress to org_api_console;
+      grant select (summed_at) on audit_progress to org_api_console;
       grant execute on function api.record_keys_at_console to org_api_console;
 
       -- The worker ends grants that are due, keeps the log's partitions and applies its retention.
       grant select on client_grant, organization to org_api_worker;
       grant update (status, end_reason) on client_grant to org_api_worker;
       grant select, update (ended_at, end_reason) on seat to org_api_worker;
-      grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
-      grant execute on function sum_calls, append_activity_chain, activity_unlinked_age, list_activity_anchors,
-        record_activity_anchors,
-        claim_activity_stream, record_activity_streamed to org_api_worker;
+      grant execute on function keep_audit_partitions, drop_old_audit_entries to org_api_worker;
+      grant execute on function sum_calls, append_audit_chain, audit_unlinked_age, list_audit_anchors,
+        record_audit_anchors,
+        claim_audit_stream, record_audit_streamed to org_api_worker;
 
       -- The console changes webhooks and their secrets, and shows, repeats and cancels their
       -- deliveries.
@@ -255,7 +256,7 @@ export class Rights extends Migration {
         to org_api_console;
 
       -- The Kubernetes operator changes the webhooks of its objects and shows the ledger. It reads no
-      -- body of an event and no line of the log.
+      -- body of an event and no entry of the log.
       grant select (id) on organization to org_api_operator;
       grant select, insert, update (url, description, event_types, ordered, state, suspended_reason, number,
         signature_result, signature_checked_at, managed_by, managed_uid) on webhook to org_api_operator;

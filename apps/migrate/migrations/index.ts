@@ -4,13 +4,13 @@ import { Organizations } from './0002-organizations.ts';
 import { ClientsAndSeats } from './0003-clients-and-seats.ts';
 import { ReferralsAndOutcomes } from './0004-referrals-and-outcomes.ts';
 import { Keys } from './0005-keys.ts';
-import { Activity } from './0006-activity.ts';
+import { AuditLog } from './0006-audit-log.ts';
 import { Webhooks } from './0007-webhooks.ts';
 import { Deliveries } from './0008-deliveries.ts';
 import { Ledger } from './0009-ledger.ts';
 import { Identity } from './0010-identity.ts';
 import { Rights } from './0011-rights.ts';
-import { ActivityWriters } from './0012-activity-writers.ts';
+import { AuditLogWriters } from './0012-audit-log-writers.ts';
 import { CanonicalAddresses } from './0013-canonical-addresses.ts';
 import { DeliveryFunctions } from './0014-delivery-functions.ts';
 
@@ -30,10 +30,10 @@ export interface NamedMigration {
  * drops a column, is a contract migration (`isContract`): it stays pending until no pod of the
  * version before runs. An expand migration behind it must work with it pending and with it applied.
  *
- * Filled tables are `activity` (every read adds a row), `event`, `delivery` and `delivery_attempt`.
- * A migration must not block their writers for more than a moment, because a read fails after 5 s.
- * The migrator stops waiting for a lock that is not free at once, and tries again later. How long a
- * lock is held depends on the migration:
+ * Filled tables are `audit_entry` (every read adds a row), `event`, `delivery` and
+ * `delivery_attempt`. A migration must not block their writers for more than a moment, because a
+ * read fails after 5 s. The migrator stops waiting for a lock that is not free at once, and tries
+ * again later. How long a lock is held depends on the migration:
  * - An index is built concurrently, by a migration that runs alone (`isTransactional` false) and
  *   can be interrupted and repeated: of a partitioned table by `buildOnPartitions`
  *   (concurrently.ts), and the next migration runs `create index` on the table, which uses the
@@ -48,13 +48,13 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0003-clients-and-seats', class: ClientsAndSeats },
   { name: '0004-referrals-and-outcomes', class: ReferralsAndOutcomes },
   { name: '0005-keys', class: Keys },
-  { name: '0006-activity', class: Activity },
+  { name: '0006-audit-log', class: AuditLog },
   { name: '0007-webhooks', class: Webhooks },
   { name: '0008-deliveries', class: Deliveries },
   { name: '0009-ledger', class: Ledger },
   { name: '0010-identity', class: Identity },
   { name: '0011-rights', class: Rights },
-  { name: '0012-activity-writers', class: ActivityWriters },
+  { name: '0012-audit-log-writers', class: AuditLogWriters },
   { name: '0013-canonical-addresses', class: CanonicalAddresses },
   { name: '0014-delivery-functions', class: DeliveryFunctions },
 ];

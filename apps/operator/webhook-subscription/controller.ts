@@ -110,7 +110,7 @@ const notes: Record<SubscriptionAction['kind'], Note | null> = {
   removeFinalizer: null,
 };
 
-/** The object as the activity log and the console name it. */
+/** The object as the audit log and the console name it. */
 const objectOf = ({ metadata: { uid, namespace, name } }: WebhookSubscription): ClusterObject => ({
   objectUid: uid,
   objectName: `WebhookSubscription ${namespace}/${name}`,

@@ -20,7 +20,7 @@ export async function subscribe(
   { url, events }: { url: string; events: readonly EventType[] },
 ): Promise<{ id: string; secret: string; remove(): Promise<void> }> {
   const { em } = database.orm;
-  const of = { organizationId: organization.id, by: 'operator' } as const;
+  const of = { organizationId: organization.id, by: 'orgctl' } as const;
   for (const webhook of await listWebhooks(em, of)) {
     const [, pid] = /^npm run tool -- listen, process (\d+)$/.exec(webhook.description) ?? [];
     if (pid !== undefined && !isAlive(Number(pid))) await deleteWebhook(em, { ...of, webhookId: webhook.id });

@@ -25,9 +25,9 @@ SUSPEND_AFTER: {{ $app.suspendAfter | quote }}
 REQUEUE_AFTER: {{ $app.requeueAfter | quote }}
 READY_AFTER: {{ $app.readyAfter | quote }}
 DELIVERY_SLOTS: {{ $app.deliverySlots | int | quote }}
-ACTIVITY_RETENTION: {{ $app.activityRetention | quote }}
+AUDIT_LOG_RETENTION: {{ $app.auditLogRetention | quote }}
 DELIVERY_RETENTION: {{ $app.deliveryRetention | quote }}
-ACTIVITY_STREAM: {{ $values.otlp.activityLog | quote }}
+AUDIT_LOG_STREAM: {{ $values.otlp.auditLog | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
@@ -45,7 +45,7 @@ WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
 {{- include "org-api.serverSettings" $app }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 {{- else if eq .component "migrations" }}
-ACTIVITY_RETENTION_FLOOR: {{ $values.migrations.activityRetentionFloor | quote }}
+AUDIT_LOG_RETENTION_FLOOR: {{ $values.migrations.auditLogRetentionFloor | quote }}
 {{- else if eq .component "probe" }}
 REGION: {{ $values.region | quote }}
 API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}

@@ -84,11 +84,11 @@ const watchChunks = (onChunk: () => void) => ({
   },
 });
 
-/** Blocks the insert of activity rows until the transaction of `client` ends. */
-async function blockActivity(): Promise<pg.PoolClient> {
+/** Blocks the insert of audit entries until the transaction of `client` ends. */
+async function blockAuditLog(): Promise<pg.PoolClient> {
   const client = await shared().owner.pool.connect();
   await client.query('begin');
-  await client.query('lock table activity in access exclusive mode');
+  await client.query('lock table audit_entry in access exclusive mode');
   return client;
 }
 
@@ -212,10 +212,10 @@ it('a roster of 100,000 grants grows the process by less than four times its siz
   expect(most).toBeLessThan(400);
 });
 
-it('its activity row is committed before its first byte', async () => {
+it('its audit entry is committed before its first byte', async () => {
   const { database, owner, key, path } = shared();
   const api = await startTestApi(database);
-  const blocker = await blockActivity();
+  const blocker = await blockAuditLog();
   const reader = await openReader(api.url, { path, key });
   await expect.poll(() => countWaiting(`wait_event_type = 'Lock'`), { timeout: 30_000 }).toBe(1);
   expect(reader.received).toBe(0);

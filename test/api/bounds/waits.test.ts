@@ -49,7 +49,7 @@ async function setupRoster(settings: TestSettings = tight): Promise<Scene> {
 async function holdMemory({ api, path, key, owner }: Scene): Promise<Reader> {
   const reader = await openReader(api.url, { path, key: key.key, bytesPerSecond: 0 });
   const countUses = async () =>
-    (await owner.pool.query(`select from activity where action = 'api.getFirmRoster'`)).rowCount;
+    (await owner.pool.query(`select from audit_entry where action = 'api.getFirmRoster'`)).rowCount;
   await expect.poll(countUses, { timeout: 30_000 }).toBe(2);
   await untilFigures(
     api.metricsUrl,
@@ -85,7 +85,7 @@ it('a wait ends when its client disconnects, and no read runs for it', async () 
   expect(waits).toEqual({ gone: 1 });
   holder.socket.destroy();
   await untilFigures(scene.api.metricsUrl, isFree);
-  const { rows } = await scene.owner.pool.query('select count(*)::int as count from activity where action = $1', [
+  const { rows } = await scene.owner.pool.query('select count(*)::int as count from audit_entry where action = $1', [
     'api.getFirmRoster',
   ]);
   expect(rows).toEqual([{ count: 2 }]);

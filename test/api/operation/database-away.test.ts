@@ -72,7 +72,7 @@ it('calls over the limit are refused while the database is down, and counted onc
   await refuse(3);
   await proxy.resume();
   const counted = async () =>
-    (await owner.pool.query<{ count: number }>('select sum(count)::int as count from activity where status = 429'))
+    (await owner.pool.query<{ count: number }>('select sum(count)::int as count from audit_entry where status = 429'))
       .rows;
   await expect.poll(counted, { timeout: 15_000 }).toEqual([{ count: 8 }]);
 });

@@ -37,7 +37,7 @@ it('X-Forwarded-For is read from trusted proxies only, up to its nearest untrust
     const headers = forwarded === null ? {} : from(forwarded);
     const answer = await installation.api.get(`/v1/orgs/${orgId}`, { key, headers });
     const { rows } = await installation.owner.pool.query<{ address: string }>(
-      'select host(address) as address from activity where id = $1',
+      'select host(address) as address from audit_entry where id = $1',
       [answer.headers.get('request-id')],
     );
     return rows[0]?.address;

@@ -19,7 +19,7 @@ it('health checks ignore any key, valid or not, and do not count it', async () =
       expect(answer.headers.get('cache-control')).toBe('no-store');
     }
   }
-  expect((await owner.pool.query('select from activity where action <> $$key.create$$')).rowCount).toBe(0);
+  expect((await owner.pool.query('select from audit_entry where action <> $$key.create$$')).rowCount).toBe(0);
 });
 
 it('the process is alive and not ready while the database cannot be reached', async () => {

@@ -31,7 +31,7 @@ it('metrics count requests by operation and status, without an organization, key
   for (const series of [
     'org_api_limiter_without_redis 0',
     'org_api_failed_authentications_total 1',
-    'org_api_activity_lines_per_insert_count',
+    'org_api_audit_entries_per_insert_count',
     'org_api_database_connections{state="open"}',
     'process_cpu_seconds_total',
     'nodejs_eventloop_lag_seconds',
@@ -111,7 +111,7 @@ it('request traces reach the OTLP endpoint, and contain only ids and statuses', 
   for (const part of [
     'limiter',
     'statement',
-    'activity',
+    'audit_log',
     'org-api-api',
     'getOrg',
     answer.headers.get('request-id') ?? '',

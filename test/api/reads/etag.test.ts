@@ -6,7 +6,7 @@ import { endpoints } from '../../../apps/api/endpoints.ts';
 const installation = shareApi();
 
 describe.each(endpoints)('$operationId', ({ resource, operationId }) => {
-  it('gives all keys of the organization one ETag, and answers 304 to it with a count and an activity row', async () => {
+  it('gives all keys of the organization one ETag, and answers 304 to it with a count and an audit entry', async () => {
     const { api, make, owner } = installation();
     const creator = await make.member();
     const [one, two] = [await make.apiKey({ creator }), await make.apiKey({ creator })];
@@ -19,7 +19,7 @@ describe.each(endpoints)('$operationId', ({ resource, operationId }) => {
     expect(await unchanged.text()).toBe('');
     expect(unchanged.headers.get('content-type')).toBeNull();
     expect(unchanged.headers.get('ratelimit')).toMatch(/r=118;/);
-    const { rows } = await owner.pool.query('select action, status, code, key_id from activity where id = $1', [
+    const { rows } = await owner.pool.query('select action, status, code, key_id from audit_entry where id = $1', [
       unchanged.headers.get('request-id'),
     ]);
     expect(rows).toEqual([{ action: `api.${operationId}`, status: 304, code: null, key_id: two.id }]);

@@ -41,7 +41,7 @@ const imported =
 
 const ends: Record<string, Write> = {
   'an operator removed them': ({ owner }, { orgId, personId }) =>
-    removeMember(owner.orm.em, { organizationId: orgId, personId, by: 'operator' }),
+    removeMember(owner.orm.em, { organizationId: orgId, personId, by: 'orgctl' }),
   'an import wrote that they left': imported('left'),
   'a statement of the owner said so': withStatus('left'),
 };
@@ -49,7 +49,7 @@ const ends: Record<string, Write> = {
 const returns: Record<string, Write> = {
   'a new invitation that they accepted': async (people, { orgId, email, token: session }) => {
     const { em, now, owner } = people;
-    const invitation = { organizationId: orgId, email, by: 'operator', roleKeys: ['admin'] } as const;
+    const invitation = { organizationId: orgId, email, by: 'orgctl', roleKeys: ['admin'] } as const;
     const { token } = await createEnrolment(owner.orm.em, invitation, now);
     await acceptEnrolment(em, await people.session(session), { token, visitor }, now);
   },

@@ -113,7 +113,7 @@ async function endDisturbing(stack: BenchStack, { id }: BenchOrganization): Prom
   const { orm, pool } = stack.owner;
   const webhooks = await pool.query<{ id: string }>('select id from webhook where organization_id = $1', [id]);
   for (const webhook of webhooks.rows)
-    await deleteWebhook(orm.em, { organizationId: id, webhookId: webhook.id, by: 'operator' });
+    await deleteWebhook(orm.em, { organizationId: id, webhookId: webhook.id, by: 'orgctl' });
   await stack.receiver.release();
   const giveUpAt = performance.now() + 120_000;
   for (;;) {

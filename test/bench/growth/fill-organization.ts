@@ -3,7 +3,7 @@ import { generateSync } from 'otplib';
 import type pg from 'pg';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
-import { confirmSignInOf } from '#domain/identity/operator-actions.ts';
+import { confirmSignInOf } from '#domain/identity/orgctl-actions.ts';
 import { createKey } from '#domain/keys/create.ts';
 import type { Database } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
@@ -11,7 +11,7 @@ import { attemptsSql } from '#test/attempts-sql.ts';
 import type { ConsoleConfig } from '../../../apps/console/config.ts';
 
 /**
- * A measured organization: 25 keys, 40 members, a webhook, and the given numbers of activity rows
+ * A measured organization: 25 keys, 40 members, a webhook, and the given numbers of audit entries
  * and deliveries.
  */
 export interface FilledOrganization {
@@ -45,14 +45,14 @@ export async function preparePast(owner: pg.Client): Promise<void> {
     await owner.query(`do $$
       declare first timestamp := date_trunc('month', now() at time zone 'UTC') - interval '${month} months';
       begin
-        execute format('create table activity_%s partition of activity for values from (%L) to (%L)',
+        execute format('create table audit_entry_%s partition of audit_entry for values from (%L) to (%L)',
           to_char(first, 'YYYY_MM'), first at time zone 'UTC', (first + interval '1 month') at time zone 'UTC');
       end $$`);
   await owner.query('insert into person (id) values ($1)', [personId]);
 }
 
 /**
- * Fills one organization. Three tenths of its activity rows are of the last 24 hours and the rest
+ * Fills one organization. Three tenths of its audit entries are of the last 24 hours and the rest
  * of the past year. 1 in 200 is a refusal, 1 in 500 an action, 1 in 10,000 a rare read.
  */
 export async function fillOrganization(
@@ -96,7 +96,7 @@ export async function fillOrganization(
     database.orm.em,
     {
       organizationId: id,
-      by: 'operator',
+      by: 'orgctl',
       url: 'https://hooks.example.com/x',
       eventTypes: ['client.started'],
       description: '',
@@ -106,7 +106,7 @@ export async function fillOrganization(
   await fillLines(owner, id, keys, size.lines);
   await fillDeliveries(owner, id, webhook.id, size.deliveries);
   const middle = await owner.query<{ id: string; at: string }>(
-    `select id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from activity
+    `select id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from audit_entry
      where organization_id = $1 order by at desc, id desc offset $2 limit 1`,
     [id, Math.floor(size.lines / 2)],
   );
@@ -126,7 +126,7 @@ export async function fillOrganization(
 
 async function fillLines(owner: pg.Client, organizationId: string, keys: string[], lines: number): Promise<void> {
   await owner.query(
-    `insert into activity (id, at, organization_id, person_id, key_id, action, status, code, address)
+    `insert into audit_entry (id, at, organization_id, person_id, key_id, action, status, code, address)
      select new_id(), l.at, $1::uuid,
        case when l.is_action then 'usr_' || (n / 500 % $4 + 1) || '_' || $1::uuid else $5 end,
        case when not l.is_action then ($3::uuid[])[n % cardinality($3::uuid[]) + 1] end,
@@ -189,7 +189,7 @@ export async function signIn(
 ): Promise<string> {
   const em = database.orm.em;
   const { factors } = config;
-  const { token } = await createEnrolment(em, { organizationId, email, by: 'operator' });
+  const { token } = await createEnrolment(em, { organizationId, email, by: 'orgctl' });
   await setEnrolmentPassword(em, { token, password: randomUUID() });
   const { secret } = await startEnrolmentTotp(em, token, factors);
   const factor = { kind: 'totp', code: generateSync({ secret }), name: 'Bench' } as const;

@@ -21,7 +21,7 @@ export async function fillWebhooks(owner: pg.Client): Promise<void> {
 }
 
 /**
- * Spreads activity rows over all organizations and twelve months, and as many delivered events,
+ * Spreads audit entries over all organizations and twelve months, and as many delivered events,
  * each with a delivery and an attempt, over 100 days. Triggers are off meanwhile: they cost
  * minutes, and no sum of the ledger is compared here.
  */
@@ -37,7 +37,7 @@ export async function fillRows(owner: pg.Client, rows: number, report: Report): 
   await owner.query('create unique index on place (place); analyze place');
   for (let from = 0; from < rows; from += batchSize) {
     const batch = [from + 1, Math.min(from + batchSize, rows), rows, organizations];
-    await owner.query(activitySql, batch);
+    await owner.query(auditEntriesSql, batch);
     await owner.query(deliveriesSql, batch);
     if (from > 0 && (from / batchSize) % 4 === 0)
       report(`${from.toLocaleString('en')} of ${rows.toLocaleString('en')}`);
@@ -47,8 +47,8 @@ export async function fillRows(owner: pg.Client, rows: number, report: Report): 
 }
 
 /** `$1` to `$2` of `$3` rows over `$4` organizations; 1 in 200 is a refusal, 1 in 500 an action. */
-const activitySql = `
-  insert into activity (id, at, organization_id, person_id, key_id, action, status, code, address)
+const auditEntriesSql = `
+  insert into audit_entry (id, at, organization_id, person_id, key_id, action, status, code, address)
   select new_id(), now() - interval '330 days' * (n::float8 / $3::float8), p.organization_id,
     case when n % 500 = 5 then 'person-1' end,
     case when n % 500 <> 5 then p.keys[n / $4::integer % cardinality(p.keys) + 1] end,
@@ -57,7 +57,7 @@ const activitySql = `
     case when n % 200 = 3 then 'forbidden' end, '203.0.113.7'
   from generate_series($1::integer, $2::integer) n join place p on p.place = n % $4::integer`;
 
-/** As `activitySql`. Event ids have the time of the event, as the database generates them. */
+/** As `auditEntriesSql`. Event ids have the time of the event, as the database generates them. */
 const deliveriesSql = `
   with made as materialized (
     select p.organization_id, p.webhooks[n / $4::integer % cardinality(p.webhooks) + 1] as webhook_id, t.at, n,

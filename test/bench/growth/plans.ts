@@ -6,7 +6,7 @@ import type { GrownRegion } from './region.ts';
 import { type Task, tasks } from './tasks.ts';
 
 /** The tables that grow. The number of rows read from other tables depends on their own size. */
-const grown = new Set(['activity', 'event', 'delivery', 'delivery_attempt']);
+const grown = new Set(['audit_entry', 'event', 'delivery', 'delivery_attempt']);
 /** The absolute part of the bound on rows. */
 const worthNaming = 5_000;
 
@@ -103,5 +103,5 @@ function sumScans(log: string): Map<string, number> {
   return sums;
 }
 
-/** Partitions count as their table: `activity_2026_01` is `activity`. */
+/** Partitions count as their table: `audit_entry_2026_01` is `audit_entry`. */
 const nameOf = (table: string): string => table.replace(/_(\d{4}_\d{2}|default)$/, '');

@@ -25,7 +25,7 @@ export interface GrownRegion {
   apiUrl: string;
   /** Returns the next key of one organization: each may be used 120 times a minute. */
   nextKey(): BenchKey;
-  /** Equal in each region: 1,000 activity rows and deliveries. */
+  /** Equal in each region: 1,000 audit entries and deliveries. */
   organization: FilledOrganization;
   consoleUrl: string;
   cookie: string;

@@ -38,7 +38,7 @@ export interface Load {
 
 /**
  * Runs contenders in turn, A B C, B C A, C A B. Other work on the machine, checkpoints and a
- * growing activity log then affect all of them alike, and a ratio is taken within its round.
+ * growing audit log then affect all of them alike, and a ratio is taken within its round.
  */
 export async function compare(contenders: Contender[], load: Load): Promise<Comparison> {
   const runs = new Map<string, Measured[]>(contenders.map(({ name }) => [name, []]));

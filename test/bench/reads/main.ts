@@ -137,7 +137,7 @@ async function printPaced(
   return run.requests;
 }
 
-/** Prints what PostgreSQL wrote during the constant rate: rows of the activity log. */
+/** Prints what PostgreSQL wrote during the constant rate: entries of the audit log. */
 function printWrites(before: Writes, after: Writes, requests: number): void {
   const each = (kind: keyof Writes) => (after[kind] - before[kind]) / requests;
   say(
@@ -246,14 +246,14 @@ async function checkAnswers(stack: BenchStack, urls: string[], resource: string)
 }
 
 /**
- * Checks that every counted answer has its activity row. Rows of answers that wrk no longer waited
- * for may be added.
+ * Checks that every counted answer has its audit entry. Entries of answers that wrk no longer
+ * waited for may be added.
  */
 async function printLines(region: BenchRegion, answers: number): Promise<void> {
   const lines = await asOwner(region.ownerUrl, async (owner) =>
-    Number((await owner.query('select count(*) from activity')).rows[0].count),
+    Number((await owner.query('select count(*) from audit_entry')).rows[0].count),
   );
-  say(`\n${number(lines)} lines in the activity log for ${number(answers)} answers counted`);
+  say(`\n${number(lines)} entries in the audit log for ${number(answers)} answers counted`);
   if (lines < answers) throw new Error('answers without a line');
 }
 

@@ -26,7 +26,7 @@ const keyDays = 30;
 export function createHours(stack: SoakStack, region: SoakRegion, apps: Record<AppName, AppProcess>) {
   const counts: HourCounts = { purgedDeliveries: 0, rotations: 0, restarts: 0 };
   const steps = stepsOfMaintenance({
-    activityRetentionDays: retention.activityDays,
+    auditLogRetentionDays: retention.auditLogDays,
     deliveryRetentionDays: retention.deliveryDays,
     suspendAfterSeconds: 86_400,
     everyMs: 1_000,
@@ -54,7 +54,7 @@ export function createHours(stack: SoakStack, region: SoakRegion, apps: Record<A
     const { id: organizationId, webhookId } = region.organizations[
       hour % region.organizations.length
     ] as SoakRegion['organizations'][number];
-    await rotateSecret(em, { organizationId, webhookId, by: 'operator', overlapSeconds }, stack.sealingKeys);
+    await rotateSecret(em, { organizationId, webhookId, by: 'orgctl', overlapSeconds }, stack.sealingKeys);
     counts.rotations += 2;
   }
 

@@ -20,7 +20,7 @@ export const appNames = ['api 1', 'api 2', 'worker 1', 'worker 2', 'console'] as
 export type AppName = (typeof appNames)[number];
 
 /** Days: the shortest permitted retention of deliveries. */
-export const retention = { deliveryDays: 31, activityDays: 92 };
+export const retention = { deliveryDays: 31, auditLogDays: 92 };
 
 /** One installation with separate servers, each in a separate process. */
 export interface SoakStack {
@@ -122,7 +122,7 @@ async function openStack(
     READY_AFTER: '0s',
     DELIVERY_SCHEDULE: '10s,10s,10s,10s',
     DELIVERY_RETENTION: `${retention.deliveryDays}d`,
-    ACTIVITY_RETENTION: `${retention.activityDays}d`,
+    AUDIT_LOG_RETENTION: `${retention.auditLogDays}d`,
     ...extraWorkerSettings,
   };
   const consoleSettings = {

@@ -1,8 +1,8 @@
-/** The sentences of the activity log. */
+/** The sentences of the audit log. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import type { ActivityEntry } from '#domain/audit-log/search.ts';
+import type { AuditEntry } from '#domain/audit-log/search.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import { reads } from '../../../apps/console/components/reads.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
-const line: ActivityEntry = {
+const emptyEntry: AuditEntry = {
   id: 'x',
   at: '2026-11-20T08:00:00.000000Z',
   personId: null,
@@ -33,8 +33,8 @@ const line: ActivityEntry = {
   clientName: null,
   roleName: null,
 };
-const describe = (fields: Partial<ActivityEntry>) => {
-  const entry = { ...line, ...fields };
+const describe = (fields: Partial<AuditEntry>) => {
+  const entry = { ...emptyEntry, ...fields };
   return `${textOf(describeActor(entry))}: ${textOf(describeAction(entry))}`;
 };
 
@@ -44,9 +44,9 @@ it('describes every action that the code records', () => {
     for (const file of readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts') || file.endsWith('sentences.ts') || file.includes('migrations')) continue;
       const text = readFileSync(path.join(root, folder, file), 'utf8');
-      if (!/record\w*Activity|record_\w+_activity|KeyUse\b/.test(text)) continue;
+      if (!/record\w*Entry|record\w*Entries|record_\w+_entry|KeyUse\b/.test(text)) continue;
       const form =
-        /'((?:key|webhook|delivery|member|role|seat|grant|sign_in|factor|session|recovery_codes|password|import|activity)\.[a-z_]+)'/g;
+        /'((?:key|webhook|delivery|member|role|seat|grant|sign_in|factor|session|recovery_codes|password|import|audit_log)\.[a-z_]+)'/g;
       for (const [, action = ''] of text.matchAll(form)) written.add(action);
     }
   const known = new Set<string>([...knownActions.map(({ action }) => action), ...eventTypes]);
@@ -90,15 +90,15 @@ it('a sentence names the actor and the object by their current names', () => {
     'System: Suspended webhook Case management, because its receiver accepted no events for days',
   );
   const seat = { action: 'seat.give', detail: { grantId: 'g' } };
-  expect(describe({ ...seat, clientName: 'Nguyen' })).toBe('Operator: Assigned a seat to the Nguyen family');
-  expect(describe({ ...seat, clientName: 'Rossi family' })).toBe('Operator: Assigned a seat to the Rossi family');
-  expect(describe(seat)).toBe('Operator: Assigned a seat to a client');
-  expect(describe({ action: 'import', detail: { file: 'us.json' } })).toBe('Operator: Imported us.json');
+  expect(describe({ ...seat, clientName: 'Nguyen' })).toBe('Support: Assigned a seat to the Nguyen family');
+  expect(describe({ ...seat, clientName: 'Rossi family' })).toBe('Support: Assigned a seat to the Rossi family');
+  expect(describe(seat)).toBe('Support: Assigned a seat to a client');
+  expect(describe({ action: 'import', detail: { file: 'us.json' } })).toBe('System: Imported us.json');
 });
 
 it('an unknown action is shown in a sentence with its code', () => {
-  expect(describe({ action: 'thing.of_tomorrow' })).toBe('Operator: Unknown event (thing.of_tomorrow)');
-  expect(describe({ action: 'constructor' })).toBe('Operator: Unknown event (constructor)');
+  expect(describe({ action: 'thing.of_tomorrow' })).toBe('Support: Unknown event (thing.of_tomorrow)');
+  expect(describe({ action: 'constructor' })).toBe('Support: Unknown event (constructor)');
 });
 
 it('describes every action even without its details', () => {

@@ -35,8 +35,8 @@ export interface Scene {
   seatId: string;
   seatlessGrant: { id: string; familyId: string };
   familyId: string;
-  /** A row of the activity log. */
-  lineId: string;
+  /** An entry of the audit log. */
+  entryId: string;
   redeliveryId: string;
 }
 
@@ -141,8 +141,8 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
        values ($1, 'passkey', $2, now(), $3, '\\x00', 0, '{}') returning id`,
       [owner.personId, `${short} phone`, randomUUID()],
     ),
-    lineId: await first(
-      `insert into activity (id, organization_id, person_id, action, status)
+    entryId: await first(
+      `insert into audit_entry (id, organization_id, person_id, action, status)
         values (new_id(), $1, $2, 'role.create', 200) returning id`,
       [orgId, owner.personId],
     ),

@@ -33,7 +33,7 @@ export function paramsOf(route: Route, scene: Scene): Record<string, string> {
     grantId: scene.grant.id,
     seatId: scene.seatId,
     familyId: scene.familyId,
-    entryId: scene.lineId,
+    entryId: scene.entryId,
     sessionId: scene.sessionId,
     factorId: scene.factorId,
     number: '1',

@@ -1,4 +1,4 @@
-import { pages as activity } from './activity.ts';
+import { pages as auditLog } from './audit-log.ts';
 import { pages as clients } from './clients.ts';
 import { pages as deliveries } from './deliveries.ts';
 import { pages as frame } from './frame.ts';
@@ -7,4 +7,4 @@ import { pages as members } from './members.ts';
 import { pages as webhooks } from './webhooks.ts';
 
 /** Every page that is judged. */
-export const pages = [...frame, ...keys, ...webhooks, ...deliveries, ...members, ...clients, ...activity];
+export const pages = [...frame, ...keys, ...webhooks, ...deliveries, ...members, ...clients, ...auditLog];

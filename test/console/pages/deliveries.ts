@@ -88,7 +88,7 @@ export const pages: readonly JudgedPage[] = [
     picture: 'redelivery',
     async path(t, ada) {
       const { webhook } = await story(t, ada);
-      const request = { organizationId: ada.orgId, webhookId: webhook.id, by: 'operator' } as const;
+      const request = { organizationId: ada.orgId, webhookId: webhook.id, by: 'orgctl' } as const;
       const failedSince = new Date(Date.now() - 86_400_000).toISOString();
       const { id } = await requestRedelivery(t.owner.orm.em, { ...request, selection: { failedSince } });
       return `/o/${ada.orgId}/webhooks/${webhook.id}/redeliveries/${id}`;

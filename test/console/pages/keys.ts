@@ -21,12 +21,12 @@ async function insertKey(
     creatorId: personId,
     scopes,
     label,
-    byOperator: true,
+    byOrgctl: true,
     expiresAt: expiresInDays === undefined ? null : new Date(Date.now() + expiresInDays * day),
   };
   const { id } = await createKey(t.owner.orm.em, input, testKeySecrets, () => new Date(Date.now() - daysOld * day));
   await t.owner.pool.query(
-    `insert into activity (at, organization_id, person_id, key_id, action, status, address)
+    `insert into audit_entry (at, organization_id, person_id, key_id, action, status, address)
      select now() - make_interval(mins => n * 7), $1, $2, $3, 'api.getOrg', 200, ('203.0.113.' || (n % 3 + 1))::inet
        from generate_series(1, $4) n`,
     [orgId, personId, id, calls],

@@ -52,7 +52,7 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
   for (const [label, scopes] of keys)
     await createKey(
       t.owner.orm.em,
-      { organizationId: orgId, creatorId: creator.userId, scopes, label, expiresAt: null, byOperator: true },
+      { organizationId: orgId, creatorId: creator.userId, scopes, label, expiresAt: null, byOrgctl: true },
       testKeySecrets,
     );
   for (let n = 0; n < 3; n += 1) await t.make.grant({ professional: creator });

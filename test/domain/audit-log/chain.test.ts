@@ -1,20 +1,20 @@
 /**
- * The hash chains of the activity log: which changes they detect, and that late commits do not
+ * The hash chains of the audit log: which changes they detect, and that late commits do not
  * break them.
  */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
-  type ActivityAnchor,
   type AppendedRow,
-  appendActivityChainSql,
-  listActivityAnchorsSql,
+  type AuditAnchor,
+  appendAuditChainSql,
+  listAuditAnchorsSql,
 } from '#domain/audit-log/chain.ts';
-import { verifyActivity } from '#domain/audit-log/verify.ts';
+import { verifyAuditLog } from '#domain/audit-log/verify.ts';
 import type { Database } from '#domain/open-database.ts';
-import { writeLines } from '#test/audit-log-lines.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { writeEntries } from '#test/write-entries.ts';
 
 const everything = { organizationId: null, month: null };
 const patient = { timeout: 20_000, interval: 20 };
@@ -23,9 +23,9 @@ async function setup() {
   const { database, owner, make } = await setupDatabase();
   const worker = await connect(database.urls.worker);
   const orgId = await make.organization();
-  const verify = async (anchors: ActivityAnchor[] = []) => {
-    const { faults } = await verifyActivity(owner.pool, everything, anchors);
-    return faults.map(({ fault, lineId }) => (lineId === null ? fault : `${fault} ${lineId}`)).sort();
+  const verify = async (anchors: AuditAnchor[] = []) => {
+    const { faults } = await verifyAuditLog(owner.pool, everything, anchors);
+    return faults.map(({ fault, entryId }) => (entryId === null ? fault : `${fault} ${entryId}`)).sort();
   };
   return { database, owner, worker, orgId, make, verify };
 }
@@ -38,67 +38,67 @@ async function connect(connectionString: string): Promise<pg.Client> {
 }
 
 const append = async (worker: pg.Client, atMost = 1_000): Promise<AppendedRow> =>
-  (await worker.query<AppendedRow>(appendActivityChainSql, [atMost])).rows[0] as AppendedRow;
+  (await worker.query<AppendedRow>(appendAuditChainSql, [atMost])).rows[0] as AppendedRow;
 
 const countUnlinked = async (owner: Database): Promise<number> =>
   (
     await owner.pool.query(
-      `select count(*)::int as n from activity a where not exists (select from activity_link l where l.line_id = a.id)`,
+      `select count(*)::int as n from audit_entry a where not exists (select from audit_link l where l.entry_id = a.id)`,
     )
   ).rows[0].n;
 
-/** Links every committed row. */
+/** Links every committed entry. */
 const linkAll = (worker: pg.Client, owner: Database) =>
   vi.waitFor(async () => {
     await append(worker);
     expect(await countUnlinked(owner)).toBe(0);
   }, patient);
 
-/** Six rows of one organization, linked. */
+/** Six entries of one organization, linked. */
 async function setupLinked() {
   const t = await setup();
-  const lines = [1, 2, 3, 4, 5, 6].map((n) => ({ orgId: t.orgId, action: 'seat.give', detail: { n } }));
-  const ids = await writeLines(t.owner, lines);
+  const entries = [1, 2, 3, 4, 5, 6].map((n) => ({ orgId: t.orgId, action: 'seat.give', detail: { n } }));
+  const ids = await writeEntries(t.owner, entries);
   await linkAll(t.worker, t.owner);
   expect(await t.verify()).toEqual([]);
   return { ...t, ids };
 }
 
-describe('the chain of the activity log', () => {
-  it('links every line once, in order, per organization and month, in portions of any size', async () => {
+describe('the chain of the audit log', () => {
+  it('links every entry once, in order, per organization and month, in portions of any size', async () => {
     const t = await setup();
     const other = await t.make.organization();
     const lastMonth = new Date(Date.now() - 40 * 86_400_000);
     for (const orgId of [t.orgId, other])
-      await writeLines(t.owner, [{ orgId }, { orgId, at: lastMonth }, { orgId, address: '203.0.113.7' }, { orgId }]);
+      await writeEntries(t.owner, [{ orgId }, { orgId, at: lastMonth }, { orgId, address: '203.0.113.7' }, { orgId }]);
     await vi.waitFor(async () => {
       await append(t.worker, 3);
       expect(await countUnlinked(t.owner)).toBe(0);
     }, patient);
     const { rows } = await t.owner.pool.query<{ places: number[] }>(
-      `select array_agg(place::int order by place) as places from activity_link
+      `select array_agg(place::int order by place) as places from audit_link
        group by organization_id, month order by count(*)`,
     );
     expect(rows.map(({ places }) => places)).toEqual([[1], [1], [1, 2, 3], [1, 2, 3]]);
-    expect(await verifyActivity(t.owner.pool, everything)).toEqual({ chains: 4, lines: 8, anchors: 0, faults: [] });
+    expect(await verifyAuditLog(t.owner.pool, everything)).toEqual({ chains: 4, entries: 8, anchors: 0, faults: [] });
   });
 
-  it('takes a line that commits late at a late place, passes over none, and links no rolled-back one', async () => {
+  it('takes an entry that commits late at a late place, passes over none, and links no rolled-back one', async () => {
     const t = await setup();
     const [late, undone] = [await connect(t.database.ownerUrl), await connect(t.database.ownerUrl)];
-    const insert = `insert into activity (id, organization_id, action) values ($1, $2, 'seat.give')`;
+    const insert = `insert into audit_entry (id, organization_id, action) values ($1, $2, 'seat.give')`;
     const [lateId, earlyId] = [randomUUID(), randomUUID()];
     for (const client of [late, undone]) await client.query('begin');
     await late.query(insert, [lateId, t.orgId]);
     await undone.query(insert, [randomUUID(), t.orgId]);
     await t.owner.pool.query(insert, [earlyId, t.orgId]);
-    // The oldest transaction is open: rows that committed after it wait, and no transaction waits
-    // for the chain.
+    // The oldest transaction is open: entries that committed after it wait, and no transaction
+    // waits for the chain.
     for (let run = 0; run < 3; run += 1) expect(await append(t.worker)).toMatchObject({ linked: 0 });
     await late.query('commit');
     await undone.query('rollback');
     await linkAll(t.worker, t.owner);
-    const { rows } = await t.owner.pool.query('select line_id as id from activity_link order by place');
+    const { rows } = await t.owner.pool.query('select entry_id as id from audit_link order by place');
     expect(rows).toEqual([{ id: lateId }, { id: earlyId }]);
     expect(await t.verify()).toEqual([]);
   });
@@ -110,7 +110,7 @@ describe('the chain of the activity log', () => {
       const client = await connect(t.database.ownerUrl);
       for (let n = 0; n < 40; n += 1) {
         await client.query('begin');
-        await client.query(`insert into activity (organization_id, action) values ($1, 'seat.give')`, [t.orgId]);
+        await client.query(`insert into audit_entry (organization_id, action) values ($1, 'seat.give')`, [t.orgId]);
         await client.query('select pg_sleep($1)', [((writer + n) % 4) / 500]);
         await client.query(n % 5 === 0 ? 'rollback' : 'commit');
       }
@@ -122,10 +122,10 @@ describe('the chain of the activity log', () => {
     isWriting = false;
     await appending;
     await linkAll(t.worker, t.owner);
-    expect(await verifyActivity(t.owner.pool, everything)).toMatchObject({ lines: 128, faults: [] });
+    expect(await verifyAuditLog(t.owner.pool, everything)).toMatchObject({ entries: 128, faults: [] });
   });
 
-  it('follows a line that counts requests while it grows, and finds it changed afterwards', async () => {
+  it('follows an entry that counts requests while it grows, and finds it changed afterwards', async () => {
     const t = await setup();
     const creator = await t.make.member();
     const key = await t.make.apiKey({ creator });
@@ -138,12 +138,12 @@ describe('the chain of the activity log', () => {
     await refuse();
     await vi.waitFor(async () => {
       await append(t.worker);
-      // Two versions of one row, or two rows when a minute ended between the calls.
-      expect((await t.owner.pool.query('select from activity_link where digest is not null')).rowCount).toBe(2);
+      // Two versions of one entry, or two entries when a minute ended between the calls.
+      expect((await t.owner.pool.query('select from audit_link where digest is not null')).rowCount).toBe(2);
     }, patient);
     expect(await t.verify()).toEqual([]);
     const { rows } = await t.owner.pool.query<{ id: string }>(
-      `update activity set count = 1 where action = 'api.rate_limited' returning id`,
+      `update audit_entry set count = 1 where action = 'api.rate_limited' returning id`,
     );
     expect(await t.verify()).toEqual(rows.map(({ id }) => `changed ${id}`).sort());
   });
@@ -151,14 +151,14 @@ describe('the chain of the activity log', () => {
   it('keeps its last hash when retention drops the month, and the rest verifies', async () => {
     const t = await setup();
     const old = new Date(Date.now() - 200 * 86_400_000);
-    await writeLines(t.owner, [{ orgId: t.orgId, at: old }, { orgId: t.orgId, at: old }, { orgId: t.orgId }]);
+    await writeEntries(t.owner, [{ orgId: t.orgId, at: old }, { orgId: t.orgId, at: old }, { orgId: t.orgId }]);
     await linkAll(t.worker, t.owner);
     const anchors = await listAnchors(t.worker);
-    await t.worker.query('select drop_old_activity(150)');
+    await t.worker.query('select drop_old_audit_entries(150)');
     const { rows } = await t.owner.pool.query(
-      `select places::int, hash = dropped_hash as kept, (select count(*)::int from activity_link l
+      `select places::int, hash = dropped_hash as kept, (select count(*)::int from audit_link l
          where l.organization_id = c.organization_id and l.month = c.month) as links
-       from activity_chain c order by month`,
+       from audit_chain c order by month`,
     );
     expect(rows).toEqual([
       { places: 2, kept: true, links: 0 },
@@ -167,64 +167,64 @@ describe('the chain of the activity log', () => {
     expect(await t.verify(anchors)).toEqual([]);
   });
 
-  it('is appended while a login that wrote no line keeps a transaction open', async () => {
+  it('is appended while a login that wrote no entry keeps a transaction open', async () => {
     const t = await setup();
     for (const login of ['api', 'console', 'platform'] as const) {
       const open = await connect(t.database.urls[login]);
       await open.query('begin isolation level repeatable read');
       await open.query('select pg_current_xact_id()');
     }
-    const ids = await writeLines(t.owner, [{ orgId: t.orgId }, { orgId: t.orgId }]);
+    const ids = await writeEntries(t.owner, [{ orgId: t.orgId }, { orgId: t.orgId }]);
     expect(await append(t.worker)).toEqual({ linked: ids.length, isAllDone: true });
-    // Such a transaction may still write a line, which then gets the next place.
+    // Such a transaction may still write an entry, which then gets the next place.
     const late = await connect(t.database.ownerUrl);
     await late.query('begin');
     await late.query('select pg_current_xact_id()');
-    await writeLines(t.owner, [{ orgId: t.orgId }]);
+    await writeEntries(t.owner, [{ orgId: t.orgId }]);
     expect(await append(t.worker)).toEqual({ linked: 1, isAllDone: true });
-    await late.query(`insert into activity (organization_id, action) values ($1, 'seat.give')`, [t.orgId]);
+    await late.query(`insert into audit_entry (organization_id, action) values ($1, 'seat.give')`, [t.orgId]);
     await late.query('commit');
     expect(await append(t.worker)).toEqual({ linked: 1, isAllDone: true });
     expect(await t.verify()).toEqual([]);
   });
 
-  it('is not appended by a transaction that would not see lines that were committed meanwhile', async () => {
+  it('is not appended by a transaction that would not see entries that were committed meanwhile', async () => {
     const t = await setup();
     await t.worker.query('begin isolation level repeatable read');
     await expect(append(t.worker)).rejects.toThrow(/read committed/);
   });
 });
 
-const listAnchors = async (worker: pg.Client): Promise<ActivityAnchor[]> =>
-  (await worker.query<ActivityAnchor>(listActivityAnchorsSql, [100])).rows;
+const listAnchors = async (worker: pg.Client): Promise<AuditAnchor[]> =>
+  (await worker.query<AuditAnchor>(listAuditAnchorsSql, [100])).rows;
 
-describe('verifying the activity log', () => {
+describe('verifying the audit log', () => {
   it.each([
-    ['a changed line', `update activity set detail = '{"n": 7}' where id = $3`, ['changed 3']],
-    ['a changed time', `update activity set at = at + interval '1 ms' where id = $3`, ['inserted 3', 'removed 3']],
-    ['a line that was moved away', 'update activity set organization_id = $0 where id = $3', ['end', 'removed 3']],
-    ['a removed line', 'delete from activity where id = $3', ['removed 3']],
+    ['a changed entry', `update audit_entry set detail = '{"n": 7}' where id = $3`, ['changed 3']],
+    ['a changed time', `update audit_entry set at = at + interval '1 ms' where id = $3`, ['inserted 3', 'removed 3']],
+    ['an entry that was moved away', 'update audit_entry set organization_id = $0 where id = $3', ['end', 'removed 3']],
+    ['a removed entry', 'delete from audit_entry where id = $3', ['removed 3']],
     [
-      'a line that was removed with its link',
-      'delete from activity_link where line_id = $3; delete from activity where id = $3',
+      'an entry that was removed with its link',
+      'delete from audit_link where entry_id = $3; delete from audit_entry where id = $3',
       ['link_missing 4'],
     ],
     [
-      'a line that was removed at the end',
-      'delete from activity_link where line_id = $6; delete from activity where id = $6',
+      'an entry that was removed at the end',
+      'delete from audit_link where entry_id = $6; delete from audit_entry where id = $6',
       ['end'],
     ],
-    ['a replaced hash', `update activity_link set hash = sha256('x') where line_id = $3`, ['changed 3', 'changed 4']],
+    ['a replaced hash', `update audit_link set hash = sha256('x') where entry_id = $3`, ['changed 3', 'changed 4']],
     [
-      'an inserted line',
-      `insert into activity (id, organization_id, action, serial) select $0, organization_id, 'seat.give', 1
-        from activity_chain`,
+      'an inserted entry',
+      `insert into audit_entry (id, organization_id, action, serial) select $0, organization_id, 'seat.give', 1
+        from audit_chain`,
       ['inserted 0'],
     ],
     [
-      'a line that was linked twice',
-      `insert into activity_link select organization_id, month, 7, line_id, line_at, null, hash from activity_link
-        where line_id = $3`,
+      'an entry that was linked twice',
+      `insert into audit_link select organization_id, month, 7, entry_id, entry_at, null, hash from audit_link
+        where entry_id = $3`,
       ['inserted 3'],
     ],
   ] as const)('finds %s', async (_name, statement, expected) => {
@@ -237,32 +237,32 @@ describe('verifying the activity log', () => {
   });
 
   it.each([
-    ['inside the owner’s floor', `update activity_chain set dropped_places = places, dropped_hash = hash`],
+    ['inside the owner’s floor', `update audit_chain set dropped_places = places, dropped_hash = hash`],
     [
       'later than the log of purges says',
-      `update activity_chain set dropped_places = places, dropped_hash = hash;
-       insert into activity_purge select c.month::timestamp at time zone 'UTC', now() + interval '10 years', 90
-         from activity_chain c`,
+      `update audit_chain set dropped_places = places, dropped_hash = hash;
+       insert into audit_purge select c.month::timestamp at time zone 'UTC', now() + interval '10 years', 90
+         from audit_chain c`,
     ],
     [
       'by a purge that is younger than its floor',
-      `update activity_chain set dropped_places = places, dropped_hash = hash;
-       alter table activity_purge drop constraint activity_purge_older_than_floor;
-       insert into activity_purge select (c.month + interval '1 month') at time zone 'UTC', now(), 90
-         from activity_chain c`,
+      `update audit_chain set dropped_places = places, dropped_hash = hash;
+       alter table audit_purge drop constraint audit_purge_older_than_floor;
+       insert into audit_purge select (c.month + interval '1 month') at time zone 'UTC', now(), 90
+         from audit_chain c`,
     ],
   ])('finds a month that was dropped %s', async (_name, statements) => {
     const t = await setupLinked();
     const anchors = await listAnchors(t.worker);
-    await t.owner.pool.query(`delete from activity; delete from activity_link; ${statements}`);
+    await t.owner.pool.query(`delete from audit_entry; delete from audit_link; ${statements}`);
     expect(await t.verify(anchors)).toEqual(['dropped']);
   });
 
-  it('finds a line that was added with an old time, although it was linked', async () => {
+  it('finds an entry that was added with an old time, although it was linked', async () => {
     const t = await setupLinked();
-    // In the same month, and more than an hour before the rows that were linked first.
-    const [newest] = await writeLines(t.owner, [{ orgId: t.orgId, at: new Date('2026-03-20T12:00:00Z') }]);
-    const [id] = await writeLines(t.owner, [{ orgId: t.orgId, at: new Date('2026-03-20T10:00:00Z') }]);
+    // In the same month, and more than an hour before the entries that were linked first.
+    const [newest] = await writeEntries(t.owner, [{ orgId: t.orgId, at: new Date('2026-03-20T12:00:00Z') }]);
+    const [id] = await writeEntries(t.owner, [{ orgId: t.orgId, at: new Date('2026-03-20T10:00:00Z') }]);
     expect(newest).not.toBe(id);
     await linkAll(t.worker, t.owner);
     expect(await t.verify()).toEqual([`backdated ${id}`]);
@@ -270,16 +270,16 @@ describe('verifying the activity log', () => {
 
   describe('with anchors kept elsewhere, of a chain that the owner computed again,', () => {
     const [recompute, purge] = [
-      `truncate activity_link, activity_chain; update activity_progress set linked_to = 0`,
-      `update activity_chain set dropped_places = places, dropped_hash = hash`,
+      `truncate audit_link, audit_chain; update audit_progress set linked_to = 0`,
+      `update audit_chain set dropped_places = places, dropped_hash = hash`,
     ];
 
-    /** Anchors after two, four and six rows. */
+    /** Anchors after two, four and six entries. */
     async function setupAnchored() {
       const t = await setup();
-      const [ids, anchors]: [string[], ActivityAnchor[]] = [[], []];
+      const [ids, anchors]: [string[], AuditAnchor[]] = [[], []];
       for (let day = 0; day < 3; day += 1) {
-        ids.push(...(await writeLines(t.owner, [{ orgId: t.orgId }, { orgId: t.orgId }])));
+        ids.push(...(await writeEntries(t.owner, [{ orgId: t.orgId }, { orgId: t.orgId }])));
         await linkAll(t.worker, t.owner);
         anchors.push(...(await listAnchors(t.worker)));
       }
@@ -289,22 +289,22 @@ describe('verifying the activity log', () => {
     }
 
     it.each([
-      ['a changed line', `update activity set status = 403 where id = $6`, { places: [5, 6], line: 5 }],
-      ['a removed line', 'delete from activity where id = $5', { places: [5, 6], line: 6 }],
-      ['the removed last lines', 'delete from activity where id in ($5, $6)', { places: [5, 6], line: null }],
+      ['a changed entry', `update audit_entry set status = 403 where id = $6`, { places: [5, 6], entry: 5 }],
+      ['a removed entry', 'delete from audit_entry where id = $5', { places: [5, 6], entry: 6 }],
+      ['the removed last entries', 'delete from audit_entry where id in ($5, $6)', { places: [5, 6], entry: null }],
       [
-        'an inserted line',
-        `insert into activity (id, organization_id, action, serial)
-          select $0, organization_id, 'seat.give', serial from activity where id = $5`,
-        { places: [5, 6], line: null },
+        'an inserted entry',
+        `insert into audit_entry (id, organization_id, action, serial)
+          select $0, organization_id, 'seat.give', serial from audit_entry where id = $5`,
+        { places: [5, 6], entry: null },
       ],
       [
-        'a changed line of an earlier day',
-        `update activity set status = 403 where id = $4`,
-        { places: [3, 4], line: 3 },
+        'a changed entry of an earlier day',
+        `update audit_entry set status = 403 where id = $4`,
+        { places: [3, 4], entry: 3 },
       ],
-      ['a dropped month', 'delete from activity', { places: [1, 2], line: null }],
-    ] as const)('names the first line, or its range: %s', async (_name, statement, { places, line }) => {
+      ['a dropped month', 'delete from audit_entry', { places: [1, 2], entry: null }],
+    ] as const)('names the first entry, or its range: %s', async (_name, statement, { places, entry }) => {
       const t = await setupAnchored();
       const ids = [randomUUID(), ...t.ids];
       await t.owner.pool.query(statement.replace(/\$(\d)/g, (_, place: string) => `'${ids[Number(place)]}'`));
@@ -312,22 +312,22 @@ describe('verifying the activity log', () => {
       await linkAll(t.worker, t.owner);
       expect(await t.verify()).toEqual([]);
       // An anchor of the changed chain, which the worker sent afterwards, does not narrow the range.
-      const { faults } = await verifyActivity(t.owner.pool, everything, [
+      const { faults } = await verifyAuditLog(t.owner.pool, everything, [
         ...t.anchors,
         ...(await listAnchors(t.worker)),
       ]);
       const [from, toPlace] = places;
       expect(faults).toMatchObject([{ organizationId: t.orgId, place: from, toPlace, fault: 'anchor' }]);
-      const { rows } = await t.owner.pool.query('select line_id as id from activity_link where place = $1', [from]);
-      expect(faults[0]?.lineId).toBe(rows[0]?.id ?? null);
-      if (line !== null) expect(faults[0]?.lineId).toBe(ids[line]);
+      const { rows } = await t.owner.pool.query('select entry_id as id from audit_link where place = $1', [from]);
+      expect(faults[0]?.entryId).toBe(rows[0]?.id ?? null);
+      if (entry !== null) expect(faults[0]?.entryId).toBe(ids[entry]);
     });
 
     it('finds a dropped month of which only the last hash was kept', async () => {
       const t = await setupAnchored();
-      await t.owner.pool.query(`update activity set status = 403 where id = '${t.ids[5]}'; ${recompute}`);
+      await t.owner.pool.query(`update audit_entry set status = 403 where id = '${t.ids[5]}'; ${recompute}`);
       await linkAll(t.worker, t.owner);
-      await t.owner.pool.query(`${purge}; delete from activity; delete from activity_link`);
+      await t.owner.pool.query(`${purge}; delete from audit_entry; delete from audit_link`);
       expect(await t.verify(t.anchors)).toEqual(['anchor', 'dropped']);
     });
   });

@@ -1,21 +1,21 @@
-/** Lines of the activity log with details that no part of the service writes. */
+/** Entries of the audit log with details that no part of the service writes. */
 import { expect, it } from 'vitest';
-import { everything, findActivityEntry, listActivity } from '#domain/audit-log/search.ts';
+import { everything, findAuditEntry, listAuditEntries } from '#domain/audit-log/search.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
 import { setupDatabase } from '#test/setup.ts';
 
-it('a line with hostile details, from a time without constraints, fails no page of the log', async () => {
+it('an entry with hostile details, from a time without constraints, fails no page of the log', async () => {
   const t = await setupDatabase();
   const { orgId } = await t.make.member();
   const webhook = await t.make.webhook({ orgId });
   await t.owner.pool.query(
-    `alter table activity drop constraint if exists activity_detail_ids,
-       drop constraint if exists activity_detail_size,
-       drop constraint if exists activity_detail_object`,
+    `alter table audit_entry drop constraint if exists audit_entry_detail_ids,
+       drop constraint if exists audit_entry_detail_size,
+       drop constraint if exists audit_entry_detail_object`,
   );
-  await t.owner.pool.query('delete from activity');
+  await t.owner.pool.query('delete from audit_entry');
   const insert = (action: string, detail: unknown) =>
-    t.owner.pool.query('insert into activity (organization_id, action, detail) values ($1, $2, $3::jsonb)', [
+    t.owner.pool.query('insert into audit_entry (organization_id, action, detail) values ($1, $2, $3::jsonb)', [
       orgId,
       action,
       JSON.stringify(detail),
@@ -25,12 +25,12 @@ it('a line with hostile details, from a time without constraints, fails no page 
     await insert('webhook.tested', { webhookId: id, grantId: id, roleId: id, memberId: id, delivered: id, status: id });
   for (const detail of [[1], 1, 'x']) await insert('webhook.tested', detail);
   const { em } = t.owner.orm;
-  const { entries } = await listActivity(em, orgId, everything, null, 50);
+  const { entries } = await listAuditEntries(em, orgId, everything, null, 50);
   expect(entries.length).toBe(hostile.length + 3);
   for (const filter of [{ objectId: webhook.id }, { text: { ids: [webhook.id], actions: [], exact: 'x' } }])
-    await listActivity(em, orgId, { ...everything, ...filter }, null, 50);
-  for (const { id } of entries) expect(await findActivityEntry(em, orgId, id)).toMatchObject({ id });
+    await listAuditEntries(em, orgId, { ...everything, ...filter }, null, 50);
+  for (const { id } of entries) expect(await findAuditEntry(em, orgId, id)).toMatchObject({ id });
   await insert('webhook.tested', { webhookId: webhook.id, delivered: 'x', status: '1e9', eventType: 'seat.given' });
-  const request = { organizationId: orgId, webhookId: webhook.id, by: 'operator' } as const;
+  const request = { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' } as const;
   expect(await listTestOutcomes(em, request, 5)).toMatchObject([{ delivered: false, status: null }]);
 });

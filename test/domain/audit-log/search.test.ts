@@ -1,67 +1,67 @@
-/** Every filter finds its rows, in order, page by page in both directions. */
+/** Every filter finds its entries, in order, page by page in both directions. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import {
-  type ActivityEntry,
-  type ActivityFilter,
-  type ActivityPage,
+  type AuditEntry,
+  type AuditLogFilter,
+  type AuditLogPage,
+  entriesSearched,
   everything,
-  findActivityEntry,
-  linesSearched,
-  listActivity,
+  findAuditEntry,
+  listAuditEntries,
   seesNoClients,
 } from '#domain/audit-log/search.ts';
-import { writeLines } from '#test/audit-log-lines.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { eachActivityEntry } from '../../../apps/console/pages/audit-log/download.ts';
+import { writeEntries } from '#test/write-entries.ts';
+import { eachAuditEntry } from '../../../apps/console/pages/audit-log/download.ts';
 import { matchText } from '../../../apps/console/pages/audit-log/match-text.ts';
 
-const idsOf = ({ entries }: { entries: ActivityEntry[] }) => entries.map(({ id }) => id);
+const idsOf = ({ entries }: { entries: AuditEntry[] }) => entries.map(({ id }) => id);
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
-it('paging forward and back shows the same rows, also when many share a timestamp', async () => {
+it('paging forward and back shows the same entries, also when many share a timestamp', async () => {
   const { owner, make } = await setupDatabase();
   const orgId = await make.organization();
   const em = owner.orm.em;
   await owner.pool.query(
-    `insert into activity (at, organization_id, action, status)
+    `insert into audit_entry (at, organization_id, action, status)
      select date_trunc('hour', now()) - make_interval(secs => (n / 7)), $1, 'api.getOrg', 200
        from generate_series(0, 99) n`,
     [orgId],
   );
-  const { rows } = await owner.pool.query<{ id: string }>('select id from activity order by at desc, id desc');
+  const { rows } = await owner.pool.query<{ id: string }>('select id from audit_entry order by at desc, id desc');
   const down: string[][] = [];
-  let page = await listActivity(em, orgId, everything, null, 15);
+  let page = await listAuditEntries(em, orgId, everything, null, 15);
   expect(page.newer).toBeNull();
   down.push(idsOf(page));
   while (page.older !== null) {
-    page = await listActivity(em, orgId, everything, { place: page.older, direction: 'older' }, 15);
+    page = await listAuditEntries(em, orgId, everything, { place: page.older, direction: 'older' }, 15);
     down.push(idsOf(page));
   }
   expect(down.flat()).toEqual(rows.map(({ id }) => id));
   const up: string[][] = [idsOf(page)];
   while (page.newer !== null) {
-    page = await listActivity(em, orgId, everything, { place: page.newer, direction: 'newer' }, 15);
+    page = await listAuditEntries(em, orgId, everything, { place: page.newer, direction: 'newer' }, 15);
     up.unshift(idsOf(page));
   }
   expect(up.flat()).toEqual(rows.map(({ id }) => id));
 });
 
-it('each filter matches exactly its rows, and filters combine with AND', async () => {
+it('each filter matches exactly its entries, and filters combine with AND', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ name: 'Ada Rivers' });
   const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
   const key = await make.apiKey({ creator: ada, label: 'Report' });
-  await owner.pool.query('delete from activity');
-  const [read, refused, old, made, strange] = await writeLines(owner, [
+  await owner.pool.query('delete from audit_entry');
+  const [read, refused, old, made, strange] = await writeEntries(owner, [
     { orgId: ada.orgId, personId: ada.userId, keyId: key.id, at: minutesAgo(1), address: '203.0.113.4' },
     { orgId: ada.orgId, personId: ada.userId, keyId: key.id, at: minutesAgo(2), status: 403, code: 'forbidden' },
     { orgId: ada.orgId, personId: bo.userId, at: minutesAgo(90), action: 'api.listRoles' },
     { orgId: ada.orgId, personId: bo.userId, at: minutesAgo(3), action: 'role.create', status: null },
     { orgId: ada.orgId, at: minutesAgo(4), action: 'webhook.suspend', status: null },
   ]);
-  const found = async (filter: Partial<ActivityFilter>) =>
-    idsOf(await listActivity(owner.orm.em, ada.orgId, { ...everything, ...filter }, null, 50));
+  const found = async (filter: Partial<AuditLogFilter>) =>
+    idsOf(await listAuditEntries(owner.orm.em, ada.orgId, { ...everything, ...filter }, null, 50));
   expect(await found({})).toEqual([read, refused, made, strange, old]);
   expect(await found({ keyId: key.id })).toEqual([read, refused]);
   expect(await found({ personId: bo.userId })).toEqual([made, old]);
@@ -78,13 +78,13 @@ it('each filter matches exactly its rows, and filters combine with AND', async (
   expect(await found({ keyId: randomUUID() })).toEqual([]);
 });
 
-it('a row has all that is stored of it, with current names', async () => {
+it('an entry has all that is stored of it, with current names', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ name: 'Ada Rivers' });
   const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
   const key = await make.apiKey({ creator: ada, label: 'Report' });
   const detail = { memberId: bo.userId, key: 'admin' };
-  const [id = ''] = await writeLines(owner, [
+  const [id = ''] = await writeEntries(owner, [
     {
       orgId: ada.orgId,
       personId: ada.userId,
@@ -95,7 +95,7 @@ it('a row has all that is stored of it, with current names', async () => {
       detail,
     },
   ]);
-  expect(await findActivityEntry(owner.orm.em, ada.orgId, id)).toMatchObject({
+  expect(await findAuditEntry(owner.orm.em, ada.orgId, id)).toMatchObject({
     id,
     personId: ada.userId,
     personName: 'Ada Rivers',
@@ -112,18 +112,18 @@ it('a row has all that is stored of it, with current names', async () => {
   });
 });
 
-it('a text finds the rows of a person by the name of their time and by the current one', async () => {
+it('a text finds the entries of a person by the name of their time and by the current one', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ name: 'Ada Rivers' });
-  await owner.pool.query('delete from activity');
-  await owner.pool.query(`insert into activity (organization_id, person_id, action) values ($1, $2, 'role.create')`, [
-    ada.orgId,
-    ada.userId,
-  ]);
+  await owner.pool.query('delete from audit_entry');
+  await owner.pool.query(
+    `insert into audit_entry (organization_id, person_id, action) values ($1, $2, 'role.create')`,
+    [ada.orgId, ada.userId],
+  );
   await owner.pool.query(`update membership set name = 'Ada Brook' where person_id = $1`, [ada.userId]);
   const found = async (text: string) => {
     const match = await matchText(owner.orm.em, ada.orgId, text, seesNoClients);
-    const { entries } = await listActivity(owner.orm.em, ada.orgId, { ...everything, text: match }, null, 50);
+    const { entries } = await listAuditEntries(owner.orm.em, ada.orgId, { ...everything, text: match }, null, 50);
     return entries.map(({ action, personName }) => `${action} ${personName}`);
   };
   expect(await found('rivers')).toContain('role.create Ada Rivers');
@@ -131,31 +131,31 @@ it('a text finds the rows of a person by the name of their time and by the curre
   expect(await found('r%vers')).toEqual([]);
 });
 
-it('another organization’s rows appear on no page and in no file, and are not found by id', async () => {
+it('another organization’s entries appear on no page and in no file, and are not found by id', async () => {
   const { owner, make } = await setupDatabase();
   const organizationId = await make.organization();
   const theirs = await make.member();
   const key = await make.apiKey({ creator: theirs });
-  const [id = ''] = await writeLines(owner, [{ orgId: theirs.orgId, personId: theirs.userId, keyId: key.id }]);
+  const [id = ''] = await writeEntries(owner, [{ orgId: theirs.orgId, personId: theirs.userId, keyId: key.id }]);
   const em = owner.orm.em;
   for (const filter of [everything, { ...everything, keyId: key.id }, { ...everything, personId: theirs.userId }]) {
-    expect(idsOf(await listActivity(em, organizationId, filter, null, 50))).toEqual([]);
-    for await (const batch of eachActivityEntry(em, organizationId, filter)) expect(batch).toEqual([]);
+    expect(idsOf(await listAuditEntries(em, organizationId, filter, null, 50))).toEqual([]);
+    for await (const batch of eachAuditEntry(em, organizationId, filter)) expect(batch).toEqual([]);
   }
-  expect(await findActivityEntry(em, organizationId, id)).toBeNull();
-  expect(await findActivityEntry(em, theirs.orgId, id)).not.toBeNull();
+  expect(await findAuditEntry(em, organizationId, id)).toBeNull();
+  expect(await findAuditEntry(em, theirs.orgId, id)).not.toBeNull();
 });
 
 /**
  * Writes reads of one key, one a second, and as many of another read by another key. `met` is the
- * age (s) of the only row that matches both.
+ * age (s) of the only entry that matches both.
  */
 async function setupSeldom(met: number, others: number) {
   const { owner, make } = await setupDatabase();
   const { orgId, userId } = await make.member();
   const [keyId, otherKeyId] = [randomUUID(), randomUUID()];
   await owner.pool.query(
-    `insert into activity (at, organization_id, person_id, key_id, action, status)
+    `insert into audit_entry (at, organization_id, person_id, key_id, action, status)
      select now() - make_interval(secs => n), $1::uuid, $2, $3::uuid, case n when $5 then 'api.listRoles'
        else 'api.getOrg' end, 200 from generate_series(1, $5::int) n
      union all select now() - make_interval(secs => n - 0.5), $1::uuid, $2, $4::uuid, 'api.listRoles', 200
@@ -165,28 +165,28 @@ async function setupSeldom(met: number, others: number) {
   return { em: owner.orm.em, orgId, keyId };
 }
 
-it('a search for a rare match stops after a bounded number of rows, and continues from there', async () => {
-  const met = linesSearched.inLines * 2 + 500;
+it('a search for a rare match stops after a bounded number of entries, and continues from there', async () => {
+  const met = entriesSearched.inEntries * 2 + 500;
   const { em, orgId, keyId } = await setupSeldom(met, met);
   const filter = { ...everything, keyId, action: 'api.listRoles' };
-  const pages: ActivityPage[] = [await listActivity(em, orgId, filter, null, 50)];
+  const pages: AuditLogPage[] = [await listAuditEntries(em, orgId, filter, null, 50)];
   for (let last = pages[0]; last !== undefined && last.older !== null; last = pages.at(-1))
-    pages.push(await listActivity(em, orgId, filter, { place: last.older, direction: 'older' }, 50));
+    pages.push(await listAuditEntries(em, orgId, filter, { place: last.older, direction: 'older' }, 50));
   expect(pages.map(({ entries, isWhole }) => [entries.length, isWhole])).toEqual([
     [0, false],
     [0, false],
     [1, true],
   ]);
   let found = 0;
-  for await (const batch of eachActivityEntry(em, orgId, filter)) found += batch.length;
+  for await (const batch of eachAuditEntry(em, orgId, filter)) found += batch.length;
   expect(found).toBe(1);
 });
 
 it('a search that is rare in one of two ways reads all matches at once', async () => {
-  const met = linesSearched.inLines * 2;
+  const met = entriesSearched.inEntries * 2;
   const { em, orgId, keyId } = await setupSeldom(met, 3);
   const filter = { ...everything, keyId, action: 'api.listRoles' };
-  expect(await listActivity(em, orgId, filter, null, 50)).toMatchObject({
+  expect(await listAuditEntries(em, orgId, filter, null, 50)).toMatchObject({
     entries: [{ keyId, action: 'api.listRoles' }],
     older: null,
     isWhole: true,
@@ -198,10 +198,10 @@ it('refusals and actions of a key or a person are searched far back, in both dir
   const { orgId, userId } = await make.member();
   const em = owner.orm.em;
   const keyId = randomUUID();
-  // One row in 500 matches. To find the rest, a search of the rows themselves would exceed its
+  // One entry in 500 matches. To find the rest, a search of the entries themselves would exceed its
   // limit.
   await owner.pool.query(
-    `insert into activity (at, organization_id, person_id, key_id, action, status)
+    `insert into audit_entry (at, organization_id, person_id, key_id, action, status)
      select now() - make_interval(secs => n), $1::uuid, case when n % 500 = 0 then $2 else 'usr_other' end, case
        when n % 500 = 0 then $3::uuid end,
        case when n % 2 = 0 then 'key.rotate' else 'api.getOrg' end, case when n % 2 = 1 then 403 end
@@ -210,7 +210,7 @@ it('refusals and actions of a key or a person are searched far back, in both dir
        from generate_series(9001, 9003) n`,
     [orgId, userId, keyId],
   );
-  const filters: [Partial<ActivityFilter>, number][] = [
+  const filters: [Partial<AuditLogFilter>, number][] = [
     [{ action: 'key.rotate', personId: userId }, 18],
     [{ action: 'key.rotate', keyId, personId: userId, result: 'Completed' }, 18],
     [{ result: 'Completed', keyId }, 18],
@@ -222,28 +222,28 @@ it('refusals and actions of a key or a person are searched far back, in both dir
     { result: 'Succeeded', action: 'key.rotate' },
     { result: 'Completed', action: 'api.getOrg' },
   ] as const)
-    expect(await listActivity(em, orgId, { ...everything, ...fields }, null, 50)).toMatchObject({ entries: [] });
+    expect(await listAuditEntries(em, orgId, { ...everything, ...fields }, null, 50)).toMatchObject({ entries: [] });
   for (const [fields, count] of filters) {
     const filter = { ...everything, ...fields };
-    const page = await listActivity(em, orgId, filter, null, 50);
+    const page = await listAuditEntries(em, orgId, filter, null, 50);
     expect([fields, page.entries.length, page.isWhole]).toEqual([fields, count, true]);
     const oldest = page.entries.at(-1);
     if (oldest === undefined) continue;
-    const back = await listActivity(em, orgId, filter, { place: oldest, direction: 'newer' }, 50);
+    const back = await listAuditEntries(em, orgId, filter, { place: oldest, direction: 'newer' }, 50);
     expect(idsOf(back)).toEqual(idsOf(page).slice(0, -1));
   }
 });
 
-it('a file has every row once, in order', async () => {
+it('a file has every entry once, in order', async () => {
   const { owner, make } = await setupDatabase();
   const orgId = await make.organization();
   await owner.pool.query(
-    `insert into activity (at, organization_id, action, status)
+    `insert into audit_entry (at, organization_id, action, status)
      select now() - make_interval(secs => n / 3), $1, 'api.getOrg', 200 from generate_series(1, 9001) n`,
     [orgId],
   );
   const seen: string[] = [];
-  for await (const batch of eachActivityEntry(owner.orm.em, orgId, everything)) seen.push(...idsOf({ entries: batch }));
-  const { rows } = await owner.pool.query<{ id: string }>('select id from activity order by at desc, id desc');
+  for await (const batch of eachAuditEntry(owner.orm.em, orgId, everything)) seen.push(...idsOf({ entries: batch }));
+  const { rows } = await owner.pool.query<{ id: string }>('select id from audit_entry order by at desc, id desc');
   expect(seen).toEqual(rows.map(({ id }) => id));
 });

@@ -1,4 +1,4 @@
-/** Who may write which lines of the activity log, and in whose name. */
+/** Who may write which entries of the audit log, and in whose name. */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -17,30 +17,30 @@ async function setupWriters() {
     `update webhook set managed_by = 'WebhookSubscription us/orders', managed_uid = $2 where id = $1`,
     [managed.id, randomUUID()],
   );
-  await t.owner.pool.query('delete from activity');
+  await t.owner.pool.query('delete from audit_entry');
   const as = async (login: TestLogin) => {
     const client = new pg.Client({ connectionString: t.database.urls[login] });
     await client.connect();
     onTestFinished(() => client.end());
     return client;
   };
-  const countLines = async () => (await t.owner.pool.query('select from activity')).rowCount;
-  return { ...t, boss, orgId, managed, own, as, countLines };
+  const countEntries = async () => (await t.owner.pool.query('select from audit_entry')).rowCount;
+  return { ...t, boss, orgId, managed, own, as, countEntries };
 }
 
-const refused = { code: '23514', constraint: 'activity_writer' };
+const refused = { code: '23514', constraint: 'audit_entry_writer' };
 
 it.each(['api', 'worker', 'console', 'platform', 'operator'] as const)(
-  'the login of the %s can insert, change or delete no line itself',
+  'the login of the %s can insert, change or delete no entry itself',
   async (login) => {
     const t = await setupWriters();
     const client = await t.as(login);
     for (const statement of [
-      `insert into public.activity (organization_id, action) values ('${t.orgId}', 'member.remove')`,
-      `insert into public.activity_default (organization_id, action) values ('${t.orgId}', 'member.remove')`,
-      `update public.activity set action = 'x'`,
-      'delete from public.activity',
-      `select public.record_operator_activity('${t.orgId}', null, 'member.remove', null)`,
+      `insert into public.audit_entry (organization_id, action) values ('${t.orgId}', 'member.remove')`,
+      `insert into public.audit_entry_default (organization_id, action) values ('${t.orgId}', 'member.remove')`,
+      `update public.audit_entry set action = 'x'`,
+      'delete from public.audit_entry',
+      `select public.record_orgctl_entry('${t.orgId}', null, 'member.remove', null)`,
     ])
       await expect(client.query(statement), statement).rejects.toMatchObject({ code: '42501' });
   },
@@ -48,7 +48,7 @@ it.each(['api', 'worker', 'console', 'platform', 'operator'] as const)(
 
 describe('the console', () => {
   const write = (client: pg.Client, who: MadeMember, action = 'member.remove', more: { key?: string } = {}) =>
-    client.query('select record_console_activity($1, $2, $3, $4, $5, $6)', [
+    client.query('select record_console_entry($1, $2, $3, $4, $5, $6)', [
       who.orgId,
       who.userId,
       more.key ?? null,
@@ -81,7 +81,7 @@ describe('the console', () => {
       await t.owner.pool.query(change, [who.userId]);
       await expect(write(client, who), change).rejects.toMatchObject(refused);
     }
-    expect(await t.countLines()).toBe(1);
+    expect(await t.countEntries()).toBe(1);
   });
 
   it('writes that members removed or suspended themselves only after they did', async () => {
@@ -89,7 +89,7 @@ describe('the console', () => {
     const { orgId } = t;
     const client = await t.as('console');
     const own = (who: MadeMember, action: string, organization = orgId) =>
-      client.query('select record_console_activity($1, $2, null, $3, null, $4)', [
+      client.query('select record_console_entry($1, $2, null, $3, null, $4)', [
         organization,
         who.userId,
         action,
@@ -110,7 +110,7 @@ describe('the console', () => {
     await expect(own(await t.make.member({ orgId, signedIn: true }), 'member.suspend')).rejects.toMatchObject(refused);
     await t.owner.pool.query(`update console_session set state = 'password_passed', second_factor_at = null`);
     await expect(own(gone, 'member.remove')).rejects.toMatchObject(refused);
-    expect(await t.countLines()).toBe(2);
+    expect(await t.countEntries()).toBe(2);
   });
 
   it('writes actions of members only, and about keys of the same organization', async () => {
@@ -122,13 +122,13 @@ describe('the console', () => {
     await expect(write(client, t.boss, 'key.revoke', { key: key.id })).rejects.toMatchObject(refused);
   });
 
-  it('renames no member without a line, also when it writes none itself', async () => {
+  it('renames no member without an entry, also when it writes none itself', async () => {
     const t = await setupWriters();
     const client = await t.as('console');
     const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [t.boss.userId]);
     await client.query(`update membership set name = 'Forged' where person_id = $1`, [t.boss.userId]);
-    const lines = await t.owner.pool.query('select action, person_id, detail from activity');
-    expect(lines.rows).toEqual([
+    const entries = await t.owner.pool.query('select action, person_id, detail from audit_entry');
+    expect(entries.rows).toEqual([
       {
         action: 'member.change',
         person_id: null,
@@ -152,7 +152,7 @@ it('the worker writes what the system did with a webhook of the organization, an
   const t = await setupWriters();
   const client = await t.as('worker');
   const write = (action: string, detail: object, orgId = t.orgId) =>
-    client.query('select record_worker_activity($1, $2, $3)', [orgId, action, detail]);
+    client.query('select record_worker_entry($1, $2, $3)', [orgId, action, detail]);
   const webhookId = t.own.id;
   await write('webhook.suspend', { webhookId });
   await write('delivery.cancel', { webhookId, deliveries: 3 });
@@ -166,7 +166,7 @@ it('the worker writes what the system did with a webhook of the organization, an
     ['webhook.suspend', {}],
   ] as const)
     await expect(write(action, detail, orgId), action).rejects.toMatchObject(refused);
-  const { rows } = await t.owner.pool.query('select person_id, key_id, address from activity');
+  const { rows } = await t.owner.pool.query('select person_id, key_id, address from audit_entry');
   expect(rows).toEqual(Array(2).fill({ person_id: null, key_id: null, address: null }));
 });
 
@@ -174,7 +174,7 @@ it('the Kubernetes operator writes about managed webhooks, in the name of their 
   const t = await setupWriters();
   const client = await t.as('operator');
   const write = (action: string, managedBy: string | null, webhookId = t.managed.id, more: object = {}) =>
-    client.query('select record_object_activity($1, $2, $3)', [t.orgId, action, { webhookId, managedBy, ...more }]);
+    client.query('select record_object_entry($1, $2, $3)', [t.orgId, action, { webhookId, managedBy, ...more }]);
   await write('webhook.change', 'WebhookSubscription us/orders');
   for (const [action, managedBy, webhookId, more] of [
     ['webhook.change', 'WebhookSubscription us/other'],
@@ -185,14 +185,14 @@ it('the Kubernetes operator writes about managed webhooks, in the name of their 
     ['delivery.cancel', 'WebhookSubscription us/orders', t.managed.id, { eventId: randomUUID() }],
   ] as const)
     await expect(write(action, managedBy, webhookId, more), `${action} ${managedBy}`).rejects.toMatchObject(refused);
-  expect(await t.countLines()).toBe(1);
+  expect(await t.countEntries()).toBe(1);
 });
 
 it('the platform writes imports into existing organizations only', async () => {
   const t = await setupWriters();
   const client = await t.as('platform');
   const write = (action: string, orgId = t.orgId, detail: object = { file: 'a.json' }) =>
-    client.query('select record_import_activity($1, $2, $3)', [orgId, action, detail]);
+    client.query('select record_import_entry($1, $2, $3)', [orgId, action, detail]);
   await write('import');
   for (const outcome of [
     () => write('member.remove'),
@@ -205,7 +205,7 @@ it('the platform writes imports into existing organizations only', async () => {
 it('the actions of the writers are those that the console describes', async () => {
   const { owner } = await setupDatabase();
   const { rows } = await owner.pool.query<{ source: string }>(
-    `select p.prosrc as source from pg_proc p where p.proname ~ '^record_[a-z]+_(activity|end)$'`,
+    `select p.prosrc as source from pg_proc p where p.proname ~ '^record_[a-z]+_(entry|end)$'`,
   );
   const written = new Set(rows.flatMap(({ source }) => source.match(/(?<=')([a-z_]+\.[a-z_]+|import)(?=')/g) ?? []));
   const known = knownActions.map(({ action }) => action).filter((action) => !action.startsWith('api.'));

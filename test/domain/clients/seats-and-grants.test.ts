@@ -7,7 +7,7 @@ import { suspendMember } from '#domain/members/change.ts';
 import { outcomes, setupStaff } from '../members/staff.ts';
 
 describe('a seat', () => {
-  it('is assigned to a family with active access while a seat is free, and is ended, with events and activity rows', async () => {
+  it('is assigned to a family with active access while a seat is free, and is ended, with events and audit entries', async () => {
     const t = await setupStaff();
     const by = { personId: t.admin.userId };
     const base = { organizationId: t.orgId, by };
@@ -43,7 +43,7 @@ describe('a seat', () => {
       { type: 'seat.given', data: { seatId: id, grantId: grant.id } },
       { type: 'seat.ended', data: { seatId: id, grantId: grant.id, reason: 'ended_by_organization' } },
     ]);
-    expect(await t.lines()).toEqual([
+    expect(await t.entries()).toEqual([
       { action: 'seat.give', person: t.admin.userId, detail: { seatId: id, grantId: grant.id } },
       { action: 'seat.end', person: t.admin.userId, detail: { seatId: id, grantId: grant.id } },
     ]);
@@ -92,7 +92,7 @@ describe('a client’s access', () => {
       data: { grantId: grant.id, kind: 'attorney', reason: 'ended' },
     });
     expect(events).toContainEqual({ type: 'seat.ended', data: { seatId, grantId: grant.id, reason: 'access_ended' } });
-    expect(await t.lines()).toEqual([{ action: 'grant.end', person: t.boss.userId, detail: { grantId: grant.id } }]);
+    expect(await t.entries()).toEqual([{ action: 'grant.end', person: t.boss.userId, detail: { grantId: grant.id } }]);
     await expect(endGrant(t.em, { ...end, grantId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_grant' });
     await expect(endGrant(t.em, { ...end, by: { personId: t.member.userId } })).rejects.toMatchObject({
       reason: 'may_not_manage_seats',
@@ -138,7 +138,7 @@ describe('a client’s access', () => {
       'done',
       'grant_not_active',
     ]);
-    expect((await t.lines())[0]).toEqual({
+    expect((await t.entries())[0]).toEqual({
       action: 'grant.move',
       person: t.boss.userId,
       detail: { grantId: grant.id, newGrantId: id, from: t.member.userId, to: t.admin.userId },

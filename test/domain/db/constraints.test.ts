@@ -257,21 +257,21 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ],
   ['a second failed migration', 'migration_failure_one_row', `insert into migration_failure values (false, '{}')`],
   ['a second retention floor', 'retention_floor_one_row', 'insert into retention_floor (id) values (false)'],
-  ['a retention floor of no day', 'retention_floor_positive', 'update retention_floor set activity_days = 0'],
+  ['a retention floor of no day', 'retention_floor_positive', 'update retention_floor set audit_log_days = 0'],
   [
     'a link before the first place',
-    'activity_link_place_positive',
-    `insert into activity_link values ('$org', '2026-11-01', 0, new_id(), now(), null, sha256('x'))`,
+    'audit_link_place_positive',
+    `insert into audit_link values ('$org', '2026-11-01', 0, new_id(), now(), null, sha256('x'))`,
   ],
   [
     'a link without a whole hash',
-    'activity_link_hash_length',
-    `insert into activity_link values ('$org', '2026-11-01', 1, new_id(), now(), null, 'x')`,
+    'audit_link_hash_length',
+    `insert into audit_link values ('$org', '2026-11-01', 1, new_id(), now(), null, 'x')`,
   ],
   [
     'a chain that dropped places and no hash',
-    'activity_chain_dropped_has_hash',
-    `insert into activity_chain (organization_id, month, places, hash, dropped_places)
+    'audit_chain_dropped_has_hash',
+    `insert into audit_chain (organization_id, month, places, hash, dropped_places)
       values ('$org', '2026-11-01', 2, sha256('x'), 1)`,
   ],
   ...(
@@ -294,14 +294,14 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
       ['a member’s id that is no text', 'detail_ids', `action, detail) values ('$org', 'x', '{"memberId": ["x"]}')`],
     ] as const
   ).map(([name, constraint, rest]): [string, string, string] => [
-    `an activity line with ${name}`,
-    `activity_${constraint}`,
-    `insert into activity (organization_id, ${rest}`,
+    `an audit entry with ${name}`,
+    `audit_entry_${constraint}`,
+    `insert into audit_entry (organization_id, ${rest}`,
   ]),
   [
-    'a purge of activity inside the floor',
-    'activity_purge_older_than_floor',
-    `insert into activity_purge values (now() - interval '89 days', now(), 90)`,
+    'a purge of audit entries inside the floor',
+    'audit_purge_older_than_floor',
+    `insert into audit_purge values (now() - interval '89 days', now(), 90)`,
   ],
   [
     'a sum of calls of no call',
@@ -313,7 +313,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'call_sum_unit_known',
     `insert into call_sum values ('$org', 'week', now(), gen_random_uuid(), 'api.getOrg', 200, '', 1)`,
   ],
-  ['a second progress of the chains', 'activity_progress_one_row', 'insert into activity_progress (id) values (false)'],
+  ['a second progress of the chains', 'audit_progress_one_row', 'insert into audit_progress (id) values (false)'],
   ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ number: '2' })}`],
   ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],
   ['a key without a scope', 'api_key_scopes_not_empty', insertKey({ scopes: '{}' })],
@@ -384,8 +384,8 @@ describe('is impossible:', () => {
          and c.conname !~ '_not_(empty|negative)$' order by 1`,
       [wrongStates.map(([, constraint]) => constraint)],
     );
-    // Only the statement of the activity log writes a count.
-    expect(rows.map(({ name }) => name)).toEqual(['activity_count_positive']);
+    // Only the statement of the audit log writes a count.
+    expect(rows.map(({ name }) => name)).toEqual(['audit_entry_count_positive']);
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * Guarantees of every repository: permissions, and a change commits together with its activity row.
+ * Guarantees of every repository: permissions, and a change commits together with its audit entry.
  */
 import { expect, it } from 'vitest';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
@@ -25,7 +25,7 @@ import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { testAllowList, testKeySecrets, testSealingKeys } from '#test/secrets.ts';
 import { setupStaff } from '../members/staff.ts';
 
-/** The tables that the changes write, except for activity. */
+/** The tables that the changes write, except for audit entries. */
 const tables = ['api_key', 'webhook', 'webhook_secret', 'redelivery', 'membership', 'membership_role', 'role'].concat([
   'seat',
   'client_grant',
@@ -47,7 +47,7 @@ async function setupChanges() {
   const webhook = await make.webhook({ orgId: organizationId });
   const failedSince = new Date(Date.now() - 3_600_000).toISOString();
   const redelivery = { id: '' };
-  const creatorOf = (by: Authority) => (by === 'operator' ? '' : by.personId);
+  const creatorOf = (by: Authority) => (by === 'orgctl' ? '' : by.personId);
   const webhookFields = { url: 'https://a.example/', eventTypes: ['seat.given'], description: '' };
   const newKey = { organizationId, scopes: ['org.read'] as const, label: 'x', expiresAt: null };
   const newRole = { organizationId, name: 'Case manager', permissions: ['org.read'] };
@@ -116,25 +116,25 @@ async function setupChanges() {
     changes,
     snapshot: () => Promise.all(tables.map(rowsOf)),
     async actions() {
-      const { rows } = await t.owner.pool.query<{ action: string }>('select action from activity order by at, id');
+      const { rows } = await t.owner.pool.query<{ action: string }>('select action from audit_entry order by at, id');
       return rows.map(({ action }) => action);
     },
   };
 }
 
-it('a change and its activity row are committed together or not at all', async () => {
+it('a change and its audit entry are committed together or not at all', async () => {
   const t = await setupChanges();
   const by = { personId: t.boss.userId };
   await t.owner.pool.query(`
-    create function no_activity() returns trigger language plpgsql as
-      $$ begin raise exception 'the activity log is full'; end $$;
-    create trigger no_activity before insert on activity for each row execute function no_activity()`);
+    create function no_audit_entry() returns trigger language plpgsql as
+      $$ begin raise exception 'the audit log is full'; end $$;
+    create trigger no_audit_entry before insert on audit_entry for each row execute function no_audit_entry()`);
   for (const [action, change] of t.changes) {
-    await t.owner.pool.query('alter table activity enable trigger no_activity');
+    await t.owner.pool.query('alter table audit_entry enable trigger no_audit_entry');
     const [before, recorded] = [await t.snapshot(), await t.actions()];
-    await expect(change(by), action).rejects.toThrow('the activity log is full');
+    await expect(change(by), action).rejects.toThrow('the audit log is full');
     expect({ action, rows: await t.snapshot() }).toEqual({ action, rows: before });
-    await t.owner.pool.query('alter table activity disable trigger no_activity');
+    await t.owner.pool.query('alter table audit_entry disable trigger no_audit_entry');
     await change(by);
     expect({ action, rows: await t.snapshot() }).not.toEqual({ action, rows: before });
     expect((await t.actions()).slice(recorded.length)).toContain(action);

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { acceptEnrolment } from '#domain/identity/accept-link.ts';
 import { createEnrolment, createLink } from '#domain/identity/create-link.ts';
-import { confirmSignInOf, getSignIn, releaseAddress } from '#domain/identity/operator-actions.ts';
+import { confirmSignInOf, getSignIn, releaseAddress } from '#domain/identity/orgctl-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { reinstateMember, removeMember, suspendMember } from '#domain/members/change.ts';
@@ -27,11 +27,11 @@ async function setupImported() {
   const open = async (token = person.token) =>
     (await t.session(token)).memberships.map(({ organizationId }) => organizationId).sort();
   const confirmations = async () =>
-    (await t.lines(second)).filter(
+    (await t.entries(second)).filter(
       ({ action, detail }) => action === 'sign_in.confirm' && detail.memberId === person.personId,
     );
-  const whom = { organizationId: second, personId: person.personId, by: 'operator' } as const;
-  const invite = (by: { personId: string } | 'operator' = { personId: boss.personId }) =>
+  const whom = { organizationId: second, personId: person.personId, by: 'orgctl' } as const;
+  const invite = (by: { personId: string } | 'orgctl' = { personId: boss.personId }) =>
     createLink(t.em, { organizationId: second, personId: person.personId, by }, t.now);
   const accept = async (token: string) =>
     acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now);
@@ -77,7 +77,7 @@ describe('an imported active owner who enrolled at another organization', () => 
     expect(await confirmSignInOf(t.owner.orm.em, input, t.now)).toEqual({ ...done, confirmed: false });
     expect(await t.open()).toEqual([t.first, t.second].sort());
     expect(await t.confirmations()).toMatchObject([
-      { person: null, detail: { memberId: t.person.personId, by: 'operator' } },
+      { person: null, detail: { memberId: t.person.personId, by: 'orgctl' } },
     ]);
     const { memberships } = await getSignIn(t.owner.orm.em, t.person.email, t.now);
     expect(memberships.map(({ organizationName, confirmed }) => [organizationName, confirmed])).toEqual([
@@ -91,16 +91,16 @@ describe('an imported active owner who enrolled at another organization', () => 
     await signIn(t.em, { email: t.person.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
     const seen = async () => {
       const { hasEnrolled, lastSeenAt } = await getMemberDetails(t.em, t.second, t.person.personId, t.now());
-      const lines = (await t.lines(t.second)).filter(({ person }) => person === t.person.personId);
-      return { hasEnrolled, isSeen: lastSeenAt !== null, lines: lines.map(({ action }) => action).sort() };
+      const entries = (await t.entries(t.second)).filter(({ person }) => person === t.person.personId);
+      return { hasEnrolled, isSeen: lastSeenAt !== null, entries: entries.map(({ action }) => action).sort() };
     };
-    expect(await seen()).toEqual({ hasEnrolled: false, isSeen: false, lines: [] });
+    expect(await seen()).toEqual({ hasEnrolled: false, isSeen: false, entries: [] });
     await t.accept((await t.invite()).token);
     await signIn(t.em, { email: t.person.email, password: goodPassword, visitor }, t.now);
     expect(await seen()).toEqual({
       hasEnrolled: true,
       isSeen: true,
-      lines: ['member.join', 'sign_in.confirm', 'sign_in.password'],
+      entries: ['member.join', 'sign_in.confirm', 'sign_in.password'],
     });
   });
 
@@ -140,7 +140,7 @@ describe('a confirmation', () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
     await releaseAddress(t.owner.orm.em, t.person.email);
-    expect((await t.lines(t.second)).at(-1)).toMatchObject({ action: 'sign_in.release', person: null });
+    expect((await t.entries(t.second)).at(-1)).toMatchObject({ action: 'sign_in.release', person: null });
     const { rows } = await t.owner.pool.query('select from sign_in_confirmation where person_id = $1', [
       t.person.personId,
     ]);
@@ -177,7 +177,7 @@ describe('an invitation', () => {
     expect(JSON.stringify(session)).not.toMatch(`Secret Firm|${here}`);
     // The link alone lets them sign in, because it is meant for that, and does nothing else.
     await t.enrol({ orgId: there });
-    await removeMember(t.owner.orm.em, { organizationId: there, personId: person.personId, by: 'operator' });
+    await removeMember(t.owner.orm.em, { organizationId: there, personId: person.personId, by: 'orgctl' });
     const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
     expect(await findSession(t.em, token, t.now())).toMatchObject({ memberships: [], unconfirmed: [] });
   });

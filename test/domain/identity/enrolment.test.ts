@@ -22,7 +22,7 @@ const hourMs = 60 * minuteMs;
 async function startEnrolment() {
   const t = await setupPeople();
   const member = await t.make.member();
-  const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
+  const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'orgctl' } as const;
   const { token } = await createEnrolment(t.owner.orm.em, input, t.now);
   await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
   const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
@@ -34,7 +34,7 @@ describe('an enrolment link', () => {
     const t = await setupPeople();
     const orgId = await t.make.organization({ name: 'Harbor' });
     const input = { organizationId: orgId, email: 'Ada@Example.org', name: 'Ada', roleKeys: ['owner'] };
-    const { token, personId, kind } = await createEnrolment(t.owner.orm.em, { ...input, by: 'operator' }, t.now);
+    const { token, personId, kind } = await createEnrolment(t.owner.orm.em, { ...input, by: 'orgctl' }, t.now);
     expect(kind).toBe('invite');
     expect(await findEnrolment(t.em, token, t.now())).toMatchObject({
       personId,
@@ -63,8 +63,8 @@ describe('an enrolment link', () => {
     expect(session.memberships).toMatchObject([{ organizationId: orgId, roleKeys: ['owner'] }]);
     await expect(complete(right)).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await findEnrolment(t.em, token, t.now())).toBeNull();
-    const lines = (await t.lines(orgId)).map(({ action }) => action);
-    expect(lines.sort()).toEqual(['member.invite', 'member.join', 'sign_in.confirm']);
+    const entries = (await t.entries(orgId)).map(({ action }) => action);
+    expect(entries.sort()).toEqual(['member.invite', 'member.join', 'sign_in.confirm']);
   });
 
   it('that is used twice at once enrols once', async () => {
@@ -162,8 +162,8 @@ describe('an enrolment link', () => {
     await expect(own(enrolled.personId)).rejects.toMatchObject({ reason: 'operator_needed' });
     const withoutLinks = (rows: { links: number }[]) => rows.map(({ links: _, ...row }) => row);
     expect(withoutLinks(await state())).toEqual(withoutLinks(before));
-    const lines = (await t.lines(orgId)).filter(({ person }) => person === boss.userId);
-    expect(lines.map(({ action, detail }) => [action, detail])).toEqual([
+    const entries = (await t.entries(orgId)).filter(({ person }) => person === boss.userId);
+    expect(entries.map(({ action, detail }) => [action, detail])).toEqual([
       ['member.link', { memberId: invited.userId }],
       ['member.link', { memberId: active.userId }],
     ]);
@@ -176,7 +176,7 @@ describe('an enrolment link', () => {
     const left = await t.make.member({ orgId, status: 'left', name: 'S. Olsen' });
     const input = { organizationId: orgId, email: `${left.userId}@example.org`, by: { personId: boss.userId } };
     expect(await createEnrolment(t.em, { ...input, name: 'Sara Olsen' }, t.now)).toMatchObject({ isNew: true });
-    expect((await t.lines(orgId)).at(-1)).toMatchObject({
+    expect((await t.entries(orgId)).at(-1)).toMatchObject({
       action: 'member.invite',
       detail: { memberId: left.userId, changed: ['name'], renamed: { from: 'S. Olsen', to: 'Sara Olsen' } },
     });
@@ -186,7 +186,7 @@ describe('an enrolment link', () => {
     const { t, token, secret } = await startEnrolment();
     const { rows } = await t.owner.pool.query(
       `select (select string_agg(e::text, '') from enrolment e) || (select string_agg(a::text, '')
-        from activity a) as everything`,
+        from audit_entry a) as everything`,
     );
     for (const needle of [token, goodPassword, secret, Buffer.from(secret).toString('hex')])
       expect(rows[0].everything).not.toContain(needle);
@@ -290,7 +290,7 @@ describe('the creator of a link', () => {
     const input = { organizationId: person.orgId, email: person.email };
     const byBoss = { organizationId: person.orgId, personId: person.personId, by: { personId: boss.userId } };
     await expect(createLink(t.em, byBoss, t.now)).rejects.toMatchObject({ reason: 'operator_needed' });
-    const { token, kind } = await createEnrolment(t.owner.orm.em, { ...input, by: 'operator' }, t.now);
+    const { token, kind } = await createEnrolment(t.owner.orm.em, { ...input, by: 'orgctl' }, t.now);
     expect(kind).toBe('recover');
     await t.session(person.token); // nothing ends until it is used
     const newPassword = 'quartz lantern meadow fiddle';
@@ -315,7 +315,7 @@ describe('a recovery link', () => {
   it('works for one hour', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
-    const input = { organizationId: person.orgId, email: person.email, by: 'operator' } as const;
+    const input = { organizationId: person.orgId, email: person.email, by: 'orgctl' } as const;
     const { token, kind, expiresAt } = await createEnrolment(t.owner.orm.em, input, t.now);
     expect([kind, expiresAt.getTime() - t.now().getTime()]).toEqual(['recover', hourMs]);
     t.pass(hourMs - 1);
@@ -370,8 +370,8 @@ describe('an invitation that is not accepted yet', () => {
     expect(await seen(victim.personId)).toEqual(neverSeen);
     const { memberships, unconfirmed } = await t.session(token);
     expect([memberships.map(({ organizationId }) => organizationId), unconfirmed]).toEqual([[victim.orgId], []]);
-    const lines = (await t.lines(here)).map(({ action, detail }) => [action, detail]);
-    expect(lines).toEqual([
+    const entries = (await t.entries(here)).map(({ action, detail }) => [action, detail]);
+    expect(entries).toEqual([
       ['member.invite', { memberId: victim.personId, roleKeys: ['member'] }],
       ['member.invite', { memberId: newcomer.personId, roleKeys: ['member'] }],
       ['member.suspend', { memberId: victim.personId }],
@@ -384,7 +384,7 @@ describe('an invitation that is not accepted yet', () => {
     await acceptEnrolment(t.em, await t.session(token), { token: again.token, visitor }, t.now);
     token = await live();
     expect(await seen(victim.personId)).toEqual({ hasEnrolled: true, lastSeenAt: expect.any(Date) });
-    expect((await t.lines(here)).map(({ action }) => action)).toContain('sign_in.complete');
+    expect((await t.entries(here)).map(({ action }) => action)).toContain('sign_in.complete');
     await removeMember(t.em, whom);
     expect(await seen(victim.personId)).toEqual(neverSeen);
   });

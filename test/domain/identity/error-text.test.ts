@@ -34,7 +34,7 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
   const { personId } = person;
   await createEnrolment(
     t.owner.orm.em,
-    { organizationId: person.orgId, email: 'quartz@example.org', by: 'operator' },
+    { organizationId: person.orgId, email: 'quartz@example.org', by: 'orgctl' },
     t.now,
   );
   const em = () => t.em.fork();

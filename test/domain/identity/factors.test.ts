@@ -68,14 +68,14 @@ describe('a passkey', () => {
       t.now,
     );
     expect(await findSession(t.em, token, t.now())).toMatchObject({ state: 'full', personId: t.person.personId });
-    const actions = (await t.lines(t.person.orgId)).map(({ action, detail }) => [action, detail]);
+    const actions = (await t.entries(t.person.orgId)).map(({ action, detail }) => [action, detail]);
     expect(actions).toContainEqual(['factor.add', { factorId: t.passkeyId, kind: 'passkey' }]);
   });
 
   it('enrols a person without an authenticator app', async () => {
     const t = await setupPeople();
     const member = await t.make.member();
-    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
+    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'orgctl' } as const;
     const { token } = await createEnrolment(t.owner.orm.em, input, t.now);
     await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
     const key = createAuthenticator();
@@ -226,7 +226,7 @@ describe('removing a factor', () => {
     expect(await findSession(t.em, other.token, t.now())).toBeNull();
     const [left] = (await listFactors(t.em, t.mine)).factors;
     await expect(remove(left?.id ?? '')).rejects.toMatchObject({ reason: 'last_factor' });
-    expect((await t.lines(t.person.orgId)).at(-1)).toMatchObject({
+    expect((await t.entries(t.person.orgId)).at(-1)).toMatchObject({
       action: 'factor.remove',
       detail: { factorId: t.passkeyId, kind: 'passkey' },
     });

@@ -17,7 +17,7 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
     await startPasskey(t.em, await t.session(token), settings.relyingParty, t.now);
   }
   for (const email of ['new@example.org', 'old@example.org']) {
-    await createEnrolment(t.owner.orm.em, { organizationId: living.orgId, email, by: 'operator' }, t.now);
+    await createEnrolment(t.owner.orm.em, { organizationId: living.orgId, email, by: 'orgctl' }, t.now);
     await signIn(t.em, { email, password: 'x', visitor }, t.now).catch(() => {});
   }
   const owner = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);

@@ -8,7 +8,7 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/accept-link.ts';
 import { createEnrolment, findEnrolment } from '#domain/identity/create-link.ts';
-import { confirmSignInOf, releaseAddress } from '#domain/identity/operator-actions.ts';
+import { confirmSignInOf, releaseAddress } from '#domain/identity/orgctl-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from '#test/people.ts';
 
@@ -25,7 +25,7 @@ async function setupLinks() {
   /** A link for a new person, up to the second factor; `use` completes it. */
   async function enrolling(by: Authority = { personId: admin.userId }) {
     const input = { organizationId: orgId, email: 'bob@example.org', by };
-    const em = by === 'operator' ? t.owner.orm.em : t.em;
+    const em = by === 'orgctl' ? t.owner.orm.em : t.em;
     const { token, personId } = await createEnrolment(em, input, t.now);
     await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
     const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
@@ -109,7 +109,7 @@ const changes: [what: string, change: (t: Links, whom: Whom) => Promise<unknown>
 describe('an enrolment link', () => {
   it.each([
     ['a member', undefined],
-    ['an operator', 'operator' as const],
+    ['orgctl', 'orgctl' as const],
   ])(
     'of %s enrols a person whom another organization has meanwhile, and opens nothing of that one (regression: it did)',
     async (_, by) => {
@@ -278,8 +278,8 @@ describe('a link for a person who signs in already', () => {
     const link = await t.joining();
     const tries = await Promise.allSettled([1, 2, 3, 4].map(() => link.use()));
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    const lines = (await t.lines(t.orgId)).map(({ action }) => action);
-    expect(lines.filter((action) => action === 'sign_in.confirm')).toHaveLength(1);
+    const entries = (await t.entries(t.orgId)).map(({ action }) => action);
+    expect(entries.filter((action) => action === 'sign_in.confirm')).toHaveLength(1);
   });
 });
 
@@ -291,7 +291,7 @@ describe('a recovery link', () => {
   ])('has expired when its member %s, and leaves the old sign-in unchanged', async (_, status) => {
     const t = await setupLinks();
     const person = await t.enrol({ orgId: t.orgId });
-    const input = { organizationId: t.orgId, email: person.email, by: 'operator' } as const;
+    const input = { organizationId: t.orgId, email: person.email, by: 'orgctl' } as const;
     const { token, kind } = await createEnrolment(t.owner.orm.em, input, t.now);
     expect(kind).toBe('recover');
     await t.make.member({ orgId: t.elsewhere, userId: person.personId });

@@ -61,7 +61,7 @@ describe('failures from one network', () => {
     const email = `${member.userId}@example.org`;
     const { token } = await createEnrolment(
       t.owner.orm.em,
-      { organizationId: member.orgId, email, by: 'operator' },
+      { organizationId: member.orgId, email, by: 'orgctl' },
       t.now,
     );
     await blockVisitors(t);

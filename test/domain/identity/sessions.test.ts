@@ -90,7 +90,7 @@ describe('a session', () => {
     await endSession(t.em, session, session.id, visitor);
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
     await t.session(stranger.token);
-    expect((await t.lines(person.orgId)).map(({ action }) => action).slice(-3)).toEqual([
+    expect((await t.entries(person.orgId)).map(({ action }) => action).slice(-3)).toEqual([
       'session.end',
       'session.end_others',
       'session.sign_out',
@@ -103,7 +103,7 @@ describe('a session', () => {
     const elsewhere = await t.make.organization();
     await t.make.member({ orgId: elsewhere, userId: person.personId });
     await t.enrol({ orgId: person.orgId }); // an owner remains
-    const by = 'operator' as const;
+    const by = 'orgctl' as const;
     await suspendMember(t.owner.orm.em, { organizationId: person.orgId, personId: person.personId, by });
     expect((await t.session(person.token)).memberships.map(({ organizationId }) => organizationId)).toEqual([
       elsewhere,
@@ -139,7 +139,7 @@ describe('a person', () => {
     // A thief of the password does not end the person's own session.
     expect([await isLiving(halves[0] ?? ''), await isLiving(halves[1] ?? '')]).toEqual([false, true]);
     expect(await isLiving(person.token)).toBe(true);
-    expect((await t.lines(person.orgId)).filter(({ action }) => action === 'session.end_oldest')).toMatchObject([
+    expect((await t.entries(person.orgId)).filter(({ action }) => action === 'session.end_oldest')).toMatchObject([
       { person: person.personId, detail: { sessionId: oldest } },
     ]);
 
@@ -167,7 +167,7 @@ describe('the step-up', () => {
     const { token } = await verifyTotp(t.em, session, { code, visitor }, settings, t.now);
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
     expect(needsStepUp(await t.session(token), t.now())).toBe(false);
-    expect((await t.lines(person.orgId)).at(-1)).toMatchObject({ action: 'sign_in.step_up' });
+    expect((await t.entries(person.orgId)).at(-1)).toMatchObject({ action: 'sign_in.step_up' });
   });
 });
 
@@ -190,7 +190,7 @@ describe('changing the password', () => {
     const enter = (password: string) => signIn(t.em, { email: person.email, password, visitor }, t.now);
     await expect(enter(goodPassword)).rejects.toMatchObject({ reason: 'wrong_credentials' });
     await enter(newPassword);
-    expect((await t.lines(person.orgId)).map(({ action }) => action)).toContain('password.change');
+    expect((await t.entries(person.orgId)).map(({ action }) => action)).toContain('password.change');
   });
 
   it('succeeds once when it is requested twice at once', async () => {

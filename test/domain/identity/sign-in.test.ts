@@ -46,8 +46,8 @@ describe('signing in', () => {
     const { token } = await verifyTotp(t.em, half, { code, visitor }, settings, t.now);
     expect(await findSession(t.em, first.token, t.now())).toBeNull();
     expect(await t.session(token)).toMatchObject({ id: half.id, state: 'full', secondFactorAt: t.now() });
-    const lines = (await t.lines(person.orgId)).slice(-2);
-    expect(lines).toMatchObject([
+    const entries = (await t.entries(person.orgId)).slice(-2);
+    expect(entries).toMatchObject([
       { action: 'sign_in.password', person: person.personId, address: visitor.address },
       { action: 'sign_in.complete', detail: { step: 'totp' } },
     ]);
@@ -98,13 +98,13 @@ describe('signing in', () => {
     const half = await t.session(token);
     await outcomeOf(verifyTotp(t.em, half, { code: '000000', visitor }, settings, t.now));
     await outcomeOf(redeemRecoveryCode(t.em, half, { code: 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ-2345', visitor }, t.now));
-    const lines = await t.lines(person.orgId);
-    expect(lines.filter(({ action }) => action === 'sign_in.failure').map(({ detail }) => detail)).toEqual([
+    const entries = await t.entries(person.orgId);
+    expect(entries.filter(({ action }) => action === 'sign_in.failure').map(({ detail }) => detail)).toEqual([
       { step: 'password' },
       { step: 'totp' },
       { step: 'recovery_code' },
     ]);
-    const all = JSON.stringify(lines);
+    const all = JSON.stringify(entries);
     for (const needle of ['a secret', '000000', 'ABCD', goodPassword, person.secret, token])
       expect(all).not.toContain(needle);
   });
@@ -384,11 +384,13 @@ describe('the code of an authenticator app', () => {
     const half = await t.session((await enter(t, person.email)).token);
     const code = codeAt(person.secret, t.now());
     const give = () => verifyTotp(t.em, half, { code, visitor }, settings, t.now);
-    // The activity row is the last that it writes.
-    await t.owner.pool.query(`alter table activity add constraint away check (action <> 'sign_in.complete') not valid`);
+    // The audit entry is the last that it writes.
+    await t.owner.pool.query(
+      `alter table audit_entry add constraint away check (action <> 'sign_in.complete') not valid`,
+    );
     await expect(give()).rejects.toMatchObject({ code: '23514' });
     expect(await t.session((await enter(t, person.email)).token)).toMatchObject({ state: 'password_passed' });
-    await t.owner.pool.query('alter table activity drop constraint away');
+    await t.owner.pool.query('alter table audit_entry drop constraint away');
     await give();
     expect(await outcomeOf(give())).toBe('wrong_code');
   });

@@ -38,7 +38,7 @@ describe('a new passkey with a certificate', () => {
     const t = await setupPeople();
     const named = await startCounter();
     const member = await t.make.member();
-    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
+    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'orgctl' } as const;
     const { token } = await createEnrolment(t.owner.orm.em, input, t.now);
     await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
     const { challenge } = await startEnrolmentPasskey(t.em, token, party, t.now);

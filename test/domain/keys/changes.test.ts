@@ -1,5 +1,5 @@
 /**
- * Creating, rotating and revoking keys: permissions, refusals, and an activity row for each change.
+ * Creating, rotating and revoking keys: permissions, refusals, and an audit entry for each change.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -41,10 +41,10 @@ async function setupKeys() {
     revoke: (keyId: string, personId = creator.userId) =>
       revokeKey(em, { organizationId: creator.orgId, keyId, by: { personId } }),
     list: (now = new Date()) => listKeys(em, creator.orgId, now),
-    lines: async () =>
+    entries: async () =>
       (
         await owner.pool.query<Record<string, unknown>>(
-          'select action, person_id, key_id, detail from activity order by at, id',
+          'select action, person_id, key_id, detail from audit_entry order by at, id',
         )
       ).rows,
   };
@@ -66,7 +66,7 @@ describe('creating a key', () => {
     const { create, make, creator } = await setupKeys();
     const reader = await make.member({ orgId: creator.orgId, permissions: ['org.read'], signedIn: true });
     await expect(create({ creatorId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
-    await create({ creatorId: reader.userId, byOperator: true });
+    await create({ creatorId: reader.userId, byOrgctl: true });
     const owner = await make.member({ orgId: creator.orgId, roleKey: 'owner', signedIn: true });
     await create({ creatorId: owner.userId });
   });
@@ -77,7 +77,7 @@ describe('creating a key', () => {
       reason: 'scope_not_held',
       message: expect.stringContaining('org.billing.manage'),
     });
-    await expect(create({ scopes: ['org.billing.manage'], byOperator: true })).rejects.toMatchObject({
+    await expect(create({ scopes: ['org.billing.manage'], byOrgctl: true })).rejects.toMatchObject({
       reason: 'scope_not_held',
     });
     await create({ scopes: ['org.clients.read'] });
@@ -95,7 +95,7 @@ describe('creating a key', () => {
   });
 
   it('returns a key that works at once, stores only its hint, and is recorded once', async () => {
-    const { create, database, creator, lines, list } = await setupKeys();
+    const { create, database, creator, entries, list } = await setupKeys();
     const made = await create({ label: 'reporting', scopes: ['org.read', 'org.read'] });
     const api = await startTestApi(database);
     expect((await api.get(`/v1/orgs/${creator.orgId}`, { key: made.key })).status).toBe(200);
@@ -103,7 +103,7 @@ describe('creating a key', () => {
     expect(await list()).toMatchObject([
       { id: made.id, hint, label: 'reporting', scopes: ['org.read'], state: 'live' },
     ]);
-    expect((await lines())[0]).toEqual({
+    expect((await entries())[0]).toEqual({
       action: 'key.create',
       person_id: creator.userId,
       key_id: made.id,
@@ -127,12 +127,12 @@ describe('revoking a key', () => {
   });
 
   it('is carried out and recorded once, also when it is repeated', async () => {
-    const { create, revoke, list, lines, creator } = await setupKeys();
+    const { create, revoke, list, entries, creator } = await setupKeys();
     const { id, hint } = await create();
     await Promise.all([revoke(id), revoke(id), revoke(id)]);
     await revoke(id);
     expect(await list()).toMatchObject([{ id, state: 'revoked' }]);
-    expect((await lines()).filter(({ action }) => action === 'key.revoke')).toEqual([
+    expect((await entries()).filter(({ action }) => action === 'key.revoke')).toEqual([
       { action: 'key.revoke', person_id: creator.userId, key_id: id, detail: { hint } },
     ]);
   });
@@ -140,7 +140,7 @@ describe('revoking a key', () => {
 
 describe('rotating a key', () => {
   it('creates a successor with the same scopes and label; both work until the overlap ends', async () => {
-    const { create, rotate, list, lines, owner, database, creator } = await setupKeys();
+    const { create, rotate, list, entries, owner, database, creator } = await setupKeys();
     const start = new Date();
     const old = await create({ scopes: ['org.read', 'org.clients.read'], label: 'case tracking' }, () => start);
     const successor = await rotate(old.id, { overlapSeconds: 7 * day }, () => start);
@@ -157,7 +157,7 @@ describe('rotating a key', () => {
       },
     ]);
     expect((await list(end)).map(({ state }) => state)).toEqual(['expired', 'live']);
-    expect((await lines()).at(-1)).toMatchObject({
+    expect((await entries()).at(-1)).toMatchObject({
       action: 'key.rotate',
       key_id: successor.id,
       detail: { predecessorId: old.id },

@@ -36,7 +36,7 @@ it('a leaked key is found in any pasted text, live, expired or revoked, and the 
   await make.keyRevoked(key);
   expect(await find(key.key)).toEqual({ keyId: key.id });
   const { rows } = await owner.pool.query(
-    `select person_id, host(address) as address, detail::text from activity
+    `select person_id, host(address) as address, detail::text from audit_entry
       where action = 'key.report' and key_id = $1`,
     [key.id],
   );
@@ -62,7 +62,7 @@ it('a key of another organization or region, and a key that does not exist, get 
   expect(await find(theirs.key)).toBeNull();
   expect(await find(generateKey('us', tagSecret))).toBeNull();
   expect(await find(generateKey('ca', tagSecret))).toBeNull();
-  const { rows } = await owner.pool.query(`select from activity where action = 'key.report'`);
+  const { rows } = await owner.pool.query(`select from audit_entry where action = 'key.report'`);
   expect(rows.length).toBe(0);
 });
 

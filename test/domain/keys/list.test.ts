@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { findKeyUsage, listCallers, listCreatorRoles, listEndedKeys, listLiveKeys } from '#domain/keys/list.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
-import { writeLines } from '#test/audit-log-lines.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { sumCalls } from '#test/sum-calls.ts';
+import { writeEntries } from '#test/write-entries.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const now = () => new Date();
@@ -15,14 +15,14 @@ it('uses are calls that were answered, also refused ones, without calls over the
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ signedIn: true });
   const { id } = await make.apiKey({ creator: ada });
-  const line = { orgId: ada.orgId, keyId: id };
+  const entry = { orgId: ada.orgId, keyId: id };
   expect(await findKeyUsage(owner.pool, ada.orgId, id, now())).toMatchObject({ lastUsedAt: null, uses24h: 0 });
-  await writeLines(owner, [
-    { ...line, at: hoursAgo(30) },
-    { ...line, at: hoursAgo(23), address: '203.0.113.1' },
-    { ...line, at: hoursAgo(2), status: 403, code: 'forbidden', address: '203.0.113.2' },
-    { ...line, at: hoursAgo(1), status: 429, action: 'api.rate_limited' },
-    { ...line, at: hoursAgo(1), status: null, action: 'key.report' },
+  await writeEntries(owner, [
+    { ...entry, at: hoursAgo(30) },
+    { ...entry, at: hoursAgo(23), address: '203.0.113.1' },
+    { ...entry, at: hoursAgo(2), status: 403, code: 'forbidden', address: '203.0.113.2' },
+    { ...entry, at: hoursAgo(1), status: 429, action: 'api.rate_limited' },
+    { ...entry, at: hoursAgo(1), status: null, action: 'key.report' },
     { orgId: ada.orgId, keyId: randomUUID() },
   ]);
   await sumCalls(owner);
@@ -41,7 +41,7 @@ it('the list and the page of a key count its uses exactly', async () => {
   const ada = await make.member({ signedIn: true });
   const { id } = await make.apiKey({ creator: ada });
   await owner.pool.query(
-    `insert into activity (organization_id, key_id, action, status) select $1, $2, 'api.getOrg', 200
+    `insert into audit_entry (organization_id, key_id, action, status) select $1, $2, 'api.getOrg', 200
       from generate_series(1, 2500)`,
     [ada.orgId, id],
   );
@@ -106,7 +106,7 @@ it('another organization’s key is not found, and neither are its callers', asy
   const { owner, make } = await setupDatabase();
   const theirs = await make.apiKey();
   const here = await make.organization();
-  await writeLines(owner, [{ orgId: theirs.orgId, keyId: theirs.id, address: '203.0.113.1' }]);
+  await writeEntries(owner, [{ orgId: theirs.orgId, keyId: theirs.id, address: '203.0.113.1' }]);
   expect(await findKeyUsage(owner.pool, here, theirs.id, now())).toBeNull();
   expect(await listCallers(owner.pool, here, theirs.id)).toEqual([]);
   expect(await listLiveKeys(owner.pool, here, now())).toEqual([]);

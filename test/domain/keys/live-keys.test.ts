@@ -52,8 +52,10 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
     expect(made.length).toBe(liveKeysPerOrganization);
     for (const reason of refused) expect(reason).toMatchObject({ name: 'KeyRefused', reason: 'too_many_keys' });
     expect((await liveKeys(owner, creator.orgId)).length).toBe(liveKeysPerOrganization);
-    const { rows } = await owner.pool.query(`select count(*)::int as lines from activity where action = 'key.create'`);
-    expect(rows).toEqual([{ lines: liveKeysPerOrganization }]); // refused requests leave no row
+    const { rows } = await owner.pool.query(
+      `select count(*)::int as entries from audit_entry where action = 'key.create'`,
+    );
+    expect(rows).toEqual([{ entries: liveKeysPerOrganization }]); // refused requests leave no row
   } finally {
     for (const database of consoles) await database.close();
   }
@@ -110,7 +112,7 @@ it('a revoked or expired key frees its number', async () => {
   await expect(createKey(em, inputOf(creator), testKeySecrets, justBefore)).rejects.toThrow(/25 active keys/);
   await createKey(em, inputOf(creator), testKeySecrets, atExpiry);
   await expect(createKey(em, inputOf(creator), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
-  await revokeKey(em, { organizationId: creator.orgId, keyId: made[3]?.id ?? '', by: 'operator' }, atExpiry);
+  await revokeKey(em, { organizationId: creator.orgId, keyId: made[3]?.id ?? '', by: 'orgctl' }, atExpiry);
   await createKey(em, inputOf(creator), testKeySecrets, atExpiry);
   expect((await liveKeys(owner, creator.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);
 });

@@ -26,7 +26,7 @@ it('the preview lists the live keys and reads that stop with a member or a role,
   const t = await setupStaff();
   const { orgId } = t;
   const creator = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });
-  const by = 'operator' as const;
+  const by = 'orgctl' as const;
   // this role has org.read too
   await assignRole(t.owner.orm.em, { organizationId: orgId, personId: creator.userId, roleId: systemRole.billing, by });
   const key = await t.make.apiKey({

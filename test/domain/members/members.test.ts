@@ -1,7 +1,7 @@
 /** Members and roles: who may change whom, and that an owner remains. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { everything, listActivity } from '#domain/audit-log/search.ts';
+import { everything, listAuditEntries } from '#domain/audit-log/search.ts';
 import {
   assignRole,
   changeMember,
@@ -39,7 +39,7 @@ describe('changing a member', () => {
     }
     for (const whom of [elsewhere, { userId: 'nobody' }])
       await expect(suspendMember(t.em, asked(t, t.boss, whom))).rejects.toMatchObject({ reason: 'no_such_member' });
-    expect(await t.lines()).toEqual([]);
+    expect(await t.entries()).toEqual([]);
   });
 
   it('suspends, reinstates, renames and removes, and records each change', async () => {
@@ -68,7 +68,7 @@ describe('changing a member', () => {
     ]);
     expect(roles).toEqual([]);
     const memberId = t.member.userId;
-    expect(await t.lines()).toEqual([
+    expect(await t.entries()).toEqual([
       { action: 'member.suspend', person: t.admin.userId, detail: { memberId } },
       { action: 'member.reinstate', person: t.admin.userId, detail: { memberId } },
       {
@@ -133,7 +133,7 @@ describe('changing a member', () => {
     await assignRole(t.em, { ...asked(t, clerk, t.member), roleId: id }); // no second row
     await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
     await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
-    expect((await t.lines()).map(({ action }) => action)).toEqual([
+    expect((await t.entries()).map(({ action }) => action)).toEqual([
       'member.suspend',
       'role.create',
       'member.role_assign',
@@ -149,7 +149,7 @@ describe('changing a member', () => {
     await expect(unassignRole(t.em, { ...asked(t, t.boss, t.boss), roleId: systemRole.owner })).rejects.toMatchObject({
       reason: 'last_owner',
     });
-    await expect(removeMember(t.owner.orm.em, { ...asked(t, t.boss, t.boss), by: 'operator' })).rejects.toMatchObject({
+    await expect(removeMember(t.owner.orm.em, { ...asked(t, t.boss, t.boss), by: 'orgctl' })).rejects.toMatchObject({
       reason: 'last_owner',
     });
     // A suspended owner cannot act, so does not count.
@@ -171,7 +171,7 @@ describe('an owner who has not enrolled', () => {
     const self = { organizationId: ada.orgId, personId: ada.personId, by: { personId: ada.personId } };
     for (const action of [
       () => removeMember(t.em, self),
-      () => suspendMember(t.owner.orm.em, { ...self, by: 'operator' }),
+      () => suspendMember(t.owner.orm.em, { ...self, by: 'orgctl' }),
       () => unassignRole(t.em, { ...self, roleId: systemRole.owner }),
     ])
       await expect(action()).rejects.toMatchObject({
@@ -219,7 +219,7 @@ describe('two owners at the same moment', () => {
 });
 
 describe('a custom role', () => {
-  it('is created, changed and deleted with an activity row each; a system role cannot be', async () => {
+  it('is created, changed and deleted with an audit entry each; a system role cannot be', async () => {
     const t = await setupStaff();
     const by = { personId: t.admin.userId };
     const base = { organizationId: t.orgId, by };
@@ -256,7 +256,7 @@ describe('a custom role', () => {
     await expect(deleteRole(t.em, { ...base, roleId })).rejects.toMatchObject({ reason: 'role_in_use' });
     await unassignRole(t.em, { ...asked(t, t.admin, t.member), roleId });
     await deleteRole(t.em, { ...base, roleId });
-    expect(await t.lines()).toMatchObject([
+    expect(await t.entries()).toMatchObject([
       { action: 'role.create', detail: { roleId, permissions: ['org.read', 'org.clients.read'] } },
       {
         action: 'role.change',
@@ -346,19 +346,19 @@ describe('a custom role', () => {
   });
 });
 
-it('a rename changes no earlier line of the log, and is recorded with the old and the new name', async () => {
+it('a rename changes no earlier entry of the log, and is recorded with the old and the new name', async () => {
   const t = await setupStaff();
   const request = asked(t, t.admin, t.member);
   const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'], name: 'Clerk' });
   const webhook = await t.make.webhook({ orgId: t.orgId, description: 'Case system' });
   await assignRole(t.em, { ...request, roleId });
   const describeLines = async () =>
-    (await listActivity(t.em, t.orgId, everything, null, 50)).entries
+    (await listAuditEntries(t.em, t.orgId, everything, null, 50)).entries
       .map((entry) => `${textOf(describeActor(entry))}: ${textOf(describeAction(entry))}`)
       .reverse();
   const before = await describeLines();
   expect(before).toEqual([
-    'Operator: Added webhook Case system for hooks.example.com',
+    'Support: Added webhook Case system for hooks.example.com',
     'Admin: Assigned role Clerk to Member',
   ]);
   for (const text of [
@@ -371,7 +371,7 @@ it('a rename changes no earlier line of the log, and is recorded with the old an
   await suspendMember(t.em, request);
   expect(await describeLines()).toEqual([
     ...before,
-    'Operator: Renamed Admin to Adele Min',
+    'System: Renamed Admin to Adele Min',
     'Adele Min: Renamed Member to Ada',
     'Adele Min: Suspended Ada',
   ]);
@@ -388,5 +388,5 @@ it('an action of a member whose session ended while the request ran is refused, 
     () => assignRole(t.em, { ...request, roleId }),
   ])
     await expect(act()).rejects.toMatchObject({ reason: 'not_an_active_member' });
-  expect(await t.lines()).toEqual([]);
+  expect(await t.entries()).toEqual([]);
 });

@@ -38,12 +38,14 @@ export async function setupStaff() {
     boss,
     admin,
     member,
-    async lines() {
+    async entries() {
       const { rows } = await owner.pool.query<{
         action: string;
         person: string | null;
         detail: Record<string, unknown>;
-      }>(`select action, person_id as person, detail from activity where action !~ '^(key|webhook)' order by at, id`);
+      }>(
+        `select action, person_id as person, detail from audit_entry where action !~ '^(key|webhook)' order by at, id`,
+      );
       return rows;
     },
     async events() {

@@ -17,7 +17,7 @@ async function setupDeliveries() {
   const { database, owner, make } = await setupDatabase();
   const webhook = await make.webhook();
   const { em } = owner.orm;
-  const request = { organizationId: webhook.orgId, webhookId: webhook.id, by: 'operator' } as const;
+  const request = { organizationId: webhook.orgId, webhookId: webhook.id, by: 'orgctl' } as const;
   const { pool } = owner;
   return {
     database,
@@ -229,12 +229,12 @@ describe('a delivery that a person cancels', () => {
       expect(await rollUpLedger(t.pool, { settledForSeconds: 0 })).toEqual({ deliveries: 1, events: 1 });
       expect(await readLedger(t.pool)).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
       expect(await listLedgerFaults(t.pool, { everything: true })).toEqual([]);
-      const lines = await t.pool.query(`select person_id, detail from activity where action = 'delivery.cancel'`);
-      expect(lines.rows).toEqual([{ person_id: person.userId, detail: { webhookId: t.webhook.id, eventId } }]);
+      const entries = await t.pool.query(`select person_id, detail from audit_entry where action = 'delivery.cancel'`);
+      expect(entries.rows).toEqual([{ person_id: person.userId, detail: { webhookId: t.webhook.id, eventId } }]);
     },
   );
 
-  it('without its activity row is reported by the ledger', async () => {
+  it('without its audit entry is reported by the ledger', async () => {
     const t = await setupDeliveries();
     const [first, second] = [
       await t.make.delivery({ webhook: t.webhook }),
@@ -242,7 +242,7 @@ describe('a delivery that a person cancels', () => {
     ];
     await cancelDelivery(t.em, { ...t.request, eventId: first });
     await cancelDelivery(t.em, { ...t.request, eventId: second });
-    await t.pool.query(`delete from activity where detail ->> 'eventId' = $1`, [second]);
+    await t.pool.query(`delete from audit_entry where detail ->> 'eventId' = $1`, [second]);
     expect(await listLedgerFaults(t.pool)).toMatchObject([{ kind: 'no_proof', eventId: second }]);
     expect(await readLedger(t.pool)).toMatchObject({ difference: 1 });
   });

@@ -141,7 +141,7 @@ describe('purging deliveries', () => {
         [orgId, daysAgo(days)],
       );
     await t.make.delivery({ webhook: t.webhook, state: 'cancelled', createdAt: daysAgo(95), settledAt: daysAgo(95) });
-    await t.pool.query(`insert into activity (organization_id, action, detail) values ($1, 'webhook.delete', $2)`, [
+    await t.pool.query(`insert into audit_entry (organization_id, action, detail) values ($1, 'webhook.delete', $2)`, [
       orgId,
       { webhookId: t.webhook.id },
     ]);

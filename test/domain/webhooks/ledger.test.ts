@@ -57,7 +57,7 @@ async function setupLedger({ settled = true } = {}) {
     }
     for (const eventId of eventIds.slice(5, 7)) await attempt(eventId, 'exhausted');
     lost = await attempt(eventIds[7], 'lost');
-    await deleteWebhook(world.owner.orm.em, { organizationId: orgId, webhookId: otherId, by: 'operator' });
+    await deleteWebhook(world.owner.orm.em, { organizationId: orgId, webhookId: otherId, by: 'orgctl' });
   }
   return {
     ...world,
@@ -113,7 +113,7 @@ describe('the ledger', () => {
 
   it('counts held deliveries as open, and reports which deliveries of active webhooks are late', async () => {
     const { read, orgId, webhookId, pool, owner } = await setupLedger();
-    const request = { organizationId: orgId, webhookId, by: 'operator' as const };
+    const request = { organizationId: orgId, webhookId, by: 'orgctl' as const };
     await pool.query(`update delivery set due_at = now() - interval '61 seconds' where due_at is not null`);
     expect(await read()).toMatchObject({ waiting: 2, overdue: 2, difference: 0 });
 
@@ -350,7 +350,7 @@ describe('the ledger of an installation that was changed by hand', () => {
       what: 'a delivered one called cancelled',
       sql: `update delivery set state = 'cancelled' where webhook_id = $1 and event_id = $2`,
       difference: 1,
-      fault: /no line that its webhook was deleted/,
+      fault: /no entry that its webhook was deleted/,
     },
     {
       what: 'an event’s count changed',

@@ -46,7 +46,7 @@ describe('a webhook that a cluster object manages', () => {
     const webhook = { orgId: t.organizationId, ...t.created };
     const eventId = await t.make.delivery({ webhook });
     const selection = { failedSince: new Date(Date.now() - 3_600_000).toISOString() };
-    const asked = { ...t.request, by: 'operator', selection } as const;
+    const asked = { ...t.request, by: 'orgctl', selection } as const;
     const { id: redeliveryId } = await requestRedelivery(t.owner.orm.em, asked);
     const of = t.of(t.created.id);
     const em = t.owner.orm.em;
@@ -75,19 +75,19 @@ describe('a webhook that a cluster object manages', () => {
     expect(await t.show(t.created.id)).toMatchObject({ managedBy: 'WebhookSubscription us/orders' });
   });
 
-  it('is changed over the operator’s login, with a line in the activity log that names the object', async () => {
+  it('is changed over the operator’s login, with an entry in the audit log that names the object', async () => {
     const t = await setupManaged();
     await changeWebhook(t.em, { ...t.request, url: 'https://other.example.com/' }, testAllowList);
     await rotateSecret(t.em, { ...t.request, overlapSeconds: 60 }, testSealingKeys);
     await pauseWebhook(t.em, t.request);
     await resumeWebhook(t.em, t.request);
     await deleteWebhook(t.em, t.request);
-    const lines = await t.lines();
-    expect(lines.map(({ action }) => action)).toEqual(
+    const entries = await t.entries();
+    expect(entries.map(({ action }) => action)).toEqual(
       ['create', 'change', 'rotate_secret', 'pause', 'resume', 'delete'].map((action) => `webhook.${action}`),
     );
-    for (const line of lines)
-      expect(line).toMatchObject({ person_id: null, detail: { managedBy: 'WebhookSubscription us/orders' } });
+    for (const entry of entries)
+      expect(entry).toMatchObject({ person_id: null, detail: { managedBy: 'WebhookSubscription us/orders' } });
     expect(await findManagedWebhook(t.em, t.by.objectUid)).toBeNull();
   });
 
@@ -130,7 +130,7 @@ describe('a webhook that a cluster object manages', () => {
     const t = await setupManaged();
     await releaseWebhook(t.em, t.request);
     expect(await t.show(t.created.id)).toMatchObject({ managedBy: null, url: t.input.url, state: 'active' });
-    expect((await t.lines()).at(-1)).toMatchObject({ action: 'webhook.release', person_id: null });
+    expect((await t.entries()).at(-1)).toMatchObject({ action: 'webhook.release', person_id: null });
     await expect(pauseWebhook(t.em, t.request)).rejects.toMatchObject({ reason: 'no_such_webhook' });
     await t.pause(t.created.id);
     expect(await t.show(t.created.id)).toMatchObject({ state: 'paused' });
@@ -147,10 +147,10 @@ describe('a webhook that a cluster object manages', () => {
     await expect(pauseWebhook(t.em, { ...t.request, webhookId: members.id })).rejects.toMatchObject({
       reason: 'no_such_webhook',
     });
-    await t.pause(t.created.id, 'operator');
+    await t.pause(t.created.id, 'orgctl');
     expect(await t.show(t.created.id)).toMatchObject({ state: 'paused' });
     // For example because its object went while there was no Region.
-    await releaseWebhook(t.owner.orm.em, t.of(t.created.id, 'operator'));
+    await releaseWebhook(t.owner.orm.em, t.of(t.created.id, 'orgctl'));
     expect(await t.show(t.created.id)).toMatchObject({ managedBy: null });
   });
 

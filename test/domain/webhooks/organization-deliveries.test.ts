@@ -22,7 +22,7 @@ async function setupOrganization() {
   await make.delivery({ webhook: foreign });
   const { em } = owner.orm;
   const { orgId: organizationId } = first;
-  const request = { organizationId, by: 'operator' } as const;
+  const request = { organizationId, by: 'orgctl' } as const;
   return {
     make,
     em,

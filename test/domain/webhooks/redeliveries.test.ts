@@ -19,7 +19,7 @@ const lately: Selection = { failedSince: hoursAgo(10).toISOString() };
 const counts = 'select state, seen, queued, finished_at is not null as finished from redelivery';
 
 describe('requesting a redelivery', () => {
-  it('writes a row and an activity row, and is refused without the permission, empty, too old, and for an inactive webhook', async () => {
+  it('writes a row and an audit entry, and is refused without the permission, empty, too old, and for an inactive webhook', async () => {
     const t = await setupRedeliveries();
     const asked = await t.request(lately);
     expect(asked).toMatchObject({
@@ -36,13 +36,13 @@ describe('requesting a redelivery', () => {
       seen: 0,
       queued: 0,
     });
-    expect((await t.lines()).at(-1)).toEqual({
+    expect((await t.entries()).at(-1)).toEqual({
       action: 'webhook.redeliver',
       person_id: t.manager.userId,
       detail: { webhookId: t.webhook.id, redeliveryId: asked.id, ...lately },
     });
     await t.cancel(asked.id);
-    const count = (await t.lines()).length;
+    const count = (await t.entries()).length;
 
     const reader = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
     const at = hoursAgo(2).toISOString();
@@ -59,7 +59,7 @@ describe('requesting a redelivery', () => {
     await expect(t.request(lately)).rejects.toMatchObject({ reason: 'webhook_not_active' });
     await t.remove(t.webhook.id);
     await expect(t.request(lately)).rejects.toMatchObject({ reason: 'webhook_deleted' });
-    expect(await t.lines()).toHaveLength(count + 2); // of the pause and the deletion
+    expect(await t.entries()).toHaveLength(count + 2); // of the pause and the deletion
     expect(await t.rows('select from redelivery')).toHaveLength(1);
   });
 
@@ -73,7 +73,7 @@ describe('requesting a redelivery', () => {
       expect(refusal).toMatchObject({ reason: 'redelivery_under_way' });
       expect(refusal.message).toContain(first?.id);
     }
-    expect((await t.lines()).filter(({ action }) => action === 'webhook.redeliver')).toHaveLength(1);
+    expect((await t.entries()).filter(({ action }) => action === 'webhook.redeliver')).toHaveLength(1);
     const other = await t.make.webhook({ orgId: t.organizationId });
     await requestRedelivery(t.owner.orm.em, { ...t.of(other.id), selection: lately });
     await t.cancel(first?.id ?? '');
@@ -121,12 +121,12 @@ describe('listing redeliveries', () => {
 });
 
 describe('cancelling a redelivery', () => {
-  it('ends one that no worker has begun at once, with both activity rows, and repeating it writes none', async () => {
+  it('ends one that no worker has begun at once, with both audit entries, and repeating it writes none', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
     const { id } = await t.request(lately);
     expect(await t.cancel(id)).toMatchObject({ state: 'cancelled', cancelRequestedAt: expect.stringMatching(/Z$/) });
-    expect((await t.lines()).slice(-2)).toEqual([
+    expect((await t.entries()).slice(-2)).toEqual([
       {
         action: 'webhook.cancel_redelivery',
         person_id: t.manager.userId,
@@ -144,9 +144,9 @@ describe('cancelling a redelivery', () => {
         },
       },
     ]);
-    const count = (await t.lines()).length;
+    const count = (await t.entries()).length;
     expect(await t.cancel(id)).toMatchObject({ state: 'cancelled' });
-    expect(await t.lines()).toHaveLength(count);
+    expect(await t.entries()).toHaveLength(count);
     expect(await redeliverPage(t.owner.pool)).toBe(false);
   });
 
@@ -189,7 +189,7 @@ describe('a page', () => {
     expect(await t.rows('select state from delivery')).toEqual([{ state: 'exhausted' }]);
     await t.page();
     expect(await t.find(id)).toMatchObject({ state: 'done', seen: 1, queued: 1 });
-    expect((await t.lines()).at(-1)).toEqual({
+    expect((await t.entries()).at(-1)).toEqual({
       action: 'webhook.redelivered',
       person_id: null,
       detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'done', seen: 1, queued: 1 },
@@ -205,7 +205,7 @@ describe('a page', () => {
     expect(await t.find(id)).toMatchObject({ state: 'done', seen: 1, queued: 1 });
   });
 
-  it('of a webhook that was paused or deleted meanwhile ends the redelivery with that reason and an activity row', async () => {
+  it('of a webhook that was paused or deleted meanwhile ends the redelivery with that reason and an audit entry', async () => {
     for (const [end, reason] of [
       ['pause', 'webhook_paused'],
       ['remove', 'webhook_deleted'],
@@ -218,7 +218,7 @@ describe('a page', () => {
       await t[end](t.webhook.id);
       await t.page(1);
       expect(await t.find(id)).toMatchObject({ state: 'ended', endReason: reason, finishedAt: expect.any(String) });
-      expect((await t.lines()).at(-1)).toMatchObject({
+      expect((await t.entries()).at(-1)).toMatchObject({
         action: 'webhook.redelivered',
         detail: { redeliveryId: id, state: 'ended', reason, queued: 1 },
       });

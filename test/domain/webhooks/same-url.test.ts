@@ -43,7 +43,7 @@ describe('the order of a webhook’s events', () => {
     expect(await t.show(id)).toMatchObject({ ordered: true });
     await t.change(id, { ordered: false });
     expect(await t.show(id)).toMatchObject({ ordered: false });
-    const details = await t.rows(`select detail from activity where action = 'webhook.change'`);
+    const details = await t.rows(`select detail from audit_entry where action = 'webhook.change'`);
     expect(details).toMatchObject([{ detail: { changed: ['ordered'], ordered: false } }]);
     const other = await t.create({ ordered: false });
     expect(await t.show(other.id)).toMatchObject({ ordered: false });

@@ -92,7 +92,7 @@ describe('redelivering one event', () => {
       expect(await t.engine.claim([{ organizationId: t.organizationId, webhookId: t.id }])).toMatchObject([
         { eventId, run: 2 },
       ]);
-      expect((await t.lines()).at(-1)).toEqual({
+      expect((await t.entries()).at(-1)).toEqual({
         action: 'delivery.redeliver',
         person_id: t.manager.userId,
         detail: { webhookId: t.id, eventId },
@@ -115,9 +115,9 @@ describe('redelivering one event', () => {
     const t = await setupDeliveries();
     const attempts = [{ finishedAt: null }];
     const eventId = await t.make.delivery({ webhook: t.webhook, state: 'running', attempts });
-    const before = [await t.rows('select * from delivery'), await t.lines()];
+    const before = [await t.rows('select * from delivery'), await t.entries()];
     expect(await t.redeliver(t.id, eventId)).toEqual({ eventId, how: 'attempting' });
-    expect([await t.rows('select * from delivery'), await t.lines()]).toEqual(before);
+    expect([await t.rows('select * from delivery'), await t.entries()]).toEqual(before);
   });
 
   it('is refused for events older than 30 days, other webhooks’ events, cancelled ones, and paused or deleted webhooks', async () => {

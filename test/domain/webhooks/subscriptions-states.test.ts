@@ -63,7 +63,7 @@ describe('pausing a webhook', () => {
       suspendedReason: null,
       deliveries: { waiting: 0, held: 3, delivered: 1, exhausted: 1, cancelled: 0 },
     });
-    expect((await t.lines()).at(-1)).toEqual({
+    expect((await t.entries()).at(-1)).toEqual({
       action: 'webhook.pause',
       person_id: t.manager.userId,
       detail: { webhookId: t.id, deliveries: 3 },
@@ -74,7 +74,7 @@ describe('pausing a webhook', () => {
     const t = await setupStates();
     await t.pause(t.id);
     expect(await t.pause(t.id)).toEqual({ state: 'paused', deliveries: 0 });
-    expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create', 'webhook.pause']);
+    expect((await t.entries()).map(({ action }) => action)).toEqual(['webhook.create', 'webhook.pause']);
     await t.remove(t.id);
     await expect(t.pause(t.id)).rejects.toMatchObject({ reason: 'webhook_deleted' });
   });
@@ -153,7 +153,7 @@ describe('resuming a webhook', () => {
       concurrency: 1,
     });
     expect(await t.engine.claim([t.hook])).toMatchObject([{ eventId: retrying, run: 2 }]);
-    expect((await t.lines()).at(-1)).toMatchObject({
+    expect((await t.entries()).at(-1)).toMatchObject({
       action: 'webhook.resume',
       detail: { webhookId: t.id, deliveries: 2 },
     });
@@ -163,7 +163,7 @@ describe('resuming a webhook', () => {
     const t = await setupStates();
     expect(await t.resume(t.id)).toEqual({ state: 'active', deliveries: 0 });
     expect(await t.show(t.id)).toMatchObject({ concurrency: 10 });
-    expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create']);
+    expect((await t.entries()).map(({ action }) => action)).toEqual(['webhook.create']);
     await t.remove(t.id);
     await expect(t.resume(t.id)).rejects.toMatchObject({ reason: 'webhook_deleted' });
   });
@@ -185,13 +185,13 @@ describe('deleting a webhook', () => {
     expect(await t.rows('select from webhook_secret')).toEqual([]);
     expect(await t.list()).toEqual([]);
     expect(await t.show(t.id)).toMatchObject({ state: 'deleted', secrets: [], deliveries: { cancelled: 2 } });
-    const lines = (await t.lines()).slice(-2).sort((a, b) => a.action.localeCompare(b.action));
-    expect(lines).toEqual([
+    const entries = (await t.entries()).slice(-2).sort((a, b) => a.action.localeCompare(b.action));
+    expect(entries).toEqual([
       { action: 'delivery.cancel', person_id: t.manager.userId, detail: { webhookId: t.id, deliveries: 2 } },
       { action: 'webhook.delete', person_id: t.manager.userId, detail: { webhookId: t.id, deliveries: 2 } },
     ]);
     expect(await t.remove(t.id)).toEqual({ state: 'deleted', deliveries: 0 });
-    expect(await t.lines()).toHaveLength(4);
+    expect(await t.entries()).toHaveLength(4);
   });
 
   it('sends it no later event', async () => {
@@ -207,7 +207,7 @@ describe('the maintenance, with the worker’s own login', () => {
     const errors: unknown[] = [];
     const maintenance = createMaintenance({
       server: parsePostgresUrl(databaseUrl),
-      activityRetentionDays: 730,
+      auditLogRetentionDays: 730,
       deliveryRetentionDays: 90,
       suspendAfterSeconds: 72 * 3_600,
       everyMs: 50,
@@ -236,9 +236,9 @@ describe('the maintenance, with the worker’s own login', () => {
     });
     expect(await t.stateOf(exhausted)).toMatchObject({ state: 'exhausted' });
     expect(await t.show(t.id)).toMatchObject({ state: 'suspended', suspendedReason: 'failures' });
-    const line = (await t.lines()).at(-1);
-    expect(line).toMatchObject({ action: 'webhook.suspend', person_id: null });
-    expect(line?.detail).toEqual({
+    const entry = (await t.entries()).at(-1);
+    expect(entry).toMatchObject({ action: 'webhook.suspend', person_id: null });
+    expect(entry?.detail).toEqual({
       webhookId: t.id,
       reason: 'failures',
       failingSince: (await t.show(t.id)).failingSince,
@@ -262,7 +262,7 @@ describe('the maintenance, with the worker’s own login', () => {
     }
     expect(moved).toEqual([3, 3, 1]);
     expect(await t.stateOf(right)).toMatchObject({ state: 'queued' });
-    const cancelled = (await t.lines()).filter(({ action }) => action === 'delivery.cancel');
+    const cancelled = (await t.entries()).filter(({ action }) => action === 'delivery.cancel');
     expect(cancelled.map(({ person_id, detail }) => [person_id, detail])).toEqual(
       moved.map((deliveries) => [null, { webhookId: t.id, deliveries }]),
     );

@@ -1,6 +1,6 @@
 /**
  * Creating, changing and showing webhooks and rotating their secrets: permissions, refusals, and an
- * activity row for each change.
+ * audit entry for each change.
  */
 import { describe, expect, it } from 'vitest';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
@@ -31,7 +31,7 @@ describe('every action on webhooks', () => {
       await expect(t.delivery(id, eventId, by)).rejects.toMatchObject(refused);
       await expect(t.redeliver(id, eventId, by)).rejects.toMatchObject(refused);
     }
-    expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create']);
+    expect((await t.entries()).map(({ action }) => action)).toEqual(['webhook.create']);
   });
 
   it('is recorded with the caller’s address, and an operator’s without one', async () => {
@@ -42,12 +42,12 @@ describe('every action on webhooks', () => {
     await t.change(id, { by, description: 'x' });
     await t.rotate(id, 0, by);
     await t.pause(id, by);
-    await t.resume(id, 'operator');
+    await t.resume(id, 'orgctl');
     await t.remove(id, by);
-    const lines = await t.rows(
-      `select action, host(address) as address from activity where action <> 'delivery.cancel' order by at, id`,
+    const entries = await t.rows(
+      `select action, host(address) as address from audit_entry where action <> 'delivery.cancel' order by at, id`,
     );
-    expect(lines).toEqual([
+    expect(entries).toEqual([
       ...['create', 'change', 'rotate_secret', 'pause'].map((action) => ({
         action: `webhook.${action}`,
         address: '203.0.113.9',
@@ -55,7 +55,7 @@ describe('every action on webhooks', () => {
       { action: 'webhook.resume', address: null },
       { action: 'webhook.delete', address: '203.0.113.9' },
     ]);
-    expect(await t.rows(`select host(address) as address from activity where action = 'delivery.cancel'`)).toEqual([
+    expect(await t.rows(`select host(address) as address from audit_entry where action = 'delivery.cancel'`)).toEqual([
       { address: '203.0.113.9' },
     ]);
   });
@@ -80,28 +80,28 @@ describe('every action on webhooks', () => {
 
   it('is open to operators, and then records no person', async () => {
     const t = await setupWebhooks();
-    const { id } = await t.create({ by: 'operator' });
-    await t.rotate(id, 0, 'operator');
-    await t.pause(id, 'operator');
-    await t.resume(id, 'operator');
-    await t.remove(id, 'operator');
-    const lines = await t.lines();
-    expect(lines.map(({ action }) => action)).toEqual([
+    const { id } = await t.create({ by: 'orgctl' });
+    await t.rotate(id, 0, 'orgctl');
+    await t.pause(id, 'orgctl');
+    await t.resume(id, 'orgctl');
+    await t.remove(id, 'orgctl');
+    const entries = await t.entries();
+    expect(entries.map(({ action }) => action)).toEqual([
       'webhook.create',
       'webhook.rotate_secret',
       'webhook.pause',
       'webhook.resume',
       'webhook.delete',
     ]);
-    expect(new Set(lines.map(({ person_id }) => person_id))).toEqual(new Set([null]));
+    expect(new Set(entries.map(({ person_id }) => person_id))).toEqual(new Set([null]));
   });
 
-  it('leaves no secret and no URL path in the activity log, and no secret outside its sealed row', async () => {
+  it('leaves no secret and no URL path in the audit log, and no secret outside its sealed row', async () => {
     const t = await setupWebhooks();
     const { id, secret } = await t.create();
     const rotated = await t.rotate(id);
     await t.change(id, { url: 'https://other.example.com/path?token=t0psecret' });
-    const log = JSON.stringify(await t.lines());
+    const log = JSON.stringify(await t.entries());
     expect(log).toContain('other.example.com');
     expect(log).not.toMatch(/whsec_|t0psecret|path/);
     const shown = JSON.stringify([await t.show(id), await t.list()]);
@@ -134,7 +134,7 @@ describe('adding a webhook', () => {
       deliveries: { waiting: 0, held: 0, delivered: 0, exhausted: 0, cancelled: 0 },
       secrets: [{ validUntil: null }],
     });
-    expect(await t.lines()).toEqual([
+    expect(await t.entries()).toEqual([
       {
         action: 'webhook.create',
         person_id: t.manager.userId,
@@ -158,7 +158,7 @@ describe('adding a webhook', () => {
       message: expect.stringContaining('https://'),
     });
     expect(await t.rows('select from webhook')).toHaveLength(1);
-    expect(await t.lines()).toHaveLength(1);
+    expect(await t.entries()).toHaveLength(1);
   });
 
   it('is refused without event types, with an unknown one, with a long description, and without an organization', async () => {
@@ -169,7 +169,7 @@ describe('adding a webhook', () => {
       message: expect.stringContaining('client.*'),
     });
     await expect(t.create({ description: 'x'.repeat(501) })).rejects.toMatchObject({ reason: 'description_too_long' });
-    await expect(t.create({ organizationId: nowhere, by: 'operator' })).rejects.toMatchObject({
+    await expect(t.create({ organizationId: nowhere, by: 'orgctl' })).rejects.toMatchObject({
       reason: 'no_such_organization',
     });
     await t.create({ description: 'x'.repeat(500) });
@@ -214,7 +214,7 @@ describe('changing a webhook', () => {
       failingSince: null,
       description: 'theirs',
     });
-    expect((await t.lines()).slice(1).map(({ detail }) => detail)).toEqual([
+    expect((await t.entries()).slice(1).map(({ detail }) => detail)).toEqual([
       { webhookId: id, changed: ['eventTypes', 'description'], eventTypes: ['client.ended', 'seat.given'] },
       { webhookId: id, changed: ['url'], host: 'hooks.example.com' },
       { webhookId: id, changed: ['url'], host: 'new.example.com' },
@@ -233,7 +233,7 @@ describe('changing a webhook', () => {
     });
     await t.remove(id);
     await expect(t.change(id, { description: 'x' })).rejects.toMatchObject({ reason: 'webhook_deleted' });
-    expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create', 'webhook.delete']);
+    expect((await t.entries()).map(({ action }) => action)).toEqual(['webhook.create', 'webhook.delete']);
   });
 
   it('applies to later events: an event goes only where its type was subscribed when it happened', async () => {
@@ -267,7 +267,7 @@ describe('rotating a secret', () => {
     expect(await lives(t, id)).toEqual([null, daySeconds]);
     await t.rotate(id, 7 * daySeconds);
     expect(await lives(t, id)).toEqual([null, 7 * daySeconds, daySeconds]);
-    expect((await t.lines()).at(-1)).toMatchObject({
+    expect((await t.entries()).at(-1)).toMatchObject({
       action: 'webhook.rotate_secret',
       detail: { webhookId: id, overlapSeconds: 7 * daySeconds },
     });

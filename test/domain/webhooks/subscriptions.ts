@@ -76,10 +76,10 @@ export async function setupWebhooks() {
     },
     redeliver: (webhookId: string, eventId: string, by?: Authority) =>
       redeliverOne(em, { ...of(webhookId, by), eventId }),
-    /** The activity log, oldest first. */
-    lines: () =>
+    /** The audit log, oldest first. */
+    entries: () =>
       rows<{ action: string; person_id: string | null; detail: Record<string, unknown> }>(
-        'select action, person_id, detail from activity order by at, id',
+        'select action, person_id, detail from audit_entry order by at, id',
       ),
     /** The columns of a delivery that a state change writes. */
     stateOf: async (eventId: string) =>

@@ -9,8 +9,8 @@ import type { Client } from 'pg';
  * are written out here and not read from the database, because a call could move them.
  */
 const mayBeGone: Readonly<Record<string, string>> = {
-  activity: `b.at < now() - interval '90 days'`,
-  activity_link: `b.line_at < now() - interval '90 days'`,
+  audit_entry: `b.at < now() - interval '90 days'`,
+  audit_link: `b.entry_at < now() - interval '90 days'`,
   delivery: `b.settled_at < now() - interval '31 days'`,
   delivery_attempt: `b.finished_at < now() - interval '31 days'`,
   event: `b.created_at < now() - interval '31 days'`,
@@ -28,9 +28,9 @@ const mayBeGone: Readonly<Record<string, string>> = {
 
 /** The columns that functions may change, per table. */
 const mayChange: Readonly<Record<string, readonly string[]>> = {
-  activity: ['count', 'address', 'serial'],
-  activity_chain: ['places', 'hash', 'dropped_places', 'dropped_hash', 'anchored_places', 'anchored_on'],
-  activity_progress: ['linked_to', 'streamed_to', 'leased_until', 'summed_to', 'summed_at'],
+  audit_entry: ['count', 'address', 'serial'],
+  audit_chain: ['places', 'hash', 'dropped_places', 'dropped_hash', 'anchored_places', 'anchored_on'],
+  audit_progress: ['linked_to', 'streamed_to', 'claimed_until', 'summed_to', 'summed_at'],
   call_sum: ['calls'],
   retention_floor: ['applied_days', 'applied_delivery_days'],
   event: ['delivery_count', 'rolled_up'],
@@ -40,12 +40,12 @@ const mayChange: Readonly<Record<string, readonly string[]>> = {
 /** What functions may add, per table, as a condition on the new row `t`. */
 const mayAppear: Readonly<Record<string, string>> = {
   // No writer names a person whom the organization does not know, or a later time.
-  activity: `t.at <= now() and (t.person_id is null or exists (select from membership m
+  audit_entry: `t.at <= now() and (t.person_id is null or exists (select from membership m
     where m.organization_id = t.organization_id and m.person_id = t.person_id))`,
-  activity_link: 't.line_at <= now()',
-  activity_chain: 'true',
+  audit_link: 't.entry_at <= now()',
+  audit_chain: 'true',
   call_sum: 'true',
-  activity_purge: `t.kept_from <= now() - interval '90 days' and t.floor_days = 90`,
+  audit_purge: `t.kept_from <= now() - interval '90 days' and t.floor_days = 90`,
   ledger_count: 'true',
   ledger_day: 'true',
 };
@@ -90,12 +90,12 @@ const touchedSql = /* sql */ `
   select distinct coalesce(p.relname, s.relname) as name from pg_stat_xact_user_tables s
   left join pg_inherits i on i.inhrelid = s.relid left join pg_class p on p.oid = i.inhparent
   where s.schemaname = 'public' and s.n_tup_ins + s.n_tup_upd + s.n_tup_del > 0
-  union select unnest('{activity,activity_link}'::text[])`;
+  union select unnest('{audit_entry,audit_link}'::text[])`;
 
 /** `$1` are the partitions before. A month may be gone when it ended before the owner's floor. */
 const lostPartitionsSql = /* sql */ `
   select 'partition ' || n from unnest($1::text[]) n where to_regclass('public.' || n) is null
-    and (n !~ '^activity_(link_)?\\d{4}_\\d{2}$'
+    and (n !~ '^audit_(entry|link)_\\d{4}_\\d{2}$'
       or to_date(right(n, 7), 'YYYY_MM') + interval '1 month' > now() at time zone 'UTC' - interval '90 days')`;
 
 /** Returns a query of the faults of a table. */

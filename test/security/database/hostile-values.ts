@@ -10,7 +10,7 @@ export type Value = string | null;
 const texts = [
   '',
   'x',
-  "'; drop table activity; --",
+  "'; drop table audit_entry; --",
   '$$ || pg_sleep(9) || $$',
   '%s%n{0}',
   '\u202Eabc\u2066',

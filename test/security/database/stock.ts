@@ -49,7 +49,7 @@ export async function stockDatabase(t: ConsoleInstallation): Promise<[Scene, Sce
   await pool.query(
     'update console_session set second_factor_at = now(), last_seen_at = now() where expires_at > now()',
   );
-  await pool.query('select append_activity_chain(100000)');
+  await pool.query('select append_audit_chain(100000)');
   return scenes;
 }
 
@@ -59,13 +59,13 @@ async function recordAt(pool: Pool, at: Date, [orgId, personId, keyId]: [string,
   const name = month.replace('-', '_');
   await pool.query(
     `do $$ declare first timestamptz := '${month}-01T00:00Z'; begin
-      if to_regclass('public.activity_${name}') is null then
-        execute format('create table activity_${name} partition of activity for values from (%L) to (%L)',
+      if to_regclass('public.audit_entry_${name}') is null then
+        execute format('create table audit_entry_${name} partition of audit_entry for values from (%L) to (%L)',
           first, (first at time zone 'UTC' + interval '1 month') at time zone 'UTC');
       end if; end $$`,
   );
   await pool.query(
-    `insert into activity (at, organization_id, person_id, key_id, action, status)
+    `insert into audit_entry (at, organization_id, person_id, key_id, action, status)
      values ($1, $2, $3, null, 'role.create', null), ($1, $2, $3, $4, 'api.getOrg', 200)`,
     [at, orgId, personId, keyId],
   );

@@ -1,34 +1,34 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { resultOf } from '#domain/audit-log/results.ts';
-import type { ActivityEntry } from '#domain/audit-log/search.ts';
+import type { AuditEntry } from '#domain/audit-log/search.ts';
 import { describeAction, describeActor, textOf } from '../../components/action-sentences.ts';
 import { filterQuery } from '../../components/list-filter.ts';
 import { byteOrderMark, csvLine } from '../../web/csv.ts';
 import { download, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
-import { eachActivityEntry, recordDownload } from './download.ts';
+import { eachAuditEntry, recordDownload } from './download.ts';
 import { filterFields, filterProblems, readerOf, readFilter } from './filter.ts';
 
 /** Downloads the filtered log as CSV, of any length. */
 export const csvRoutes = [
   member.view({
-    name: 'downloadActivity',
-    path: '/activity/csv',
-    permission: 'org.activity.read',
+    name: 'downloadAuditLog',
+    path: '/audit-log/csv',
+    permission: 'org.audit_log.read',
     query: z.object(filterFields),
     async show(visit, query) {
       // The page explains what is wrong with the filter; a file could not.
-      if (Object.keys(filterProblems(query)).length > 0) return redirect(visit.at(`/activity${filterQuery(query)}`));
+      if (Object.keys(filterProblems(query)).length > 0) return redirect(visit.at(`/audit-log${filterQuery(query)}`));
       const { em, now } = visit.console;
       const { organizationId } = visit;
       const filter = await readFilter(visit, query);
       return download({
-        fileName: `activity-${now().toISOString().slice(0, 10)}.csv`,
+        fileName: `audit-log-${now().toISOString().slice(0, 10)}.csv`,
         type: 'text/csv; charset=utf-8; header=present',
         async open() {
           await recordDownload(em, { organizationId, ...visit.by, filter });
-          const batches = eachActivityEntry(em, organizationId, filter, readerOf(visit));
+          const batches = eachAuditEntry(em, organizationId, filter, readerOf(visit));
           // Fetched before the response starts, so that an unavailable database shows an error
           // page.
           const first = await batches.next();
@@ -39,7 +39,7 @@ export const csvRoutes = [
   }),
 ];
 
-const linesPerPiece = 50;
+const entriesPerPiece = 50;
 
 const headings = [
   'time_utc',
@@ -62,8 +62,8 @@ const headings = [
 
 /** Yields the file in batches. The next is fetched when the browser has received this one. */
 async function* csvText(
-  first: IteratorResult<ActivityEntry[], void>,
-  rest: AsyncGenerator<ActivityEntry[], void>,
+  first: IteratorResult<AuditEntry[], void>,
+  rest: AsyncGenerator<AuditEntry[], void>,
 ): AsyncGenerator<string> {
   yield byteOrderMark + csvLine(headings);
   if (first.done) return;
@@ -72,15 +72,15 @@ async function* csvText(
 }
 
 /** Splits a batch into pieces of about 12 KB. Other requests are answered between them. */
-function* pieces(batch: ActivityEntry[]): Generator<string> {
-  for (let from = 0; from < batch.length; from += linesPerPiece)
+function* pieces(batch: AuditEntry[]): Generator<string> {
+  for (let from = 0; from < batch.length; from += entriesPerPiece)
     yield batch
-      .slice(from, from + linesPerPiece)
-      .map(entryLine)
+      .slice(from, from + entriesPerPiece)
+      .map(entryCsv)
       .join('');
 }
 
-function entryLine(entry: ActivityEntry): string {
+function entryCsv(entry: AuditEntry): string {
   const { at, action, status, code, count, address, personId, personName, keyId, keyLabel, keyHint, detail, id } =
     entry;
   return csvLine([

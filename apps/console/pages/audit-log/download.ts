@@ -1,21 +1,22 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
-import { recordActivity } from '#domain/audit-log/record.ts';
+import { recordAuditEntry } from '#domain/audit-log/record.ts';
 import {
-  type ActivityEntry,
-  type ActivityFilter,
-  listActivity,
+  type AuditEntry,
+  type AuditLogFilter,
+  listAuditEntries,
   type Place,
   type Reader,
   seesNoClients,
 } from '#domain/audit-log/search.ts';
 
 /**
- * Rows per fetch: a download of any length has less than 1 MB in memory, and other requests of the
- * process wait for the rows of one fetch only. The first is small, so that a download starts at once.
+ * Entries per fetch: a download of any length has less than 1 MB in memory, and other requests of
+ * the process wait for the entries of one fetch only. The first is small, so that a download starts
+ * at once.
  */
-const linesPerFetch = 500;
-const linesOfFirstFetch = 100;
+const entriesPerFetch = 500;
+const entriesOfFirstFetch = 100;
 
 /**
  * Yields every entry that matches the filter, newest first, in batches. Each fetch is a statement
@@ -23,20 +24,20 @@ const linesOfFirstFetch = 100;
  * them, and a reader that stops early causes no further query. Entries written after the start are
  * not included.
  */
-export async function* eachActivityEntry(
+export async function* eachAuditEntry(
   em: EntityManager,
   organizationId: string,
-  filter: ActivityFilter,
+  filter: AuditLogFilter,
   reader: Reader = seesNoClients,
-): AsyncGenerator<ActivityEntry[]> {
+): AsyncGenerator<AuditEntry[]> {
   let from: Place | null = null;
   do {
-    const page = await listActivity(
+    const page = await listAuditEntries(
       em,
       organizationId,
       filter,
       from === null ? null : { place: from, direction: 'older' },
-      from === null ? linesOfFirstFetch : linesPerFetch,
+      from === null ? entriesOfFirstFetch : entriesPerFetch,
       reader,
     );
     if (page.entries.length > 0) yield page.entries;
@@ -51,7 +52,7 @@ export async function* eachActivityEntry(
  */
 export async function recordDownload(
   em: EntityManager,
-  input: { organizationId: string; personId: string; address: string | null; filter: ActivityFilter },
+  input: { organizationId: string; personId: string; address: string | null; filter: AuditLogFilter },
 ): Promise<void> {
   const { organizationId, filter, ...by } = input;
   const { text, objectId, ...others } = filter;
@@ -60,5 +61,5 @@ export async function recordDownload(
   const detail = Object.fromEntries(given);
   await em
     .fork()
-    .transactional((tx) => recordActivity(tx, { organizationId, by, action: 'activity.download', detail }));
+    .transactional((tx) => recordAuditEntry(tx, { organizationId, by, action: 'audit_log.download', detail }));
 }

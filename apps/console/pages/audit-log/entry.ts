@@ -1,4 +1,4 @@
-import { type ActivityEntry, findActivityEntry } from '#domain/audit-log/search.ts';
+import { type AuditEntry, findAuditEntry } from '#domain/audit-log/search.ts';
 import { describeCause } from '#domain/webhooks/causes.ts';
 import { describeAction, describeActor, isRename, titleOf } from '../../components/action-sentences.ts';
 import { copyableId } from '../../components/copy.ts';
@@ -16,16 +16,16 @@ import { resultBadge, sentenceHtml } from './table.ts';
 /** Shows one entry of the log with all its details. */
 export const entryRoutes = [
   member.view({
-    name: 'showActivityEntry',
-    path: '/activity/:entryId',
-    permission: 'org.activity.read',
+    name: 'showAuditEntry',
+    path: '/audit-log/:entryId',
+    permission: 'org.audit_log.read',
     async show(visit) {
       const { console, organizationId, params } = visit;
-      const entry = await findActivityEntry(console.em, organizationId, params.entryId ?? '', readerOf(visit));
+      const entry = await findAuditEntry(console.em, organizationId, params.entryId ?? '', readerOf(visit));
       if (entry === null) throw new NotFound();
       return page({
         title: 'Event details',
-        breadcrumbs: [['Activity', visit.at('/activity')]],
+        breadcrumbs: [['Audit log', visit.at('/audit-log')]],
         body: html`<p class="lead">${sentenceHtml(visit, describeActor(entry))}:
           ${sentenceHtml(visit, describeAction(entry))}.</p>
           ${detailList([...entryRows(visit, entry), ...detailRows(entry)])}`,
@@ -36,7 +36,7 @@ export const entryRoutes = [
 
 type DetailRow = readonly [name: string, value: Child] | false;
 
-function entryRows(visit: MemberVisit, entry: ActivityEntry): DetailRow[] {
+function entryRows(visit: MemberVisit, entry: AuditEntry): DetailRow[] {
   const { id, at, personId, personName, keyId, keyLabel, keyHint, action, status, address, count } = entry;
   const keyName = html`${displayName(keyLabel ?? '')} <code class="hint">${keyHint ?? keyId}</code>`;
   return [
@@ -55,7 +55,7 @@ function entryRows(visit: MemberVisit, entry: ActivityEntry): DetailRow[] {
 }
 
 const filterLink = (visit: MemberVisit, field: string, value: string, label: Html): Html =>
-  html`${label} <a class="quiet" href="${visit.at(`/activity${queryString({ [field]: value })}`)}">View all</a>`;
+  html`${label} <a class="quiet" href="${visit.at(`/audit-log${queryString({ [field]: value })}`)}">View all</a>`;
 
 const keyLink = (visit: MemberVisit, keyId: string, label: Html): Html =>
   visit.may('org.keys.manage')
@@ -82,7 +82,7 @@ const detailNames: Record<string, string> = {
   cause: 'Cause',
 };
 
-function detailRows({ detail, memberName }: ActivityEntry): DetailRow[] {
+function detailRows({ detail, memberName }: AuditEntry): DetailRow[] {
   return Object.entries(detail ?? {})
     .filter(([, value]) => value !== null)
     .map(([name, value]) => {

@@ -13,12 +13,12 @@ interface Option {
 }
 
 /** Renders the filter of the log, with the keys and people to choose from. */
-export async function activityFilterForm(visit: MemberVisit, query: FilterQuery): Promise<Html> {
+export async function auditLogFilterForm(visit: MemberVisit, query: FilterQuery): Promise<Html> {
   const { pool } = visit.console;
   const keys = await listKeyChoices(pool, visit.organizationId, query.key || null);
   const people = await listPeopleChoices(pool, visit.organizationId, query.person || null);
   return filterForm({
-    action: visit.at('/activity'),
+    action: visit.at('/audit-log'),
     query,
     problems: filterProblems(query),
     fields: [

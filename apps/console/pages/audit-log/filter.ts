@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { results } from '#domain/audit-log/results.ts';
-import type { ActivityFilter, Place, Reader } from '#domain/audit-log/search.ts';
+import type { AuditLogFilter, Place, Reader } from '#domain/audit-log/search.ts';
 import { filterText, queryNameOf, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
 import { isTimestamp, parseDateTime } from '../../web/date-time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -25,7 +25,7 @@ export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 export const readerOf = (visit: MemberVisit): Reader => ({ maySeeClients: visit.may('org.clients.read') });
 
 /** Returns the filter of a query. Invalid values are not applied. */
-export async function readFilter(visit: MemberVisit, query: FilterQuery): Promise<ActivityFilter> {
+export async function readFilter(visit: MemberVisit, query: FilterQuery): Promise<AuditLogFilter> {
   const { key, person, action, result, q, object, address, from, until, zone } = query;
   return {
     keyId: key || null,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findRetentionDays } from '#domain/audit-log/retention.ts';
-import { type ActivityPage, listActivity, type Place } from '#domain/audit-log/search.ts';
+import { type AuditLogPage, listAuditEntries, type Place } from '#domain/audit-log/search.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { filterQuery, isFiltered } from '../../components/list-filter.ts';
@@ -20,37 +20,37 @@ import {
   readerOf,
   readFilter,
 } from './filter.ts';
-import { activityFilterForm } from './filter-form.ts';
-import { activityTable } from './table.ts';
+import { auditLogFilterForm } from './filter-form.ts';
+import { auditLogTable } from './table.ts';
 
-const linesPerPage = 50;
+const entriesPerPage = 50;
 
 /** Lists the log, newest first, filtered and paged in both directions. */
 export const listRoutes = [
   member.view({
-    name: 'listActivity',
-    path: '/activity',
-    permission: 'org.activity.read',
+    name: 'listAuditEntries',
+    path: '/audit-log',
+    permission: 'org.audit_log.read',
     query: z.object({ ...filterFields, at: cursorField }),
     async show(visit, { at, ...query }) {
       const found = await findPage(visit, query, at);
       const stopped = found.isWhole ? null : at?.direction === 'newer' ? found.newer : found.older;
       return page({
-        title: 'Activity',
+        title: 'Audit log',
         body: html`
           ${await retentionNote(visit)}
-          ${await activityFilterForm(visit, query)}
+          ${await auditLogFilterForm(visit, query)}
           ${
             found.entries.length === 0
               ? emptyLog(visit, query, found)
-              : activityTable(visit, found.entries, 'Activity log')
+              : auditLogTable(visit, found.entries, 'Audit log')
           }
           ${stopped === null ? nothing : searchFurther(visit, query, at?.direction ?? 'older', stopped)}
           ${pager({
             isFirst: at === null,
             newer: stopped === found.newer ? null : cursorText('newer', found.newer),
             older: stopped === found.older ? null : cursorText('older', found.older),
-            href: (cursor) => visit.at(`/activity${filterQuery(query, { at: cursor })}`),
+            href: (cursor) => visit.at(`/audit-log${filterQuery(query, { at: cursor })}`),
           })}
           ${found.entries.length === 0 ? nothing : download(visit, query)}`,
       });
@@ -62,23 +62,23 @@ export const listRoutes = [
 async function retentionNote({ console }: MemberVisit): Promise<Html> {
   const days = await findRetentionDays(console.pool);
   if (days === null) return nothing;
-  return html`<p class="quiet">Events are kept for at least ${days.toLocaleString('en')} days, then deleted by whole
+  return html`<p class="quiet">Entries are kept for at least ${days.toLocaleString('en')} days, then deleted by whole
     months.</p>`;
 }
 
 /** Returns a page. If newer entries do not fill it, the full first page is returned instead. */
-async function findPage(visit: MemberVisit, query: FilterQuery, cursor: Cursor | null): Promise<ActivityPage> {
+async function findPage(visit: MemberVisit, query: FilterQuery, cursor: Cursor | null): Promise<AuditLogPage> {
   const filter = await readFilter(visit, query);
   const find = (from: Cursor | null) =>
-    listActivity(visit.console.em, visit.organizationId, filter, from, linesPerPage, readerOf(visit));
+    listAuditEntries(visit.console.em, visit.organizationId, filter, from, entriesPerPage, readerOf(visit));
   const found = await find(cursor);
-  const isShortFirst = cursor?.direction === 'newer' && found.newer === null && found.entries.length < linesPerPage;
+  const isShortFirst = cursor?.direction === 'newer' && found.newer === null && found.entries.length < entriesPerPage;
   return isShortFirst ? find(null) : found;
 }
 
 /** Explains that the search stopped at its limit, with a link to continue. */
 function searchFurther(visit: MemberVisit, query: FilterQuery, direction: Cursor['direction'], place: Place): Html {
-  const href = visit.at(`/activity${filterQuery(query, { at: cursorText(direction, place) ?? '' })}`);
+  const href = visit.at(`/audit-log${filterQuery(query, { at: cursorText(direction, place) ?? '' })}`);
   return notice(
     'info',
     html`Searched ${direction === 'older' ? 'back' : 'forward'} to ${time(place.at)}.
@@ -86,23 +86,23 @@ function searchFurther(visit: MemberVisit, query: FilterQuery, direction: Cursor
   );
 }
 
-function emptyLog(visit: MemberVisit, query: FilterQuery, { isWhole }: ActivityPage): Html {
+function emptyLog(visit: MemberVisit, query: FilterQuery, { isWhole }: AuditLogPage): Html {
   if (!isWhole) return nothing;
   if (isFiltered(query))
     return emptyState({
-      title: 'No matching events',
+      title: 'No matching entries',
       body: 'Change or clear the filter.',
-      action: linkButton(visit.at('/activity'), 'View all', 'secondary'),
+      action: linkButton(visit.at('/audit-log'), 'View all', 'secondary'),
     });
   return emptyState({
-    title: 'No activity yet',
+    title: 'No entries yet',
     body: 'API calls and actions in this console appear here.',
   });
 }
 
 const download = (visit: MemberVisit, query: FilterQuery): Html =>
   html`<p class="actions">${linkButton(
-    visit.at(`/activity/csv${filterQuery(query)}`),
+    visit.at(`/audit-log/csv${filterQuery(query)}`),
     isFiltered(query) ? 'Download filtered CSV' : 'Download CSV',
     'secondary',
   )}

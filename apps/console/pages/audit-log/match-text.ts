@@ -10,7 +10,7 @@ const idsPerKind = 100;
 /**
  * Returns what a searched text may name: members, API keys, webhooks, roles and, for readers who
  * may see clients, families whose names contain it now, and actions whose titles do. The names of the
- * time are on the rows themselves, where the search compares them.
+ * time are on the entries themselves, where the search compares them.
  */
 export async function matchText(
   em: EntityManager,

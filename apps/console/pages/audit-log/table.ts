@@ -1,5 +1,5 @@
 import { resultOf } from '#domain/audit-log/results.ts';
-import type { ActivityEntry } from '#domain/audit-log/search.ts';
+import type { AuditEntry } from '#domain/audit-log/search.ts';
 import {
   describeAction,
   describeActor,
@@ -48,7 +48,7 @@ function objectPath(visit: MemberVisit, { kind, id, of }: ObjectRef): string | n
 }
 
 /** Returns the result of an entry, with the status and code of a read that did not succeed. */
-export function resultBadge(entry: ActivityEntry): Html {
+export function resultBadge(entry: AuditEntry): Html {
   const { status, code } = entry;
   const result = resultOf(entry);
   const response = status === null || status < 400 ? nothing : html` <small class="quiet">${status} ${code}</small>`;
@@ -56,16 +56,16 @@ export function resultBadge(entry: ActivityEntry): Html {
 }
 
 /** Describes an entry. A description without links to objects is itself a link to the details. */
-function eventCell(visit: MemberVisit, entry: ActivityEntry): Html {
+function eventCell(visit: MemberVisit, entry: AuditEntry): Html {
   const action = describeAction(entry);
   const text = sentenceHtml(visit, action);
   const hasObject = action.some((part) => typeof part !== 'string' && part.object !== undefined);
-  return hasObject ? text : html`<a href="${visit.at(`/activity/${entry.id}`)}">${text}</a>`;
+  return hasObject ? text : html`<a href="${visit.at(`/audit-log/${entry.id}`)}">${text}</a>`;
 }
 
 /** Renders entries of the log, each with its objects and its details linked. */
-export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntry[], caption: string): Html =>
-  table<ActivityEntry>({
+export const auditLogTable = (visit: MemberVisit, entries: readonly AuditEntry[], caption: string): Html =>
+  table<AuditEntry>({
     caption,
     columns: [
       { heading: 'Event', main: true, cell: (entry) => eventCell(visit, entry) },
@@ -87,7 +87,7 @@ export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntr
         whenNarrow: 'end',
         cell: ({ id, at }) => {
           const more = html`<span class="visually-hidden"> Event details</span>`;
-          return html`<a href="${visit.at(`/activity/${id}`)}">${time(at)}${more}</a>`;
+          return html`<a href="${visit.at(`/audit-log/${id}`)}">${time(at)}${more}</a>`;
         },
       },
     ],

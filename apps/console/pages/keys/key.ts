@@ -1,4 +1,4 @@
-import { everything, listActivity } from '#domain/audit-log/search.ts';
+import { everything, listAuditEntries } from '#domain/audit-log/search.ts';
 import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/list.ts';
 import { copyableId } from '../../components/copy.ts';
 import { linkButton } from '../../components/link.ts';
@@ -12,7 +12,7 @@ import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { readerOf } from '../audit-log/filter.ts';
-import { activityTable } from '../audit-log/table.ts';
+import { auditLogTable } from '../audit-log/table.ts';
 import { callersTable } from './callers.ts';
 import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';
@@ -21,7 +21,7 @@ import { ownerSection } from './owner-section.ts';
 /** How many log entries the page of a key shows. */
 const recentEntries = 5;
 
-/** Shows one key: its status, permissions, owner, callers and activity. */
+/** Shows one key: its status, permissions, owner, callers and latest entries. */
 export const keyRoutes = [
   member.view({
     name: 'showKey',
@@ -42,8 +42,8 @@ export const keyRoutes = [
           <section aria-labelledby="reads"><h2 id="reads">Permissions</h2>${permissionsOf(key)}</section>
           ${key.state === 'live' ? await ownerSection(visit, key) : nothing}
           <section aria-labelledby="callers"><h2 id="callers">Callers</h2>
-            ${callers.length === 0 ? html`<p>No calls in the activity log.</p>` : callersTable(callers)}</section>
-          ${visit.may('org.activity.read') ? await recent(visit, key) : nothing}`,
+            ${callers.length === 0 ? html`<p>No calls in the audit log.</p>` : callersTable(callers)}</section>
+          ${visit.may('org.audit_log.read') ? await recent(visit, key) : nothing}`,
       });
     },
   }),
@@ -112,8 +112,8 @@ function permissionsOf({ scopes, working, state }: KeyUsage): Html {
 async function recent(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const filter = { ...everything, keyId: key.id };
   const { console, organizationId } = visit;
-  const { entries } = await listActivity(console.em, organizationId, filter, null, recentEntries, readerOf(visit));
-  return html`<section aria-labelledby="recent"><h2 id="recent">Recent activity</h2>
-    ${activityTable(visit, entries, 'Recent activity of this key')}
-    <p><a href="${visit.at(`/activity?key=${key.id}`)}">View all</a></p></section>`;
+  const { entries } = await listAuditEntries(console.em, organizationId, filter, null, recentEntries, readerOf(visit));
+  return html`<section aria-labelledby="recent"><h2 id="recent">Recent entries</h2>
+    ${auditLogTable(visit, entries, 'Recent entries of this key')}
+    <p><a href="${visit.at(`/audit-log?key=${key.id}`)}">View all</a></p></section>`;
 }

@@ -76,7 +76,7 @@ async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
     ])}
     ${
       callers.length === 0
-        ? html`<p>No calls in the activity log.</p>`
+        ? html`<p>No calls in the audit log.</p>`
         : html`<h2>Affected callers</h2>${callersTable(callers)}`
     }`;
 }

@@ -12,7 +12,7 @@ export const statusDescriptions: Record<MemberStatus, string> = {
   active: 'Has the permissions of their roles.',
   invited: 'Has not accepted the invitation yet.',
   suspended: 'Has no access until reinstated. Their API keys are inactive.',
-  left: 'Has no access. Kept because clients and the activity log refer to them.',
+  left: 'Has no access. Kept because clients and the audit log refer to them.',
 };
 
 /** Returns roles, one per line. */

@@ -10,7 +10,7 @@ export interface Overview {
    * `has…` stay true. Older keys and webhooks, such as samples, do not count.
    */
   hasCreatedKey: boolean;
-  /** Whether a key was ever used for a successful read, within the activity log's retention. */
+  /** Whether a key was ever used for a successful read, within the audit log's retention. */
   hasUsedKey: boolean;
   hasCreatedWebhook: boolean;
   /** Whether a receiver ever accepted a delivery, a test event or a signature check. */
@@ -63,11 +63,11 @@ const overviewSql = /* sql */ `
     exists (
       select from own_key k
       where exists (
-          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id
+          select from (select a.status from audit_entry a where a.organization_id = $1 and a.key_id = k.id
             order by a.at desc, a.id desc limit ${rowsChecked}) a
           where a.status < 400
         ) or exists (
-          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id
+          select from (select a.status from audit_entry a where a.organization_id = $1 and a.key_id = k.id
             order by a.at, a.id limit ${rowsChecked}) a
           where a.status < 400
         )
@@ -76,7 +76,7 @@ const overviewSql = /* sql */ `
     exists (select from own_webhook w where w.signature_result in ('verified', 'accepts_bad_signatures'))
       or exists (
         select from (
-          select a.detail from activity a where a.organization_id = $1 and a.action = 'webhook.tested'
+          select a.detail from audit_entry a where a.organization_id = $1 and a.action = 'webhook.tested'
             and a.status is null order by a.at desc, a.id desc limit ${rowsChecked}
         ) a where a.detail ->> 'delivered' = 'true'
       )

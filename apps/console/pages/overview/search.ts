@@ -10,7 +10,7 @@ import { page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** What an id names in an organization; `entry` is a row of the activity log. */
+/** What an id names in an organization; `entry` is an entry of the audit log. */
 type Named = Record<'event' | 'client' | 'webhook' | 'key' | 'entry', boolean>;
 
 /** `$1` organization, `$2` id. Each is a look-up by key. */
@@ -19,7 +19,7 @@ const findNamedSql = /* sql */ `
     exists (select from client_grant g where g.organization_id = $1 and g.id = $2) as client,
     exists (select from webhook w where w.organization_id = $1 and w.id = $2) as webhook,
     exists (select from api_key k where k.organization_id = $1 and k.id = $2) as key,
-    exists (select from activity a where a.organization_id = $1 and a.id = $2) as entry`;
+    exists (select from audit_entry a where a.organization_id = $1 and a.id = $2) as entry`;
 
 async function findNamed(pool: Pool, organizationId: string, id: string): Promise<Named | undefined> {
   const { rows } = await pool.query<Named>({ name: 'findNamed', text: findNamedSql, values: [organizationId, id] });
@@ -57,7 +57,7 @@ interface Found {
 async function findPages(visit: MemberVisit, text: string): Promise<Found[]> {
   const list = (isShown: boolean, path: string, query: Record<string, string>, label: string): Found[] =>
     isShown ? [{ path: visit.at(path) + queryString(query), label }] : [];
-  const [mayLog, mayMembers] = [visit.may('org.activity.read'), visit.may('org.members.read')];
+  const [mayLog, mayMembers] = [visit.may('org.audit_log.read'), visit.may('org.members.read')];
   const [mayClients, mayWebhooks] = [visit.may('org.clients.read'), visit.may('org.webhooks.manage')];
   const id = text.toLowerCase();
   if (z.uuid().safeParse(id).success) {
@@ -68,15 +68,16 @@ async function findPages(visit: MemberVisit, text: string): Promise<Found[]> {
       ...list(named.client && mayClients, `/clients/${id}`, {}, 'Client'),
       ...list(named.webhook && mayWebhooks, `/webhooks/${id}`, {}, 'Webhook'),
       ...list(named.key && visit.may('org.keys.manage'), `/keys/${id}`, {}, 'API key'),
-      ...list(named.entry && mayLog, `/activity/${id}`, {}, 'Entry of the activity log'),
-      ...list(!named.entry && !named.event && mayLog, '/activity', { object: id }, 'Activity about this ID'),
+      ...list(named.entry && mayLog, `/audit-log/${id}`, {}, 'Entry of the audit log'),
+      ...list(!named.entry && !named.event && mayLog, '/audit-log', { object: id }, 'Audit log entries about this ID'),
     ];
   }
-  if (isIP(text.replace(/\/\d+$/, '')) !== 0) return list(mayLog, '/activity', { address: text }, 'Activity from here');
+  if (isIP(text.replace(/\/\d+$/, '')) !== 0)
+    return list(mayLog, '/audit-log', { address: text }, 'Audit log entries from here');
   return [
     ...list(mayMembers, '/members', { q: text }, `Members named “${text}”`),
     ...list(mayClients, '/clients', { q: text }, `Clients named “${text}”`),
-    ...list(mayLog, '/activity', { q: text }, `Activity about “${text}”`),
+    ...list(mayLog, '/audit-log', { q: text }, `Audit log entries about “${text}”`),
   ];
 }
 

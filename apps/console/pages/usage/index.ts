@@ -21,7 +21,7 @@ export const routes = [
   member.view({
     name: 'showUsage',
     path: '/usage',
-    permission: 'org.activity.read',
+    permission: 'org.audit_log.read',
     query: z.object({ span: z.enum(spans).catch('24h') }),
     async show(visit, { span }) {
       const { pool, now } = visit.console;
@@ -78,7 +78,7 @@ function callSections(visit: MemberVisit, usage: Usage, periods: readonly string
                 heading: 'IP address',
                 main: true,
                 cell: ({ address }) =>
-                  html`<a href="${visit.at(`/activity${queryString({ address })}`)}"><code>${address}</code></a>`,
+                  html`<a href="${visit.at(`/audit-log${queryString({ address })}`)}"><code>${address}</code></a>`,
               },
               { heading: 'Last call', cell: ({ lastAt }) => relativeTime(lastAt) },
               { heading: 'Calls', numeric: true, cell: ({ calls }) => calls.toLocaleString('en') },
@@ -116,7 +116,7 @@ const keyTable = (visit: MemberVisit, rows: readonly UsageRow[]): Html =>
       {
         heading: 'Operation',
         cell: ({ keyId, action }) =>
-          html`<a href="${visit.at(`/activity?key=${keyId}&action=${action}`)}">${operationName(action)}</a>`,
+          html`<a href="${visit.at(`/audit-log?key=${keyId}&action=${action}`)}">${operationName(action)}</a>`,
       },
       { heading: 'Successful', numeric: true, cell: ({ answered }) => answered.toLocaleString('en') },
       { heading: 'Denied', numeric: true, cell: ({ refused }) => refused.toLocaleString('en') },

@@ -22,7 +22,7 @@ export interface UsageRow {
 export interface Usage {
   rows: UsageRow[];
   refusals: { code: string; status: number; calls: number }[];
-  /** The addresses of the newest rows of the log, with the last call from each. */
+  /** The addresses of the newest entries of the log, with the last call from each. */
   addresses: { address: string; lastAt: string; calls: number }[];
   /** By hour or day (UTC), oldest first; periods without a call are left out. */
   bars: { from: string; answered: number; refused: number }[];
@@ -54,8 +54,8 @@ const usageSql = /* sql */ `
     coalesce((select json_agg(r) from (
       select host(l.address) as address, api.utc(max(l.at)) as "lastAt", sum(l.count)::float8 as calls
       from (
-        select a.key_id, a.status, a.address, a.at, a.count from activity a where a.organization_id = $1 and a.at >= $2
-        order by a.at desc, a.id desc limit ${rowsWithAddresses}) l
+        select a.key_id, a.status, a.address, a.at, a.count from audit_entry a
+        where a.organization_id = $1 and a.at >= $2 order by a.at desc, a.id desc limit ${rowsWithAddresses}) l
       where l.key_id is not null and l.status is not null and l.address is not null
       group by l.address order by max(l.at) desc, l.address limit 20) r),
       '[]') as addresses,
@@ -64,7 +64,7 @@ const usageSql = /* sql */ `
         coalesce(sum(l.count) filter (where l.status < 400), 0)::float8 as answered,
         coalesce(sum(l.count) filter (where l.status >= 400), 0)::float8 as refused
       from line l group by 1 order by 1) r), '[]') as bars,
-    (select api.utc(p.summed_at) from activity_progress p) as "countedTo"`;
+    (select api.utc(p.summed_at) from audit_progress p) as "countedTo"`;
 
 /** Returns an organization's calls of a period, by their sums. */
 export async function getUsage(

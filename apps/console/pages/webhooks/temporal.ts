@@ -14,7 +14,7 @@ export function temporalNotice({ console }: MemberVisit): Html {
 }
 
 /**
- * Requires Temporal before an action that only a worker can do, so that the activity log never
+ * Requires Temporal before an action that only a worker can do, so that the audit log never
  * records the action when it is impossible.
  *
  * @throws WorkflowsAway when this console has no Temporal.

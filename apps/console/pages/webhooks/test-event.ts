@@ -29,7 +29,7 @@ export const testRoutes = member.formPage({
 });
 
 /**
- * Sends a signed test event through a worker, waits for the result and records it in the activity
+ * Sends a signed test event through a worker, waits for the result and records it in the audit
  * log.
  *
  * @param type - null: the first of the webhook's event types.

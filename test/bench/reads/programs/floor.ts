@@ -1,6 +1,6 @@
 /**
  * The floor: the cost of what the contract demands of a read, without the rest of the API's
- * JavaScript. It has the same Koa, limiter, shared statement, activity row, headers and log line.
+ * JavaScript. It has the same Koa, limiter, shared statement, audit entry, headers and log line.
  * It has no router, checks, bounds or metrics. One HMAC stays, because the statement needs the
  * key's fingerprint.
  */
@@ -13,7 +13,7 @@ import { securityHeaders } from '#runtime/http-server.ts';
 import { createLog } from '#runtime/log.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
-import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
+import { createAuditLogWriter } from '../../../../apps/api/audit-log-writer.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
 import { endpoints } from '../../../../apps/api/endpoints.ts';
 import { etagOf } from '../../../../apps/api/etag.ts';
@@ -37,7 +37,7 @@ await limiter.start();
 const log = createLog({ level: 'info', name: 'floor', region: config.region });
 const tracing = await openTracing({ otlpEndpoint: null, app: 'floor', region: config.region });
 const statements = new ReadStatements({ pool, tracing });
-const activity = createActivityWriter({ pool });
+const auditLog = createAuditLogWriter({ pool });
 const limitPolicy = `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`;
 const idAt = '/v1/orgs/'.length;
 const idEnd = idAt + 36;
@@ -56,7 +56,7 @@ app.use(async (ctx) => {
   const { keyId, body } = row;
   const operation = endpoint.operationId;
   const address = ctx.req.socket.remoteAddress ?? null;
-  await activity.record({ id: requestId, keyId, action: `api.${operation}`, status: 200, code: null, address });
+  await auditLog.record({ id: requestId, keyId, action: `api.${operation}`, status: 200, code: null, address });
   ctx.set(securityHeaders);
   ctx.set('Request-Id', requestId);
   ctx.set('Cache-Control', 'private, no-cache');

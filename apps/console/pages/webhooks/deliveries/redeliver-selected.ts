@@ -59,7 +59,7 @@ const skippedReasons: readonly string[] = [
 ];
 
 /**
- * Sends each selected delivery again, in a separate transaction with its activity row.
+ * Sends each selected delivery again, in a separate transaction with its audit entry.
  *
  * @throws WebhookRefused when none can be sent: the first refusal.
  */

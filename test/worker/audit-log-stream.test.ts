@@ -1,21 +1,21 @@
-/** The activity log as an operator's log system receives it: OTLP log records over HTTP. */
+/** The audit log as an operator's log system receives it: OTLP log records over HTTP. */
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { appendActivityChainSql } from '#domain/audit-log/chain.ts';
+import { appendAuditChainSql } from '#domain/audit-log/chain.ts';
 import { parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
-import { writeLines } from '#test/audit-log-lines.ts';
 import { emptyFolder } from '#test/orgctl.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openPool } from '#test/webhook-rows.ts';
+import { writeEntries } from '#test/write-entries.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { readAnchors } from '../../apps/orgctl/anchors.ts';
-import { createAnchorSender } from '../../apps/worker/activity-anchors.ts';
-import { createActivityStream } from '../../apps/worker/activity-stream.ts';
+import { createAnchorSender } from '../../apps/worker/audit-log-anchors.ts';
+import { createAuditLogStream } from '../../apps/worker/audit-log-stream.ts';
 
-/** Rows are linked up to the oldest transaction of the server, which other tests use as well. */
+/** Entries are linked up to the oldest transaction of the server, which other tests use as well. */
 const patient = { timeout: 60_000, interval: 20 };
 
 interface OtlpLogs {
@@ -63,16 +63,16 @@ async function startCollector() {
   return collector;
 }
 
-it('streams each line that follows the first start, in order and by ids alone, also after a refusal', async () => {
+it('streams each entry that follows the first start, in order and by ids alone, also after a refusal', async () => {
   const { database, owner, make } = await setupDatabase();
   const collector = await startCollector();
   const pool = openPool(database.urls.worker, 4);
   const member = await make.member({ name: 'Ada Rivers' });
   const { orgId } = member;
   const grant = await make.grant({ professional: member, familyId: await make.family({ orgId, name: 'Nguyen' }) });
-  await writeLines(owner, [{ orgId, action: 'before.stream' }]);
-  const link = async () => void (await pool.query(appendActivityChainSql, [1_000]));
-  const unlinked = `select from activity a, activity_progress p where a.serial >= p.linked_to`;
+  await writeEntries(owner, [{ orgId, action: 'before.stream' }]);
+  const link = async () => void (await pool.query(appendAuditChainSql, [1_000]));
+  const unlinked = `select from audit_entry a, audit_progress p where a.serial >= p.linked_to`;
   const linkAll = () =>
     vi.waitFor(async () => {
       await link();
@@ -81,7 +81,7 @@ it('streams each line that follows the first start, in order and by ids alone, a
   await linkAll();
   const errors: unknown[] = [];
   const start = async () => {
-    const stream = createActivityStream({
+    const stream = createAuditLogStream({
       pool,
       otlpEndpoint: parseOtlpEndpoint(collector.url),
       region: 'us',
@@ -94,7 +94,7 @@ it('streams each line that follows the first start, in order and by ids alone, a
   };
   const streams = [await start(), await start()];
   collector.isRefusing = true;
-  const ids = await writeLines(owner, [
+  const ids = await writeEntries(owner, [
     {
       orgId,
       personId: member.userId,
@@ -109,20 +109,20 @@ it('streams each line that follows the first start, in order and by ids alone, a
   await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), patient);
   expect(collector.records).toEqual([]);
   collector.isRefusing = false;
-  // Rows claimed by a failed worker are free again when its lease ends.
-  await owner.pool.query('update activity_progress set leased_until = now()');
+  // Entries claimed by a failed worker are free again when its lease ends.
+  await owner.pool.query('update audit_progress set claimed_until = now()');
   await vi.waitFor(() => expect(collector.records.length).toBeGreaterThanOrEqual(2), patient);
-  expect(collector.records.map((record) => record['org_api.activity.id'])).toEqual(ids);
+  expect(collector.records.map((record) => record['org_api.audit_entry.id'])).toEqual(ids);
   expect(collector.records[0]).toMatchObject({
     'organization.id': orgId,
     'user.id': member.userId,
     'client.address': '203.0.113.7',
-    'org_api.activity.object.grantId': grant.id,
+    'org_api.audit_entry.object.grantId': grant.id,
   });
   expect(collector.records[1]).toMatchObject({ 'http.response.status_code': 403, 'error.type': 'insufficient_scope' });
   expect(collector.text).not.toMatch(/Nguyen|Ada Rivers/);
   for (const stream of streams) await stream.stop();
-  const left = 'select from activity a, activity_progress p where a.serial >= p.streamed_to';
+  const left = 'select from audit_entry a, audit_progress p where a.serial >= p.streamed_to';
   expect((await owner.pool.query(left)).rowCount).toBe(0);
 });
 

@@ -9,14 +9,14 @@ import { confirmSignIn } from './confirm-sign-in.ts';
 import { assertEmail } from './email.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
-import { recordPersonActivity } from './record-sign-in.ts';
+import { recordPersonEntry } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { endSessions } from './sessions.ts';
 
 /**
  * What operators do with a person's sign-in, at the command line. A sign-in is valid for the whole
  * region, so no organization may do any of it. Each action is recorded, as an operator's, in the
- * activity log of every organization whose member the person is.
+ * audit log of every organization whose member the person is.
  */
 
 /** The person of an address; `sessions` are live, and only `confirmed` memberships are open. */
@@ -77,7 +77,7 @@ export async function confirmSignInOf(
         'not_an_active_member',
         'The person with this address is not an active member of the organization. Run orgctl person invite instead.',
       );
-    return { personId, confirmed: await confirmSignIn(tx, { organizationId, personId, by: 'operator' }, now()) };
+    return { personId, confirmed: await confirmSignIn(tx, { organizationId, personId, by: 'orgctl' }, now()) };
   });
 }
 
@@ -92,8 +92,8 @@ export async function endSessionsOf(em: EntityManager, email: string): Promise<{
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
     await deleteKnownBrowsers(tx, personId, null);
-    const line = { personId, action: 'session.end_all', visitor: null, by: 'operator', detail: { ended } } as const;
-    await recordPersonActivity(tx, line);
+    const entry = { personId, action: 'session.end_all', visitor: null, by: 'orgctl', detail: { ended } } as const;
+    await recordPersonEntry(tx, entry);
     return { personId, ended };
   });
 }
@@ -113,7 +113,7 @@ export async function changeAddress(
     return await em.fork().transactional(async (tx) => {
       const personId = await lockSignIn(tx, email);
       await tx.nativeUpdate(SignIn, { personId }, { email: address });
-      await recordPersonActivity(tx, { personId, action: 'sign_in.change_address', visitor: null, by: 'operator' });
+      await recordPersonEntry(tx, { personId, action: 'sign_in.change_address', visitor: null, by: 'orgctl' });
       return { personId, email: address };
     });
   } catch (error) {
@@ -138,7 +138,7 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
     const ended = await endSessions(tx, personId);
     // Before the organizations' confirmations are deleted with the sign-in: they determine whose
     // log records it.
-    await recordPersonActivity(tx, { personId, action: 'sign_in.release', visitor: null, by: 'operator' });
+    await recordPersonEntry(tx, { personId, action: 'sign_in.release', visitor: null, by: 'orgctl' });
     for (const entity of [Enrolment, RecoveryCode, SecondFactor, KnownBrowser, SignIn])
       await tx.nativeDelete(entity as typeof SignIn, { personId });
     return { personId, ended };

@@ -1,4 +1,4 @@
-/** Every use of a key is an activity row, and a read without its row is not answered. */
+/** Every use of a key is an audit entry, and a read without its entry is not answered. */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { generateKey } from '#domain/keys/key.ts';
@@ -22,12 +22,12 @@ interface Line {
 async function listUses({ owner }: TestInstallation): Promise<Line[]> {
   const { rows } = await owner.pool.query<Line>(
     `select id, action, status, code, count, organization_id, person_id, key_id, host(address) as address
-     from activity where action like 'api.%' order by id`,
+     from audit_entry where action like 'api.%' order by id`,
   );
   return rows;
 }
 
-it('the log holds exactly one row for each use of a known key: actor, action, address, outcome and Request-Id', async () => {
+it('the log holds exactly one entry for each use of a known key: actor, action, address, outcome and Request-Id', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const creator = await make.member({ permissions: ['org.read', 'org.clients.read'] });
@@ -84,7 +84,7 @@ it('the log names each of the nine reads by its operation', async () => {
   expect(actions).toEqual(endpoints.map(({ operationId }) => `api.${operationId}`));
 });
 
-it('the log holds no row for an unknown key', async () => {
+it('the log holds no entry for an unknown key', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const path = `/v1/orgs/${await make.organization()}`;
@@ -96,7 +96,7 @@ it('the log holds no row for an unknown key', async () => {
   expect(await listUses(installation)).toEqual([]);
 });
 
-it('the log holds a row for each of many parallel reads, although they share inserts', async () => {
+it('the log holds an entry for each of many parallel reads, although they share inserts', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const creator = await make.member();
@@ -110,7 +110,7 @@ it('the log holds a row for each of many parallel reads, although they share ins
   expect(lines.length).toBe(600);
 });
 
-it('the log holds one row for each key and minute of calls over the limit, to which every API process adds its count', async () => {
+it('the log holds one entry for each key and minute of calls over the limit, to which every API process adds its count', async () => {
   const installation = await setup();
   const { api, make, database } = installation;
   const second = await startTestApi(database);
@@ -154,7 +154,7 @@ it('a graceful stop writes the counts of refused calls first', async () => {
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(7);
 });
 
-it('a read fails while its row cannot be written, and succeeds again afterwards', async () => {
+it('a read fails while its entry cannot be written, and succeeds again afterwards', async () => {
   const installation = await setup();
   const { api, make, owner, logLines } = installation;
   const made = await make.apiKey();
@@ -175,7 +175,7 @@ it('a read fails while its row cannot be written, and succeeds again afterwards'
       requestId: answer.headers.get('request-id'),
     });
     expect(answer.headers.get('etag')).toBeNull();
-    expect(text).not.toMatch(/Harbor|permission|activity/);
+    expect(text).not.toMatch(/Harbor|permission|audit_entry/);
   }
   expect(logLines.join('')).toContain('42501');
   expect(await listUses(installation)).toEqual([]);

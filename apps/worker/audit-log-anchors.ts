@@ -1,31 +1,31 @@
-import type { ActivityAnchor } from '#domain/audit-log/chain.ts';
+import type { AuditAnchor } from '#domain/audit-log/chain.ts';
 import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
-import { type ActivityExporter, openActivityExporter } from './activity-exporter.ts';
+import { type AuditLogExporter, openAuditLogExporter } from './audit-log-exporter.ts';
 
 /** Short, because the other steps of maintenance wait meanwhile. */
 const exportTimeoutMs = 2_000;
 
 /**
- * Returns a sender of anchors: each is one OTLP log record, `activity.anchor`, of the stream of the
- * activity log. An anchor arrives at least once.
+ * Returns a sender of anchors: each is one OTLP log record, `audit_log.anchor`, of the stream of
+ * the audit log. An anchor arrives at least once.
  */
 export function createAnchorSender(options: { otlpEndpoint: OtlpEndpoint; region: string }) {
-  let exporter: ActivityExporter | null = null;
+  let exporter: AuditLogExporter | null = null;
   return {
     /** @throws Error when the endpoint did not accept the anchors. */
-    async send(anchors: readonly ActivityAnchor[]): Promise<void> {
+    async send(anchors: readonly AuditAnchor[]): Promise<void> {
       if (anchors.length === 0) return;
-      exporter ??= await openActivityExporter({ ...options, timeoutMs: exportTimeoutMs });
+      exporter ??= await openAuditLogExporter({ ...options, timeoutMs: exportTimeoutMs });
       const at = new Date();
       await exporter.send(
         anchors.map(({ organizationId, month, places, hash }) => ({
-          name: 'activity.anchor',
+          name: 'audit_log.anchor',
           at,
           attributes: {
             'organization.id': organizationId,
-            'org_api.activity.anchor.month': month,
-            'org_api.activity.anchor.places': places,
-            'org_api.activity.anchor.hash': hash,
+            'org_api.audit_log.anchor.month': month,
+            'org_api.audit_log.anchor.places': places,
+            'org_api.audit_log.anchor.hash': hash,
           },
         })),
       );

@@ -2,24 +2,24 @@ import type { Attributes } from '@opentelemetry/api';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import { type OtlpEndpoint, otlpUrlOf } from '#runtime/settings/otlp.ts';
 
-interface ActivityRecord {
+interface AuditLogRecord {
   name: string;
   at: Date;
   attributes: Attributes;
 }
 
-export interface ActivityExporter {
+export interface AuditLogExporter {
   /** @throws Error when the endpoint did not accept the records. */
-  send(records: readonly ActivityRecord[]): Promise<void>;
+  send(records: readonly AuditLogRecord[]): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Opens an exporter of log records to `/v1/logs` of an OTLP/HTTP endpoint. Loads the SDK. */
-export async function openActivityExporter(options: {
+export async function openAuditLogExporter(options: {
   otlpEndpoint: OtlpEndpoint;
   region: string;
   timeoutMs: number;
-}): Promise<ActivityExporter> {
+}): Promise<AuditLogExporter> {
   const [{ LoggerProvider }, { OTLPLogExporter }, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/sdk-logs'),
     import('@opentelemetry/exporter-logs-otlp-http'),
@@ -37,7 +37,7 @@ export async function openActivityExporter(options: {
     shutdown: async () => {},
   };
   const provider = new LoggerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'org-api-activity', 'org_api.region': options.region }),
+    resource: resourceFromAttributes({ 'service.name': 'org-api-audit-log', 'org_api.region': options.region }),
     processors: [collect],
   });
   const logger = provider.getLogger('org-api');

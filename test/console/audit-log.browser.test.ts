@@ -1,7 +1,7 @@
-/** The activity log in a browser: filter, details and CSV. */
+/** The audit log in a browser: filter, details and CSV. */
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { writeLines } from '#test/audit-log-lines.ts';
+import { writeEntries } from '#test/write-entries.ts';
 import { closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
@@ -17,11 +17,11 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
       creator: { orgId: ada.orgId, userId: ada.personId, roleId: null },
       label: '=1+1',
     });
-    const line = { orgId: ada.orgId, personId: ada.personId, keyId: key.id, address: '203.0.113.5' };
-    const [, refused = ''] = await writeLines(t.owner, [
-      { ...line, at: new Date('2026-11-20T08:00:00Z') },
+    const entry = { orgId: ada.orgId, personId: ada.personId, keyId: key.id, address: '203.0.113.5' };
+    const [, refused = ''] = await writeEntries(t.owner, [
+      { ...entry, at: new Date('2026-11-20T08:00:00Z') },
       {
-        ...line,
+        ...entry,
         at: new Date('2026-11-20T09:00:00Z'),
         action: 'api.getFirmOutcomes',
         status: 403,
@@ -30,7 +30,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     ]);
     const visit = await openVisit(t.origin, { screen, sessionToken: ada.sessionToken });
     const { page } = visit;
-    await page.goto(`/o/${ada.orgId}/activity`);
+    await page.goto(`/o/${ada.orgId}/audit-log`);
     await ready(page);
     // On a wide screen the controls are open.
     if (screen === 'phone') await page.getByText('Filter', { exact: true }).click();
@@ -67,7 +67,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
       'Ada Rivers',
     ])
       expect(text).toContain(part);
-    await page.goto(`/o/${ada.orgId}/activity?action=activity.download`);
+    await page.goto(`/o/${ada.orgId}/audit-log?action=audit_log.download`);
     expect(await page.locator('tbody tr').count()).toBe(1);
     expectQuiet(visit);
   });
@@ -82,13 +82,13 @@ it('in the hour that is repeated as summer time ends, a range to a time in it ha
   // 1:40 of summer and of winter time in Dublin, and a time after the range.
   const times = ['2025-10-26T00:40:00Z', '2025-10-26T01:40:00Z', '2025-10-26T01:50:00Z'].map((at) => new Date(at));
   for (const at of times) {
-    await writeLines(t.owner, [{ orgId: ada.orgId, personId: ada.personId, at }]);
+    await writeEntries(t.owner, [{ orgId: ada.orgId, personId: ada.personId, at }]);
     await t.make.delivery({ webhook, state: 'delivered', createdAt: at });
   }
   const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken, zone: 'Europe/Dublin' });
   const { page } = visit;
   for (const [path, from, until, shown] of [
-    ['activity', '2025-10-26T01:35', '2025-10-26T01:45', ['GMT', 'GMT+1']],
+    ['audit-log', '2025-10-26T01:35', '2025-10-26T01:45', ['GMT', 'GMT+1']],
     ['deliveries', '2025-10-26T01:35', '2025-10-26T01:45', ['GMT', 'GMT+1']],
     ['deliveries', '2025-10-26T01:45', '2025-10-26T02:00', ['GMT', 'GMT']],
   ] as const) {

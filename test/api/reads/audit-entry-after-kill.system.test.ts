@@ -1,4 +1,4 @@
-/** A read is answered only after its activity row is committed, whenever the process is killed. */
+/** A read is answered only after its audit entry is committed, whenever the process is killed. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
 import { exchange } from '#test/exchange.ts';
@@ -42,7 +42,7 @@ async function readUntilKilled(
   return { received, lost };
 }
 
-it('every response that a client received has its activity row, also when the API is killed with SIGKILL under load', async () => {
+it('every response that a client received has its audit entry, also when the API is killed with SIGKILL under load', async () => {
   const { database, owner, make } = await setupDatabase();
   const creator = await make.member();
   let lostInAll = 0;
@@ -60,7 +60,7 @@ it('every response that a client received has its activity row, also when the AP
     lostInAll += lost;
 
     const { rows } = await owner.pool.query<{ id: string }>(
-      `select id from activity where action like 'api.%' and id = any ($1)`,
+      `select id from audit_entry where action like 'api.%' and id = any ($1)`,
       [received],
     );
     const recorded = new Set(rows.map(({ id }) => id));

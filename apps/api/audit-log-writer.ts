@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { type KeyUse, recordKeyUsesSql } from '#domain/audit-log/record-requests.ts';
 
-/** The most rows of one insert; 500 rows bind about 100 KB. */
-const maxLinesPerInsert = 500;
+/** The most entries of one insert; 500 entries bind about 100 KB. */
+const maxEntriesPerInsert = 500;
 
 interface Waiting {
   use: KeyUse;
@@ -11,33 +11,33 @@ interface Waiting {
 }
 
 /**
- * Writes the uses of keys to the activity log. A read is answered only after its row is committed.
+ * Writes the uses of keys to the audit log. A read is answered only after its entry is committed.
  *
- * Rows of concurrent requests share a multi-row insert: one runs, and the next takes all that were
- * added meanwhile. There is no timer, so a single request waits only for its own insert. Measured
- * on two cores beside the database: 6,000–6,500 reads/s, and 4,400–5,400 with an insert for each
- * read.
+ * Entries of concurrent requests share a multi-row insert: one runs, and the next takes all that
+ * were added meanwhile. There is no timer, so a single request waits only for its own insert.
+ * Measured on two cores beside the database: 6,000–6,500 reads/s, and 4,400–5,400 with an insert
+ * for each read.
  */
-export function createActivityWriter(options: {
+export function createAuditLogWriter(options: {
   pool: Pool;
-  onInsert?: (lines: number) => void;
-  /** Called with the number of rows that are not known to be committed. */
-  onRefused?: (lines: number) => void;
+  onInsert?: (entries: number) => void;
+  /** Called with the number of entries that are not known to be committed. */
+  onRefused?: (entries: number) => void;
 }) {
   const { pool, onInsert = () => {}, onRefused = () => {} } = options;
   let waiting: Waiting[] = [];
   let inFlight = false;
 
   async function insertNext(): Promise<void> {
-    const batch = waiting.slice(0, maxLinesPerInsert);
-    waiting = waiting.slice(maxLinesPerInsert);
+    const batch = waiting.slice(0, maxEntriesPerInsert);
+    waiting = waiting.slice(maxEntriesPerInsert);
     onInsert(batch.length);
     try {
       await pool.query(insertOf(batch));
-      for (const line of batch) line.done();
+      for (const entry of batch) entry.done();
     } catch (cause) {
       onRefused(batch.length);
-      for (const line of batch) line.failed(cause);
+      for (const entry of batch) entry.failed(cause);
     }
   }
 
@@ -48,8 +48,8 @@ export function createActivityWriter(options: {
 
   return {
     /**
-     * Resolves when the row is committed; rejects with the database's error when it is not known to
-     * be.
+     * Resolves when the entry is committed; rejects with the database's error when it is not known
+     * to be.
      */
     record(use: KeyUse): Promise<void> {
       return new Promise((done, failed) => {
@@ -62,7 +62,7 @@ export function createActivityWriter(options: {
   };
 }
 
-export type ActivityWriter = ReturnType<typeof createActivityWriter>;
+export type AuditLogWriter = ReturnType<typeof createAuditLogWriter>;
 
 function insertOf(batch: readonly Waiting[]) {
   const columns: (string | number | null)[][] = [[], [], [], [], [], []];

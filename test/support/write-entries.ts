@@ -1,6 +1,6 @@
 import type { Database } from '#domain/open-database.ts';
 
-/** A row of the log as a test writes it; missing fields are empty, and `at` is now. */
+/** An entry of the log as a test writes it; missing fields are empty, and `at` is now. */
 export interface GivenLine {
   orgId: string;
   at?: Date;
@@ -13,14 +13,14 @@ export interface GivenLine {
   detail?: Record<string, unknown> | null;
 }
 
-/** Writes rows as the database's owner; returns their ids in order. */
-export async function writeLines(owner: Database, lines: readonly GivenLine[]): Promise<string[]> {
+/** Writes entries as the database's owner; returns their ids in order. */
+export async function writeEntries(owner: Database, entries: readonly GivenLine[]): Promise<string[]> {
   const ids: string[] = [];
-  for (const line of lines) {
-    const { orgId, at = new Date(), personId = null, keyId = null, action = 'api.getOrg', status = 200 } = line;
-    const { code = null, address = null, detail = null } = line;
+  for (const entry of entries) {
+    const { orgId, at = new Date(), personId = null, keyId = null, action = 'api.getOrg', status = 200 } = entry;
+    const { code = null, address = null, detail = null } = entry;
     const { rows } = await owner.pool.query<{ id: string }>(
-      `insert into activity (at, organization_id, person_id, key_id, action, status, code, address, detail)
+      `insert into audit_entry (at, organization_id, person_id, key_id, action, status, code, address, detail)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id`,
       [at, orgId, personId, keyId, action, status, code, address, detail],
     );

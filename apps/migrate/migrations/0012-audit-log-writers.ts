@@ -37,7 +37,7 @@ const memberActions = [
   'grant.end',
   'grant.move',
   'sign_in.confirm',
-  'activity.download',
+  'audit_log.download',
 ];
 
 /** What people do in the console on their own sign-in, in the log of each organization. */
@@ -54,7 +54,7 @@ const signInActions = [
 ];
 
 /** What only operators do, at the command line. */
-const operatorActions = [
+const orgctlActions = [
   'probe.create',
   'session.end_all',
   'sign_in.change_address',
@@ -76,25 +76,25 @@ const objectActions = [
 const listed = (actions: readonly string[]) => actions.map((action) => `'${action}'`).join(', ');
 
 /**
- * The writers of the activity log beside the API (0011): one function for each kind, with the
- * actions that it may write. No login may insert a row itself, so none writes a time, another
+ * The writers of the audit log beside the API (0011): one function for each kind, with the
+ * actions that it may write. No login may insert an entry itself, so none writes a time, another
  * writer's action, or the name of a person whom the database does not know to be there.
  */
-export class ActivityWriters extends Migration {
+export class AuditLogWriters extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
-      create function refuse_activity(action text) returns void language plpgsql
+      create function refuse_audit_entry(action text) returns void language plpgsql
       set search_path = pg_catalog, public, pg_temp as $$
       begin
         raise exception 'this writer may not record this action, or not in this name'
-          using errcode = 'check_violation', constraint = 'activity_writer', detail = action;
+          using errcode = 'check_violation', constraint = 'audit_entry_writer', detail = action;
       end $$;
 
       -- The console writes in the name of a member who is signed in now. Sessions may be idle for 30
       -- minutes (identity/limits.ts), and a request may last some more. A failure to sign in, which
       -- needs no session, names the person whose sign-in it was. Members who remove or suspend
-      -- themselves have no access any more when their row is written: their session has ended.
-      create function record_console_activity(organization uuid, person text, key uuid, done text, client inet,
+      -- themselves have no access any more when their entry is written: their session has ended.
+      create function record_console_entry(organization uuid, person text, key uuid, done text, client inet,
         about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
@@ -123,23 +123,23 @@ export class ActivityWriters extends Migration {
         end and (key is null or exists (select from api_key k
           where k.id = key and k.organization_id = organization))) is not true
         then
-          perform refuse_activity(done);
+          perform refuse_audit_entry(done);
         end if;
-        insert into activity (organization_id, person_id, key_id, action, address, detail)
+        insert into audit_entry (organization_id, person_id, key_id, action, address, detail)
           values (organization, person, key, done, client, about);
       end $$;
 
       -- An operator at the command line has the login of the owner, and names no person.
-      create function record_operator_activity(organization uuid, key uuid, done text, about jsonb) returns void
+      create function record_orgctl_entry(organization uuid, key uuid, done text, about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        if done not in (${listed([...memberActions, ...operatorActions])}) then perform refuse_activity(done); end if;
-        insert into activity (organization_id, key_id, action, detail) values (organization, key, done, about);
+        if done not in (${listed([...memberActions, ...orgctlActions])}) then perform refuse_audit_entry(done); end if;
+        insert into audit_entry (organization_id, key_id, action, detail) values (organization, key, done, about);
       end $$;
 
       -- The Kubernetes operator writes what an object did with the webhook that it manages. One delivery
-      -- is cancelled by people only, so that its line remains their proof.
-      create function record_object_activity(organization uuid, done text, about jsonb) returns void
+      -- is cancelled by people only, so that its entry remains their proof.
+      create function record_object_entry(organization uuid, done text, about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         if (done in (${listed(objectActions)}) and not (done = 'delivery.cancel' and about ? 'eventId') and exists (
@@ -147,56 +147,56 @@ export class ActivityWriters extends Migration {
           where w.organization_id = organization and w.id::text = about ->> 'webhookId'
             and w.managed_by = about ->> 'managedBy')) is not true
         then
-          perform refuse_activity(done);
+          perform refuse_audit_entry(done);
         end if;
-        insert into activity (organization_id, action, detail) values (organization, done, about);
+        insert into audit_entry (organization_id, action, detail) values (organization, done, about);
       end $$;
 
       -- The worker writes what the system did with a webhook of the organization.
-      create function record_worker_activity(organization uuid, done text, about jsonb) returns void
+      create function record_worker_entry(organization uuid, done text, about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         if (done in ('webhook.suspend', 'webhook.verified', 'delivery.cancel')
           and not about ?| array['eventId', 'managedBy'] and exists (select from webhook w
             where w.organization_id = organization and w.id::text = about ->> 'webhookId')) is not true
         then
-          perform refuse_activity(done);
+          perform refuse_audit_entry(done);
         end if;
-        insert into activity (organization_id, action, detail) values (organization, done, about);
+        insert into audit_entry (organization_id, action, detail) values (organization, done, about);
       end $$;
 
       -- The platform writes that it imported data of an organization.
-      create function record_import_activity(organization uuid, done text, about jsonb) returns void
+      create function record_import_entry(organization uuid, done text, about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         if (done in ('import', 'import.backfill') and not about ? 'managedBy'
           and exists (select from organization o where o.id = organization)) is not true
         then
-          perform refuse_activity(done);
+          perform refuse_audit_entry(done);
         end if;
-        insert into activity (organization_id, action, detail) values (organization, done, about);
+        insert into audit_entry (organization_id, action, detail) values (organization, done, about);
       end $$;
 
-      grant execute on function record_console_activity to org_api_console;
-      grant execute on function record_object_activity to org_api_operator;
-      grant execute on function record_worker_activity to org_api_worker;
-      grant execute on function record_import_activity to org_api_platform;
+      grant execute on function record_console_entry to org_api_console;
+      grant execute on function record_object_entry to org_api_operator;
+      grant execute on function record_worker_entry to org_api_worker;
+      grant execute on function record_import_entry to org_api_platform;
     `);
 
-    // No member is renamed without a line. The console writes it, in the name of who did it. What no
-    // line says at the commit, a line without a person says, whichever login renamed. Names are
-    // shortened as in membership.entity.ts: a line has a bound.
+    // No member is renamed without an entry. The console writes it, in the name of who did it. What
+    // no entry says at the commit, an entry without a person says, whichever login renamed. Names
+    // are shortened as in membership.entity.ts: an entry has a bound.
     this.addSql(/* sql */ `
       create function record_rename() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         renamed constant jsonb := jsonb_build_object('from', left(old.name, 1000), 'to', left(new.name, 1000));
       begin
-        if not exists (select from activity a
+        if not exists (select from audit_entry a
           where a.organization_id = new.organization_id and a.at = now()
             and a.detail ->> 'memberId' = new.person_id and a.detail -> 'renamed' = renamed)
         then
-          insert into activity (organization_id, action, detail)
+          insert into audit_entry (organization_id, action, detail)
           values (new.organization_id, 'member.change', jsonb_build_object('memberId', new.person_id,
             'changed', array['name'], 'renamed', renamed));
         end if;
@@ -206,12 +206,12 @@ export class ActivityWriters extends Migration {
         for each row when (old.name is distinct from new.name) execute function record_rename();
     `);
 
-    // Whether the worker or the console ends a redelivery, its row says so.
+    // Whether the worker or the console ends a redelivery, its entry says so.
     this.addSql(/* sql */ `
       create function record_redelivery_end() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        insert into activity (organization_id, action, detail)
+        insert into audit_entry (organization_id, action, detail)
         values (new.organization_id, 'webhook.redelivered', jsonb_strip_nulls(jsonb_build_object(
           'webhookId', new.webhook_id, 'redeliveryId', new.id, 'state', new.state, 'reason', new.end_reason,
           'seen', new.seen, 'queued', new.queued)));

@@ -1,14 +1,14 @@
-/** A read whose activity row cannot be committed gets no answer, and a metric counts it. */
+/** A read whose audit entry cannot be committed gets no answer, and a metric counts it. */
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 
-it('a read whose activity row cannot be written gets 500 and is counted as refused by the log', async () => {
+it('a read whose audit entry cannot be written gets 500 and is counted as refused by the log', async () => {
   const { api, owner, make } = await setup();
   const creator = await make.member();
   const { key } = await make.apiKey({ creator });
   const read = () => api.get(`/v1/orgs/${creator.orgId}`, { key });
   const refused = async () =>
-    /^org_api_activity_lines_refused_total (\d+)$/m.exec(await (await fetch(`${api.metricsUrl}/metrics`)).text())?.[1];
+    /^org_api_audit_entries_refused_total (\d+)$/m.exec(await (await fetch(`${api.metricsUrl}/metrics`)).text())?.[1];
   expect((await read()).status).toBe(200);
   expect(await refused()).toBe('0');
 

@@ -1,5 +1,5 @@
 /**
- * Monthly partitions of the activity log: created ahead, dropped when old, without losing a row.
+ * Monthly partitions of the audit log: created ahead, dropped when old, without losing an entry.
  */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
@@ -12,8 +12,8 @@ import { migrate } from '../../apps/migrate/migrate.ts';
 /** Returns the months of the partitions, oldest first, as `YYYY_MM`. */
 async function listMonths({ pool }: Database): Promise<string[]> {
   const { rows } = await pool.query<{ month: string }>(
-    `select substr(c.relname, 10) as month from pg_inherits i join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = 'activity'::regclass and c.relname <> 'activity_default' order by 1`,
+    `select substr(c.relname, 13) as month from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'audit_entry'::regclass and c.relname <> 'audit_entry_default' order by 1`,
   );
   return rows.map(({ month }) => month);
 }
@@ -30,7 +30,7 @@ function monthFromNow(months: number): string {
 async function recordAt({ pool }: Database, at: string): Promise<string> {
   const id = randomUUID();
   const { rows } = await pool.query<{ partition: string }>(
-    `insert into activity (id, at, organization_id, action) values ($1, ${at}, $1, 'test')
+    `insert into audit_entry (id, at, organization_id, action) values ($1, ${at}, $1, 'test')
       returning tableoid::regclass::text as partition`,
     [id],
   );
@@ -40,54 +40,56 @@ async function recordAt({ pool }: Database, at: string): Promise<string> {
 it('the log has partitions for this month and the next three, and creating them again adds none', async () => {
   const { owner } = await setupDatabase();
   expect(await listMonths(owner)).toEqual([0, 1, 2, 3].map(monthFromNow));
-  const { rows } = await owner.pool.query('select keep_activity_partitions() as made');
+  const { rows } = await owner.pool.query('select keep_audit_partitions() as made');
   expect(rows).toEqual([{ made: 0 }]);
 });
 
 it('missing partitions are created again, also by two processes at once', async () => {
   const { owner } = await setupDatabase();
-  await owner.pool.query(`drop table activity_${monthFromNow(2)}, activity_${monthFromNow(3)}`);
-  const made = await Promise.all([1, 2, 3].map(() => owner.pool.query('select keep_activity_partitions() as made')));
+  await owner.pool.query(`drop table audit_entry_${monthFromNow(2)}, audit_entry_${monthFromNow(3)}`);
+  const made = await Promise.all([1, 2, 3].map(() => owner.pool.query('select keep_audit_partitions() as made')));
   expect(made.map(({ rows }) => rows[0].made as number).sort()).toEqual([0, 0, 2]);
   expect(await listMonths(owner)).toEqual([0, 1, 2, 3].map(monthFromNow));
 });
 
-it('rows outside the partitions go to the default one, and a month with such rows stays there', async () => {
+it('entries outside the partitions go to the default one, and a month with such entries stays there', async () => {
   const { owner } = await setupDatabase();
-  expect(await recordAt(owner, 'now()')).toBe(`activity_${monthFromNow(0)}`);
-  expect(await recordAt(owner, `now() + interval '1 year'`)).toBe('activity_default');
-  expect(await recordAt(owner, `now() - interval '1 year'`)).toBe('activity_default');
-  await owner.pool.query(`drop table activity_${monthFromNow(0)}`);
-  expect(await recordAt(owner, 'now()')).toBe('activity_default');
-  const { rows } = await owner.pool.query('select keep_activity_partitions() as made');
+  expect(await recordAt(owner, 'now()')).toBe(`audit_entry_${monthFromNow(0)}`);
+  expect(await recordAt(owner, `now() + interval '1 year'`)).toBe('audit_entry_default');
+  expect(await recordAt(owner, `now() - interval '1 year'`)).toBe('audit_entry_default');
+  await owner.pool.query(`drop table audit_entry_${monthFromNow(0)}`);
+  expect(await recordAt(owner, 'now()')).toBe('audit_entry_default');
+  const { rows } = await owner.pool.query('select keep_audit_partitions() as made');
   expect(rows).toEqual([{ made: 0 }]);
-  expect(await recordAt(owner, 'now()')).toBe('activity_default');
+  expect(await recordAt(owner, 'now()')).toBe('audit_entry_default');
 });
 
-it('months whose rows are all older than the retention are dropped, and such rows of the default partition', async () => {
+it('months whose entries are all older than the retention are dropped, and such entries of the default partition', async () => {
   const { owner } = await setupDatabase();
   const month = (months: number) =>
     `date_trunc('month', now() at time zone 'UTC') at time zone 'UTC' + interval '${months} months'`;
   for (const past of [-4, -3, -2, -1]) {
     await owner.pool.query(
-      `do $$ begin execute format('create table activity_${monthFromNow(past)} partition of activity for values from (%L) to (%L)', ${month(past)}, ${month(past + 1)}); end $$`,
+      `do $$ begin execute format('create table audit_entry_${monthFromNow(past)} partition of audit_entry for values from (%L) to (%L)', ${month(past)}, ${month(past + 1)}); end $$`,
     );
     await recordAt(owner, `${month(past)} + interval '1 day'`);
   }
-  await owner.pool.query('update retention_floor set activity_days = 1');
+  await owner.pool.query('update retention_floor set audit_log_days = 1');
   await recordAt(owner, `now() - interval '2 years'`);
   await recordAt(owner, `now() + interval '2 years'`);
-  // Whole days since last month began, so some rows of last month are younger.
+  // Whole days since last month began, so some entries of last month are younger.
   const { rows } = await owner.pool.query(
-    `select drop_old_activity(floor(extract(epoch from now() - (${month(-1)})) / 86400)::integer) as dropped`,
+    `select drop_old_audit_entries(floor(extract(epoch from now() - (${month(-1)})) / 86400)::integer) as dropped`,
   );
   expect(rows).toEqual([{ dropped: [monthFromNow(-4), monthFromNow(-3), monthFromNow(-2)] }]);
   expect(await listMonths(owner)).toEqual([-1, 0, 1, 2, 3].map(monthFromNow));
   const left = await owner.pool.query(
-    'select count(*)::int as lines from activity where at < now() - interval $$1 year$$',
+    'select count(*)::int as entries from audit_entry where at < now() - interval $$1 year$$',
   );
-  expect(left.rows).toEqual([{ lines: 0 }]);
-  expect((await owner.pool.query('select count(*)::int as lines from activity_default')).rows).toEqual([{ lines: 1 }]);
+  expect(left.rows).toEqual([{ entries: 0 }]);
+  expect((await owner.pool.query('select count(*)::int as entries from audit_entry_default')).rows).toEqual([
+    { entries: 1 },
+  ]);
 });
 
 /** Arguments that are no number of days, or no number that a retention may be. */
@@ -97,56 +99,56 @@ const hostileDays = ['399', '0', '-1', '-36500', '-2147483648', '2147483647', '3
 
 it('the worker drops nothing younger than the owner’s floor, with any argument, time zone or date style', async () => {
   const { owner, database } = await setupDatabase();
-  await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [], activityFloorDays: 400 });
+  await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [], auditLogFloorDays: 400 });
   const worker = await connect(database.urls.worker);
   for (const days of ['0', '45', '399']) await recordAt(owner, `now() - interval '${days} days'`);
   await recordAt(owner, `now() + interval '40 days'`);
-  const countLines = async () => (await owner.pool.query('select from activity')).rowCount;
+  const countEntries = async () => (await owner.pool.query('select from audit_entry')).rowCount;
   await worker.query(`set timezone = '<UTC>-167'; set datestyle = 'German'`);
   for (const days of hostileDays)
-    await expect(worker.query(`select drop_old_activity(${days})`), days).rejects.toMatchObject({
+    await expect(worker.query(`select drop_old_audit_entries(${days})`), days).rejects.toMatchObject({
       code: expect.toBeOneOf(['22023', '22003', '22008', '22P02', '42883']),
     });
-  await expect(worker.query('select drop_old_activity(399)')).rejects.toThrow(
-    /400 days at least \(ACTIVITY_RETENTION_FLOOR of the migrator\)/,
+  await expect(worker.query('select drop_old_audit_entries(399)')).rejects.toThrow(
+    /400 days at least \(AUDIT_LOG_RETENTION_FLOOR of the migrator\)/,
   );
-  expect(await countLines()).toBe(4);
-  await worker.query('select drop_old_activity(400)');
-  expect(await countLines()).toBe(4);
+  expect(await countEntries()).toBe(4);
+  await worker.query('select drop_old_audit_entries(400)');
+  expect(await countEntries()).toBe(4);
   const forbidden = [
-    'update retention_floor set activity_days = 1',
-    'delete from activity',
-    'drop table activity_default',
-    'insert into activity_purge values (now(), now(), 0)',
-    'delete from activity_purge',
+    'update retention_floor set audit_log_days = 1',
+    'delete from audit_entry',
+    'drop table audit_entry_default',
+    'insert into audit_purge values (now(), now(), 0)',
+    'delete from audit_purge',
   ];
   for (const statement of forbidden) await expect(worker.query(statement)).rejects.toMatchObject({ code: '42501' });
 });
 
 it('a partition covers its month in UTC, whatever time zone and date style its creator has', async () => {
   const { owner, database } = await setupDatabase();
-  await owner.pool.query(`drop table activity_${monthFromNow(3)}, activity_link_${monthFromNow(3)}`);
+  await owner.pool.query(`drop table audit_entry_${monthFromNow(3)}, audit_link_${monthFromNow(3)}`);
   const worker = await connect(database.urls.worker);
   await worker.query(`set timezone = '<UTC>-167'; set datestyle = 'SQL, DMY'`);
-  await worker.query('select keep_activity_partitions()');
+  await worker.query('select keep_audit_partitions()');
   const [from, to] = [3, 4].map((months) => `${monthFromNow(months).replace('_', '-')}-01T00:00:00Z`);
-  expect(await recordAt(owner, `'${from}'`)).toBe(`activity_${monthFromNow(3)}`);
-  expect(await recordAt(owner, `'${to}'::timestamptz - interval '1 second'`)).toBe(`activity_${monthFromNow(3)}`);
+  expect(await recordAt(owner, `'${from}'`)).toBe(`audit_entry_${monthFromNow(3)}`);
+  expect(await recordAt(owner, `'${to}'::timestamptz - interval '1 second'`)).toBe(`audit_entry_${monthFromNow(3)}`);
   for (const outside of [`'${from}'::timestamptz - interval '1 second'`, `'${to}'`])
-    expect(await recordAt(owner, outside)).not.toBe(`activity_${monthFromNow(3)}`);
+    expect(await recordAt(owner, outside)).not.toBe(`audit_entry_${monthFromNow(3)}`);
 });
 
 it('a worker cannot hold the stream of the log for more than five minutes', async () => {
   const { owner, database } = await setupDatabase();
   const worker = await connect(database.urls.worker);
-  await worker.query('select claim_activity_stream(10, 30)');
+  await worker.query('select claim_audit_stream(10, 30)');
   await recordAt(owner, 'now()');
   await owner.pool.query(
-    `update activity_progress set linked_to = pg_snapshot_xmax(pg_current_snapshot())::text::bigint, streamed_to = 0`,
+    `update audit_progress set linked_to = pg_snapshot_xmax(pg_current_snapshot())::text::bigint, streamed_to = 0`,
   );
-  expect((await worker.query('select claim_activity_stream(10, 2147483647)')).rowCount).toBe(1);
+  expect((await worker.query('select claim_audit_stream(10, 2147483647)')).rowCount).toBe(1);
   const { rows } = await owner.pool.query(
-    `select leased_until <= clock_timestamp() + interval '5 minutes' as "isShort" from activity_progress`,
+    `select claimed_until <= clock_timestamp() + interval '5 minutes' as "isShort" from audit_progress`,
   );
   expect(rows).toEqual([{ isShort: true }]);
 });

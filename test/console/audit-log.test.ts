@@ -1,24 +1,24 @@
-/** The activity log over HTTP: filters, one entry, and CSV files of any length. */
+/** The audit log over HTTP: filters, one entry, and CSV files of any length. */
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { writeLines } from '#test/audit-log-lines.ts';
 import { unescaped } from '#test/http-visitor.ts';
+import { writeEntries } from '#test/write-entries.ts';
 import { byteOrderMark } from '../../apps/console/web/csv.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
 
-const logOf = ({ orgId }: Pick<Enrolled, 'orgId'>, rest = '') => `/o/${orgId}/activity${rest}`;
+const logOf = ({ orgId }: Pick<Enrolled, 'orgId'>, rest = '') => `/o/${orgId}/audit-log${rest}`;
 const rowsOf = (text: string) => text.match(/<th scope="row"/g)?.length ?? 0;
 
 /** Inserts answered reads, one per second, the newest a second ago. */
 const writeReads = (t: ConsoleInstallation, orgId: string, count: number) =>
   t.owner.pool.query(
-    `insert into activity (at, organization_id, action, status)
+    `insert into audit_entry (at, organization_id, action, status)
       select now() - make_interval(secs => n), $1, 'api.getOrg', 200 from generate_series(1, $2) n`,
     [orgId, count],
   );
 
-describe('the activity log', () => {
+describe('the audit log', () => {
   it('has page links in both directions that keep the filter', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
@@ -37,7 +37,7 @@ describe('the activity log', () => {
     }
     expect(pages.map(({ text }) => rowsOf(text))).toEqual([50, 50, 20]);
     const back = await visitor.get(linkOf(pages[2]?.text ?? '', 'prev'));
-    const idsOf = (text: string) => text.match(/\/activity\/[0-9a-f-]{36}/g);
+    const idsOf = (text: string) => text.match(/\/audit-log\/[0-9a-f-]{36}/g);
     expect(idsOf(back.text)).toEqual(idsOf(pages[1]?.text ?? ''));
     const first = await visitor.get(linkOf(back.text, 'prev'));
     expect(idsOf(first.text)).toEqual(idsOf(pages[0]?.text ?? ''));
@@ -72,7 +72,7 @@ describe('the activity log', () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const at = new Date('2026-07-01T12:00:30Z');
-    const [id] = await writeLines(t.owner, [{ orgId: ada.orgId, at }]);
+    const [id] = await writeEntries(t.owner, [{ orgId: ada.orgId, at }]);
     const shows = async (from: string, until: string, zone: string) =>
       (await t.http(ada).get(logOf(ada, `?from=${from}&until=${until}&zone=${zone}`))).text.includes(`${id}`);
     expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', '')).toBe(true);
@@ -80,7 +80,7 @@ describe('the activity log', () => {
     expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', 'America/New_York')).toBe(false);
   });
 
-  it('opens one of its rows, and answers 404 for another organization’s', async () => {
+  it('opens one of its entries, and answers 404 for another organization’s', async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const key = await t.make.apiKey({
@@ -88,10 +88,10 @@ describe('the activity log', () => {
       label: 'Report',
     });
     const theirs = await t.make.organization();
-    const line = { personId: ada.personId, keyId: key.id, action: 'api.getFirmRoster', address: '203.0.113.5' };
-    const [own, others] = await writeLines(t.owner, [
-      { orgId: ada.orgId, ...line, status: 403, code: 'insufficient_scope' },
-      { orgId: theirs, ...line },
+    const entry = { personId: ada.personId, keyId: key.id, action: 'api.getFirmRoster', address: '203.0.113.5' };
+    const [own, others] = await writeEntries(t.owner, [
+      { orgId: ada.orgId, ...entry, status: 403, code: 'insufficient_scope' },
+      { orgId: theirs, ...entry },
     ]);
     const page = await t.http(ada).get(logOf(ada, `/${own}`));
     expect(page.status).toBe(200);
@@ -110,7 +110,7 @@ describe('the activity log', () => {
   });
 });
 
-/** Inserts rows about an assigned seat and a paused webhook. */
+/** Inserts entries about an assigned seat and a paused webhook. */
 async function setupObjects() {
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
@@ -119,7 +119,7 @@ async function setupObjects() {
   const familyId = await t.make.family({ orgId, name: 'Nguyen' });
   const grant = await t.make.grant({ professional, familyId });
   const webhook = await t.make.webhook({ orgId, description: 'Case management' });
-  const [seatLine, webhookLine] = await writeLines(t.owner, [
+  const [seatLine, webhookLine] = await writeEntries(t.owner, [
     {
       orgId,
       personId: ada.personId,
@@ -133,7 +133,7 @@ async function setupObjects() {
   return { ...t, ada, orgId, grant, webhook, seatLine: `${seatLine}`, webhookLine: `${webhookLine}` };
 }
 
-describe('a row of the activity log', () => {
+describe('an entry of the audit log', () => {
   it('names its object and links it', async () => {
     const t = await setupObjects();
     const { text } = await t.http(t.ada).get(logOf(t.ada));
@@ -148,7 +148,7 @@ describe('a row of the activity log', () => {
 
   it('names no family to a member who may not see clients, nor finds it by that name', async () => {
     const t = await setupObjects();
-    const auditor = await t.enrol({ orgId: t.orgId, permissions: ['org.activity.read'] });
+    const auditor = await t.enrol({ orgId: t.orgId, permissions: ['org.audit_log.read'] });
     for (const rest of ['', '/csv', `/${t.seatLine}`, '?q=Nguyen']) {
       const { status, text } = await t.http(auditor).get(logOf(t.ada, rest));
       expect(status).toBe(200);
@@ -177,31 +177,31 @@ describe('a row of the activity log', () => {
     expect((await t.http(t.ada).get(logOf(t.ada, '?address=203.0'))).text).toContain('Enter an IP address or a range');
     const file = await t.http(t.ada).get(logOf(t.ada, '/csv?q=Nguyen'));
     expect([file.text.includes(t.seatLine), file.text.includes(t.webhookLine)]).toEqual([true, false]);
-    const { rows } = await t.owner.pool.query(`select detail from activity where action = 'activity.download'`);
+    const { rows } = await t.owner.pool.query(`select detail from audit_entry where action = 'audit_log.download'`);
     expect(rows).toEqual([{ detail: { hasText: true } }]);
     await t.http(t.ada).get(logOf(t.ada, '/csv?object=Nguyen'));
     await t.http(t.ada).get(logOf(t.ada, `/csv?object=${t.grant.id}`));
     const { rows: later } = await t.owner.pool.query(
-      `select detail from activity where action = 'activity.download' order by id desc limit 2`,
+      `select detail from audit_entry where action = 'audit_log.download' order by id desc limit 2`,
     );
     expect(later).toEqual([{ detail: { objectId: t.grant.id } }, { detail: { hasObject: true } }]);
   });
 
-  it('is on a page that states how long rows are kept', async () => {
+  it('is on a page that states how long entries are kept', async () => {
     const t = await setupObjects();
-    expect((await t.http(t.ada).get(logOf(t.ada))).text).not.toContain('Events are kept');
-    await t.owner.pool.query(`select drop_old_activity(730)`);
-    expect((await t.http(t.ada).get(logOf(t.ada))).text).toContain('Events are kept for at least 730 days');
+    expect((await t.http(t.ada).get(logOf(t.ada))).text).not.toContain('Entries are kept');
+    await t.owner.pool.query(`select drop_old_audit_entries(730)`);
+    expect((await t.http(t.ada).get(logOf(t.ada))).text).toContain('Entries are kept for at least 730 days');
   });
 });
 
-describe('an export of the activity log', () => {
-  it('has the rows of the filter as text that no spreadsheet runs as a formula, and records its download', async () => {
+describe('an export of the audit log', () => {
+  it('has the entries of the filter as text that no spreadsheet runs as a formula, and records its download', async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: '=HYPERLINK("http://evil.example")' });
     const creator = { orgId: ada.orgId, userId: ada.personId, roleId: null };
     const { id } = await t.make.apiKey({ creator, label: '＠SUM(1)\t=2' });
-    await writeLines(t.owner, [
+    await writeEntries(t.owner, [
       {
         orgId: ada.orgId,
         personId: ada.personId,
@@ -214,7 +214,7 @@ describe('an export of the activity log', () => {
     const file = await t.http(ada).get(logOf(ada, `/csv?person=${ada.personId}`));
     expect(file.status).toBe(200);
     expect(file.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
-    expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-\d{4}-\d\d-\d\d\.csv"$/);
+    expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="audit-log-\d{4}-\d\d-\d\d\.csv"$/);
     // fetch() removes the byte order mark, as a reader does; the bytes are checked below.
     const lines = file.text.split('\r\n');
     expect(lines[0]?.replace(byteOrderMark, '')).toMatch(/^"time_utc","actor","description","action","result",/);
@@ -226,7 +226,7 @@ describe('an export of the activity log', () => {
     expect(file.text).not.toMatch(/(^|,)"?\s*[=+\-@＝＋－＠]/m);
     expect(lines.at(-1)).toBe('');
     const { rows } = await t.owner.pool.query(
-      `select person_id, detail, host(address) as address from activity where action = 'activity.download'`,
+      `select person_id, detail, host(address) as address from audit_entry where action = 'audit_log.download'`,
     );
     expect(rows).toEqual([{ person_id: ada.personId, detail: { personId: ada.personId }, address: '127.0.0.1' }]);
   });
@@ -245,7 +245,7 @@ describe('an export of the activity log', () => {
     const t = await setupConsole();
     const bo = await t.enrol({ permissions: ['org.read'] });
     expect((await t.http(bo).get(logOf(bo, '/csv'))).status).toBe(403);
-    expect((await t.owner.pool.query(`select from activity where action = 'activity.download'`)).rows).toEqual([]);
+    expect((await t.owner.pool.query(`select from audit_entry where action = 'audit_log.download'`)).rows).toEqual([]);
   });
 
   it('answers HEAD with its headers, and records nothing', async () => {
@@ -258,15 +258,15 @@ describe('an export of the activity log', () => {
       'text/csv; charset=utf-8; header=present',
       '',
     ]);
-    expect(head.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-/);
-    const downloads = () => t.owner.pool.query(`select from activity where action = 'activity.download'`);
+    expect(head.headers.get('content-disposition')).toMatch(/^attachment; filename="audit-log-/);
+    const downloads = () => t.owner.pool.query(`select from audit_entry where action = 'audit_log.download'`);
     expect((await downloads()).rows).toEqual([]);
     // The request read nothing from the table either: without the table it answers the same, and a
     // GET does not.
-    await t.owner.pool.query('alter table activity rename to activity_away');
+    await t.owner.pool.query('alter table audit_entry rename to audit_entry_away');
     expect((await t.http(ada).get(logOf(ada, '/csv'), { method: 'HEAD' })).status).toBe(200);
     expect((await t.http(ada).get(logOf(ada, '/csv'))).status).toBe(500);
-    await t.owner.pool.query('alter table activity_away rename to activity');
+    await t.owner.pool.query('alter table audit_entry_away rename to audit_entry');
     const bo = await t.enrol({ permissions: ['org.read'] });
     expect((await t.http(bo).get(logOf(bo, '/csv'), { method: 'HEAD' })).status).toBe(403);
   });
@@ -296,7 +296,7 @@ describe('an export of the activity log', () => {
         if (how === 'reset') socket.resetAndDestroy();
         else socket.destroy();
       }
-      const ended = () => t.logLines.filter((line) => line.includes('"operation":"downloadActivity"')).length;
+      const ended = () => t.logLines.filter((line) => line.includes('"operation":"downloadAuditLog"')).length;
       await expect.poll(ended, { timeout: 20_000 }).toBe(5);
       const countBusy = async () => {
         const { rows } = await t.owner.pool.query<{ busy: number }>(
@@ -321,16 +321,16 @@ describe('an export of the activity log', () => {
     const request = get(`${t.origin}${logOf(ada, '/csv')}`, { headers: { cookie } });
     const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
     await new Promise((resolve) => response.once('readable', resolve));
-    await t.owner.pool.query('alter table activity rename to activity_away');
+    await t.owner.pool.query('alter table audit_entry rename to audit_entry_away');
     const ended = new Promise((resolve) => response.once('error', resolve));
     response.resume();
     expect(await ended).toMatchObject({ code: 'ECONNRESET' });
     const isTold = () =>
-      t.logLines.some((line) => line.includes('"internal error"') && line.includes('downloadActivity'));
+      t.logLines.some((line) => line.includes('"internal error"') && line.includes('downloadAuditLog'));
     await expect.poll(isTold, { timeout: 20_000 }).toBe(true);
   });
 
-  it('of 150,000 rows waits for its reader, and stops reading from the database after the reader disconnects', {
+  it('of 150,000 entries waits for its reader, and stops reading from the database after the reader disconnects', {
     timeout: 120_000,
   }, async () => {
     const t = await setupConsole();
@@ -356,7 +356,7 @@ describe('an export of the activity log', () => {
       return paused === before && paused.includes('"active":0');
     };
     await expect.poll(standsStill, { timeout: 60_000, interval: 500 }).toBe(true);
-    const isOver = () => t.logLines.some((line) => line.includes('downloadActivity'));
+    const isOver = () => t.logLines.some((line) => line.includes('downloadAuditLog'));
     expect(isOver()).toBe(false);
     request.destroy();
     await expect.poll(isOver, { timeout: 20_000 }).toBe(true);

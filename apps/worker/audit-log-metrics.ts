@@ -1,0 +1,43 @@
+import type { Pool } from 'pg';
+import type { Registry } from 'prom-client';
+import { type AuditLogState, auditLogStateSql } from '#domain/audit-log/retention.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { metricsIn } from '#runtime/metrics.ts';
+
+/**
+ * Shows two states of the audit log that need a person. While they cannot be read, the figures
+ * are absent, and the alerts fire on that.
+ *
+ * - The size of the default partition, where entries went whose month had none. It is a size and
+ *   not a count: the worker may not read the log, and a table that never had an entry has 0 bytes.
+ * - The age of the oldest entry that has no link in the hash chains.
+ */
+export function auditLogMetrics(
+  pool: Pool,
+  registry: Registry,
+  { everyMs = 60_000, onError }: { everyMs?: number; onError: (cause: unknown) => void },
+) {
+  const { gauge } = metricsIn(registry);
+  const size = gauge(
+    'org_api_audit_log_default_partition_bytes',
+    'Size of the audit log’s default partition. Alert when it is not 0: a month had no partition.',
+  );
+  const age = gauge(
+    'org_api_audit_log_unlinked_age_seconds',
+    'Age of the oldest entry of the audit log that is not in its hash chain; 0 when every entry is.',
+  );
+
+  async function look(): Promise<void> {
+    try {
+      const { rows } = await pool.query<AuditLogState>(auditLogStateSql);
+      size.set(rows[0]?.defaultPartitionBytes ?? 0);
+      age.set(rows[0]?.unlinkedAgeSeconds ?? 0);
+    } catch (cause) {
+      size.remove(); // unknown is not 0
+      age.remove();
+      throw cause;
+    }
+  }
+
+  return createIntervalLoop({ run: look, everyMs, onError });
+}

@@ -1,0 +1,67 @@
+import type { Attributes } from '@opentelemetry/api';
+import type { Pool } from 'pg';
+import { claimAuditStreamSql, recordAuditStreamedSql, type StreamedEntry } from '#domain/audit-log/stream.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
+import { type AuditLogExporter, openAuditLogExporter } from './audit-log-exporter.ts';
+
+const entriesPerExport = 500;
+const exportTimeoutMs = 10_000;
+/** Longer than an export may take, so that no other worker sends the same entries meanwhile. */
+const claimSeconds = 30;
+
+/**
+ * Streams the audit log to an OTLP/HTTP endpoint as log records, in the order of the hash chains.
+ * An entry arrives at least once: a repeated one has the same `org_api.audit_entry.id`, and an
+ * entry that counts requests is sent again after it has grown. The SDK is loaded by the first run.
+ */
+export function createAuditLogStream(options: {
+  pool: Pool;
+  otlpEndpoint: OtlpEndpoint;
+  region: string;
+  everyMs?: number;
+  onError: (cause: unknown) => void;
+}) {
+  const { pool, otlpEndpoint, region, everyMs = 1_000, onError } = options;
+  let exporter: AuditLogExporter | null = null;
+
+  async function sendNext(): Promise<void> {
+    exporter ??= await openAuditLogExporter({ otlpEndpoint, region, timeoutMs: exportTimeoutMs });
+    const { rows } = await pool.query<StreamedEntry>(claimAuditStreamSql, [entriesPerExport, claimSeconds]);
+    const [first] = rows;
+    if (first === undefined) return;
+    await exporter.send(
+      rows.map((entry) => ({ name: entry.action, at: new Date(entry.at), attributes: attributesOf(entry) })),
+    );
+    await pool.query(recordAuditStreamedSql, [first.upTo]);
+    if (rows.length >= entriesPerExport) loop.runNow();
+  }
+
+  const loop = createIntervalLoop({ run: sendNext, everyMs, onError });
+  return {
+    start: loop.start,
+    async stop(): Promise<void> {
+      await loop.stop();
+      await exporter?.close();
+      exporter = null;
+    },
+  };
+}
+
+function attributesOf({ objectIds, ...entry }: StreamedEntry): Attributes {
+  const all = {
+    'org_api.audit_entry.id': entry.id,
+    'org_api.audit_entry.at': entry.at,
+    'organization.id': entry.organizationId,
+    'user.id': entry.personId,
+    'api_key.id': entry.keyId,
+    'client.address': entry.address,
+    'http.response.status_code': entry.status,
+    'error.type': entry.code,
+    'org_api.audit_entry.count': entry.count,
+    ...Object.fromEntries(
+      Object.entries(objectIds ?? {}).map(([name, id]) => [`org_api.audit_entry.object.${name}`, id]),
+    ),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)) as Attributes;
+}
