@@ -281,8 +281,8 @@ describe('the maintenance loop', () => {
     expect(errors.map((cause) => (cause as { code?: string }).code)).toEqual(errors.map(() => '23514'));
     await vi.waitFor(() => expect(counts.rounds).toBeGreaterThan(2), 10_000); // the loop continues
     await vi.waitFor(async () => {
-      const { rows } = await owner.pool.query(`select distinct state from webhook`);
-      expect(rows).toEqual([{ state: 'suspended' }]);
+      const { rows } = await owner.pool.query(`select state from webhook order by state`);
+      expect(rows).toEqual([{ state: 'paused' }, { state: 'suspended' }]);
     }, 10_000);
     const secrets = await owner.pool.query('select from webhook_secret where valid_until is not null');
     expect(secrets.rowCount).toBe(0);
