@@ -75,7 +75,7 @@ describe('a call of orgctl', () => {
     expect(away).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('PostgreSQL refuses connections'),
+      stderr: expect.stringContaining('No PostgreSQL answers'),
     });
     expect(`${none.stderr}${away.stderr}`).not.toMatch(/p4ssw0rd|\n\s+at /);
   });
