@@ -216,7 +216,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a repeated request is another attempt',
     where: 'admit_attempt',
-    from: 'if found_slot.attempt_id is distinct from sign_in_failure then',
+    from: 'if found_slot.attempt_id is distinct from attempt then',
     to: 'if true then',
     caughtBy: waits,
   },
