@@ -10,11 +10,11 @@ import { createApis } from './kube/client.ts';
 import type { ResourceKind } from './kube/custom-resource.ts';
 import { createEvents } from './kube/events.ts';
 import { readKubeConfig } from './kube/kube-config.ts';
-import { createElection, leaseName } from './kube/lease.ts';
+import { Election, leaseName } from './kube/lease.ts';
 import { kinds, type Region } from './kube/resources.ts';
 import { createMetrics } from './metrics.ts';
 import { createRegionAccess } from './region/access.ts';
-import { createConnections, settingNames } from './region/connections.ts';
+import { Connections, settingNames } from './region/connections.ts';
 import { createRegionController } from './region/controller.ts';
 import { createSubscriptionRunner } from './webhook-subscription/runner.ts';
 
@@ -51,7 +51,7 @@ export async function startOperator(
     identity,
     onError: onError('an Event could not be recorded'),
   });
-  const connections = createConnections({
+  const connections = new Connections({
     api: apis(CoreV1Api),
     namespace,
     now,
@@ -101,7 +101,7 @@ export async function startOperator(
     ? [createSubscriptionRunner({ apis, getRegion, common: runnerOptions(kinds.WebhookSubscription) })]
     : [];
   const runners = [regions, ...webhooks];
-  const election = createElection({
+  const election = new Election({
     api: apisWithin(leaseDeadlineMs)(CoordinationV1Api),
     namespace,
     name: leaseName,

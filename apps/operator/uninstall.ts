@@ -3,7 +3,7 @@ import { createLog, describeError, type Logger } from '#runtime/log.ts';
 import { type OperatorConfig, readConfig } from './config.ts';
 import { createApis, nullOn } from './kube/client.ts';
 import { readKubeConfig } from './kube/kube-config.ts';
-import { createElection, leaseName } from './kube/lease.ts';
+import { Election, leaseName } from './kube/lease.ts';
 import { customObjects, mergeOptions } from './kube/objects.ts';
 import { kinds, type WebhookSubscription } from './kube/resources.ts';
 import { subscriptionFinalizer } from './webhook-subscription/plan.ts';
@@ -27,7 +27,7 @@ async function uninstall(config: OperatorConfig, deployment: string, log: Logger
   const scale = { name: deployment, namespace, body: { spec: { replicas: 0 } } };
   await nullOn(404, apis(AppsV1Api).patchNamespacedDeploymentScale(scale, mergeOptions));
   const released = Promise.withResolvers<number>();
-  const election = createElection({
+  const election = new Election({
     api: apis(CoordinationV1Api),
     namespace,
     name: leaseName,

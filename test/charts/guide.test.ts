@@ -17,7 +17,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { readConfig as readOperatorConfig } from '../../apps/operator/config.ts';
-import { createConnections } from '../../apps/operator/region/connections.ts';
+import { Connections } from '../../apps/operator/region/connections.ts';
 import { problemOf } from './commands.ts';
 import { problemsOf, promtool, watched } from './promtool.ts';
 import { kubernetesVersions, listUndecoded } from './schemas.ts';
@@ -92,7 +92,7 @@ describe('the guide', () => {
       users: [{ name: 'none' }],
       currentContext: 'none',
     });
-    const connections = createConnections({
+    const connections = new Connections({
       api: kubeConfig.makeApiClient(CoreV1Api), // the Temporal of the guide needs no Secret
       namespace: config.namespace,
       report: { onChanged() {}, onRefused() {}, onForgotten() {} },

@@ -14,7 +14,7 @@ import { apiEnvironment, consoleEnvironment } from '#test/setup.ts';
 import { testNamespace, workerEnvironment } from '#test/worker.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import type { Region } from '../../apps/operator/kube/resources.ts';
-import { createConnections } from '../../apps/operator/region/connections.ts';
+import { Connections } from '../../apps/operator/region/connections.ts';
 import { startPair } from './standby.ts';
 
 it('every process refuses with 503 while its server is a standby, works soon after the promotion, and no delivery is lost', {
@@ -71,7 +71,7 @@ async function setup() {
     startApp('console', consoleEnvironment(database, origin)),
     startChildWorker(workerEnvironment(database)),
   ]);
-  const connections = createConnections({
+  const connections = new Connections({
     // The Secret that names the database.
     api: {
       readNamespacedSecret: async () => ({ data: { url: Buffer.from(database.urls.operator).toString('base64') } }),

@@ -2,7 +2,7 @@ import { CoordinationV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
 import { createApis } from '../../apps/operator/kube/client.ts';
-import { createElection } from '../../apps/operator/kube/lease.ts';
+import { Election } from '../../apps/operator/kube/lease.ts';
 import { setupDeclared } from './declared.ts';
 import { startSlowApiServer } from './slow-api-server.ts';
 
@@ -21,26 +21,27 @@ const renewDeadlineMs = 2_000;
 async function setup(identities: readonly string[], kubeConfig = server.kubeConfig) {
   const namespace = await createNamespace(server);
   const log: string[] = [];
-  const elections = identities.map((identity, index) =>
-    createElection({
-      api: createApis({
-        kubeConfig: index === 0 ? kubeConfig : server.kubeConfig,
-        deadlineMs: renewDeadlineMs,
-        onRequest: () => {},
-      })(CoordinationV1Api),
-      namespace,
-      name: 'operator',
-      identity,
-      durationSeconds: 3,
-      renewDeadlineMs,
-      retryMs: 200,
-      onError: () => {},
-      lead: async (signal) => {
-        log.push(`${identity} leads`);
-        await new Promise((resolve) => signal.addEventListener('abort', resolve));
-        log.push(`${identity} ended`);
-      },
-    }),
+  const elections = identities.map(
+    (identity, index) =>
+      new Election({
+        api: createApis({
+          kubeConfig: index === 0 ? kubeConfig : server.kubeConfig,
+          deadlineMs: renewDeadlineMs,
+          onRequest: () => {},
+        })(CoordinationV1Api),
+        namespace,
+        name: 'operator',
+        identity,
+        durationSeconds: 3,
+        renewDeadlineMs,
+        retryMs: 200,
+        onError: () => {},
+        lead: async (signal) => {
+          log.push(`${identity} leads`);
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          log.push(`${identity} ended`);
+        },
+      }),
   );
   return { log, elections };
 }

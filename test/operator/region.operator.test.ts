@@ -20,7 +20,7 @@ import { migrations, type NamedMigration } from '../../apps/migrate/migrations/i
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
-import { createConnections } from '../../apps/operator/region/connections.ts';
+import { Connections } from '../../apps/operator/region/connections.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { regionWith } from './region.ts';
 
@@ -216,7 +216,7 @@ describe('the operator', () => {
     await applySecret();
     const seen: string[] = [];
     let clockMs = 0;
-    const connections = createConnections({
+    const connections = new Connections({
       api: server.kubeConfig.makeApiClient(CoreV1Api),
       namespace,
       report: {

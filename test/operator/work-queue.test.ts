@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { createWorkQueue } from '../../apps/operator/controller/work-queue.ts';
+import { WorkQueue } from '../../apps/operator/controller/work-queue.ts';
 
 describe('the work queue', () => {
   it('works on one key once at a time, and again when it was added meanwhile', async () => {
@@ -7,7 +7,7 @@ describe('the work queue', () => {
     let atOnce = 0;
     let most = 0;
     const runs: string[] = [];
-    const queue = createWorkQueue({
+    const queue = new WorkQueue({
       concurrency: 4,
       onError: () => {},
       run: async (key) => {
@@ -31,7 +31,7 @@ describe('the work queue', () => {
     let atOnce = 0;
     let most = 0;
     let done = 0;
-    const queue = createWorkQueue({
+    const queue = new WorkQueue({
       concurrency: 2,
       onError: () => {},
       run: async () => {
@@ -52,7 +52,7 @@ describe('the work queue', () => {
 
   it('waits twice as long after each failure of a key, up to a bound', async () => {
     const waits: number[] = [];
-    const queue = createWorkQueue({
+    const queue = new WorkQueue({
       concurrency: 1,
       firstRetryMs: 1,
       longestRetryMs: 4,
@@ -70,7 +70,7 @@ describe('the work queue', () => {
 
   it('aborts the runs under way when it stops, and waits for them', async () => {
     let hasEnded = false;
-    const queue = createWorkQueue({
+    const queue = new WorkQueue({
       concurrency: 1,
       onError: () => {},
       run: async (_, signal) => {

@@ -43,52 +43,61 @@ interface Frame<Kind extends string> {
  * Assembles objects from tokens and passes each on as soon as it is complete: an item before the
  * object that contains its list, and that object with an empty list in its place. The second value
  * of a duplicate key is ignored and reported through `onProblem`.
- *
- * @throws UnreadableDocument on nesting deeper than 16 or an item larger than 1 MiB.
  */
-export function documentReader<Kind extends string>(
-  layout: Layout<Kind>,
-  onItem: (item: Item<Kind>) => void,
-  onProblem: (path: string, problem: string) => void,
-) {
-  const stack: Frame<Kind>[] = [];
-  let complete = false;
+export class DocumentReader<Kind extends string> {
+  readonly #layout: Layout<Kind>;
+  readonly #onItem: (item: Item<Kind>) => void;
+  readonly #onProblem: (path: string, problem: string) => void;
+  /** The objects and lists that have begun, outermost first. */
+  readonly #stack: Frame<Kind>[] = [];
+  #isComplete = false;
 
-  const top = () => stack.at(-1);
-  const path = () =>
-    stack.reduce(
-      (text, frame) =>
-        Array.isArray(frame.container)
-          ? `${text}[${frame.index}]`
-          : frame.key === null
-            ? text
-            : keyPath(text, frame.key),
-      '$',
-    );
-  const positions = () => stack.filter((frame) => frame.items !== undefined).map((frame) => frame.index);
-
-  function count(frame: Frame<Kind> | null | undefined, size: number): void {
-    if (frame === null || frame === undefined) return;
-    frame.size += size;
-    if (frame.size > itemSizeMax) throw new UnreadableDocument(path(), `is larger than ${itemSizeMax} characters`);
+  constructor(
+    layout: Layout<Kind>,
+    onItem: (item: Item<Kind>) => void,
+    onProblem: (path: string, problem: string) => void,
+  ) {
+    this.#layout = layout;
+    this.#onItem = onItem;
+    this.#onProblem = onProblem;
   }
 
-  /** Returns the layout of the object or list that begins in the innermost frame. */
-  function inherited(isList: boolean): Layout<Kind> | undefined {
-    const parent = top();
-    if (parent === undefined) return isList ? undefined : layout;
-    if (parent.items !== undefined) return isList ? undefined : parent.items;
-    const named = isList ? parent.layout?.lists : parent.layout?.parts;
-    return named !== undefined && parent.key !== null && Object.hasOwn(named, parent.key)
-      ? named[parent.key]
-      : undefined;
+  /** Whether the outermost value has ended. */
+  get isComplete(): boolean {
+    return this.#isComplete;
   }
 
-  function open(container: Frame<Kind>['container']): void {
+  /** @throws UnreadableDocument on nesting deeper than 16 or an item larger than 1 MiB. */
+  accept(token: Token): void {
+    const text = 'value' in token ? (token.value as string) : '';
+    const { name } = token;
+    if (name === 'startObject') this.#open(Object.create(null));
+    else if (name === 'startArray') this.#open([]);
+    else if (name === 'endObject' || name === 'endArray') this.#close();
+    else if (name === 'keyValue') this.#key(text);
+    else if (name === 'stringValue') this.#scalar(text, text.length + 4);
+    else if (name === 'numberValue') this.#scalar(Number(text), text.length);
+    else if (name === 'nullValue') this.#scalar(null, 4);
+    else if (name === 'trueValue') this.#scalar(true, 4);
+    else if (name === 'falseValue') this.#scalar(false, 5);
+  }
+
+  get #top(): Frame<Kind> | undefined {
+    return this.#stack.at(-1);
+  }
+
+  get #path(): string {
+    const step = (text: string, { container, key, index }: Frame<Kind>) =>
+      Array.isArray(container) ? `${text}[${index}]` : key === null ? text : keyPath(text, key);
+    return this.#stack.reduce(step, '$');
+  }
+
+  #open(container: Frame<Kind>['container']): void {
     const isList = Array.isArray(container);
-    const parent = top();
-    const known = inherited(isList);
-    if (stack.length === depthMax) throw new UnreadableDocument(path(), `is nested deeper than ${depthMax} levels`);
+    const parent = this.#top;
+    const known = this.#layoutOf(isList);
+    if (this.#stack.length === depthMax)
+      throw new UnreadableDocument(this.#path, `is nested deeper than ${depthMax} levels`);
     const frame: Frame<Kind> = {
       container,
       layout: isList ? undefined : known,
@@ -101,77 +110,75 @@ export function documentReader<Kind extends string>(
       size: 0,
     };
     frame.owner = known === undefined && parent !== undefined ? parent.owner : frame;
-    count(frame.owner, 8);
-    stack.push(frame);
+    this.#count(frame.owner, 8);
+    this.#stack.push(frame);
   }
 
-  function close(): void {
-    const frame = stack.pop();
-    if (frame === undefined) return;
-    value(frame.container, frame.layout, frame.items !== undefined);
+  /** Returns the layout of the object or list that begins in the innermost frame. */
+  #layoutOf(isList: boolean): Layout<Kind> | undefined {
+    const parent = this.#top;
+    if (parent === undefined) return isList ? undefined : this.#layout;
+    if (parent.items !== undefined) return isList ? undefined : parent.items;
+    const named = isList ? parent.layout?.lists : parent.layout?.parts;
+    return named !== undefined && parent.key !== null && Object.hasOwn(named, parent.key)
+      ? named[parent.key]
+      : undefined;
+  }
+
+  #close(): void {
+    const frame = this.#stack.pop();
+    if (frame !== undefined) this.#value(frame.container, frame.layout, frame.items !== undefined);
+  }
+
+  #key(name: string): void {
+    const parent = this.#top;
+    if (parent === undefined || Array.isArray(parent.container)) return;
+    parent.key = name;
+    parent.keyTwice = Object.hasOwn(parent.container, name);
+    this.#count(parent.owner, name.length + 4);
+    if (parent.keyTwice && !parent.muted) this.#onProblem(this.#path, 'is given twice');
+  }
+
+  #scalar(whole: string | number | boolean | null, size: number): void {
+    this.#count(this.#top?.owner, size + 8);
+    this.#value(whole);
+  }
+
+  #count(frame: Frame<Kind> | null | undefined, size: number): void {
+    if (frame === null || frame === undefined) return;
+    frame.size += size;
+    if (frame.size > itemSizeMax) throw new UnreadableDocument(this.#path, `is larger than ${itemSizeMax} characters`);
   }
 
   /** Passes a complete value on, or adds it to the list or object around it. */
-  function value(whole: unknown, own?: Layout<Kind>, streamed = false): void {
-    const parent = top();
+  #value(whole: unknown, own?: Layout<Kind>, isStreamed = false): void {
+    const parent = this.#top;
     if (parent === undefined) {
-      complete = true;
-      onItem({ kind: layout.kind, at: [], path: '$', value: whole });
+      this.#isComplete = true;
+      this.#passOn(this.#layout, whole);
     } else if (parent.items !== undefined) {
-      if (!parent.muted) onItem({ kind: parent.items.kind, at: positions(), path: path(), value: whole });
+      if (!parent.muted) this.#passOn(parent.items, whole);
       parent.index += 1;
     } else if (Array.isArray(parent.container)) {
       parent.container.push(whole);
       parent.index += 1;
     } else {
-      property(parent, streamed ? [] : whole, own);
+      this.#property(parent, isStreamed ? [] : whole, own);
     }
   }
 
-  function property(parent: Frame<Kind>, whole: unknown, own?: Layout<Kind>): void {
+  #property(parent: Frame<Kind>, whole: unknown, own?: Layout<Kind>): void {
     const { key, container } = parent;
     if (key !== null && !parent.keyTwice && !Array.isArray(container)) {
-      if (own !== undefined && !parent.muted) onItem({ kind: own.kind, at: positions(), path: path(), value: whole });
+      if (own !== undefined && !parent.muted) this.#passOn(own, whole);
       container[key] = own === undefined ? whole : {};
     }
     parent.key = null;
     parent.keyTwice = false;
   }
 
-  function key(name: string): void {
-    const parent = top();
-    if (parent === undefined || Array.isArray(parent.container)) return;
-    parent.key = name;
-    parent.keyTwice = Object.hasOwn(parent.container, name);
-    count(parent.owner, name.length + 4);
-    if (parent.keyTwice && !parent.muted) onProblem(path(), 'is given twice');
+  #passOn({ kind }: Layout<Kind>, value: unknown): void {
+    const at = this.#stack.filter((frame) => frame.items !== undefined).map((frame) => frame.index);
+    this.#onItem({ kind, at, path: this.#path, value });
   }
-
-  function scalar(whole: string | number | boolean | null, size: number): void {
-    count(top()?.owner, size + 8);
-    value(whole);
-  }
-
-  const steps: Partial<Record<Token['name'], (text: string) => void>> = {
-    startObject: () => open(Object.create(null)),
-    startArray: () => open([]),
-    endObject: close,
-    endArray: close,
-    keyValue: key,
-    stringValue: (text) => scalar(text, text.length + 4),
-    numberValue: (text) => scalar(Number(text), text.length),
-    nullValue: () => scalar(null, 4),
-    trueValue: () => scalar(true, 4),
-    falseValue: () => scalar(false, 5),
-  };
-
-  return {
-    accept(token: Token): void {
-      steps[token.name]?.('value' in token ? (token.value as string) : '');
-    },
-    /** Whether the outermost value has ended. */
-    get complete(): boolean {
-      return complete;
-    },
-  };
 }

@@ -1,5 +1,5 @@
 import type { Region } from '#domain/contract/regions.ts';
-import { documentReader } from './document-reader.ts';
+import { DocumentReader } from './document-reader.ts';
 import { documentLayout } from './format.ts';
 import { checks } from './item-check.ts';
 import { type Bytes, itemSizeMax, readTokens } from './json-tokens.ts';
@@ -25,7 +25,7 @@ export async function readDocument(options: {
 }): Promise<DocumentHead | null> {
   const { source, staging, problems, progress } = options;
   let head: DocumentHead = {};
-  const reader = documentReader(
+  const reader = new DocumentReader(
     documentLayout,
     (item) => {
       const checked = checks[item.kind](item.path, item.value);
@@ -51,7 +51,7 @@ export async function readDocument(options: {
     }
     await staging.flush();
     if (empty) throw new UnreadableDocument('$', 'is empty: no JSON document in the file');
-    if (!reader.complete) throw new UnreadableDocument('$', 'ends before the document does: the file is cut off');
+    if (!reader.isComplete) throw new UnreadableDocument('$', 'ends before the document does: the file is cut off');
   } catch (error) {
     if (!(error instanceof UnreadableDocument)) throw error;
     problems.add(error.problem.path, error.problem.problem);

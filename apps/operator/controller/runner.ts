@@ -1,8 +1,8 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { endStatementsOn } from '#domain/db/end-statements.ts';
-import { watchObjects } from '../kube/watch.ts';
+import { ObjectWatch } from '../kube/watch.ts';
 import { type ReconcileOptions, reconcile } from './reconcile.ts';
-import { createWorkQueue, type WorkQueue } from './work-queue.ts';
+import { WorkQueue } from './work-queue.ts';
 
 interface RunnerOptions extends ReconcileOptions {
   kubeConfig: KubeConfig;
@@ -28,7 +28,7 @@ export function createRunner(options: RunnerOptions) {
   const { controller, api, namespace, concurrency, onError } = options;
   const { group, version, plural } = controller.kind;
   let queue: WorkQueue | null = null;
-  const objects = watchObjects({
+  const objects = new ObjectWatch({
     kubeConfig: options.kubeConfig,
     kind: controller.kind,
     namespace,
@@ -55,7 +55,10 @@ export function createRunner(options: RunnerOptions) {
   }
 
   return {
-    ...objects,
+    get: (name: string) => objects.get(name),
+    list: () => objects.list(),
+    start: () => objects.start(),
+    stop: () => objects.stop(),
     /** Has an object worked on soon, for example because something it depends on changed. */
     touch: (name: string): void => queue?.add(name),
     /**
@@ -63,7 +66,7 @@ export function createRunner(options: RunnerOptions) {
      * statement or request. Resolves when the last pass has ended.
      */
     async lead(signal: AbortSignal): Promise<void> {
-      const own = createWorkQueue({ run: work, concurrency, onError });
+      const own = new WorkQueue({ run: work, concurrency, onError });
       queue = own;
       for (const { metadata } of objects.list()) own.add(metadata.name);
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

@@ -20,75 +20,81 @@ interface WorkQueueOptions {
  *
  * `stop` may be called twice: it aborts the runs under way and waits for them.
  */
-export function createWorkQueue(options: WorkQueueOptions) {
-  const { run, concurrency, onError, firstRetryMs = 1_000, longestRetryMs = 300_000, random = Math.random } = options;
-  const waiting = new Set<string>();
-  const running = new Map<string, Promise<void>>();
-  const failures = new Map<string, number>();
-  const timers = new Map<string, NodeJS.Timeout>();
-  const stopping = new AbortController();
+export class WorkQueue {
+  readonly #options: Required<WorkQueueOptions>;
+  readonly #waiting = new Set<string>();
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #failures = new Map<string, number>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #stopping = new AbortController();
 
-  function add(key: string): void {
-    if (stopping.signal.aborted) return;
-    clearTimeout(timers.get(key));
-    timers.delete(key);
-    waiting.add(key);
-    startNext();
+  constructor(options: WorkQueueOptions) {
+    this.#options = { firstRetryMs: 1_000, longestRetryMs: 300_000, random: Math.random, ...options };
+  }
+
+  add(key: string): void {
+    if (this.#isStopping) return;
+    this.#clearTimer(key);
+    this.#waiting.add(key);
+    this.#startNext();
   }
 
   /** Adds a key after a while, unless it is added before. */
-  function addAfter(key: string, waitMs: number): void {
-    if (stopping.signal.aborted || waiting.has(key)) return;
-    clearTimeout(timers.get(key));
-    timers.set(key, setTimeout(add, waitMs, key).unref());
+  addAfter(key: string, waitMs: number): void {
+    if (this.#isStopping || this.#waiting.has(key)) return;
+    this.#clearTimer(key);
+    this.#timers.set(key, setTimeout(() => this.add(key), waitMs).unref());
   }
 
-  function startNext(): void {
-    for (const key of waiting) {
-      if (running.size >= concurrency) return;
-      if (running.has(key)) continue;
-      waiting.delete(key);
-      running.set(key, runOnce(key));
+  /** Drops the failures and timers of a key whose object is gone. */
+  drop(key: string): void {
+    this.#clearTimer(key);
+    this.#failures.delete(key);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const key of this.#timers.keys()) this.#clearTimer(key);
+    this.#waiting.clear();
+    await Promise.all(this.#running.values());
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  #clearTimer(key: string): void {
+    clearTimeout(this.#timers.get(key));
+    this.#timers.delete(key);
+  }
+
+  #startNext(): void {
+    for (const key of this.#waiting) {
+      if (this.#running.size >= this.#options.concurrency) return;
+      if (this.#running.has(key)) continue;
+      this.#waiting.delete(key);
+      this.#running.set(key, this.#runOnce(key));
     }
   }
 
-  async function runOnce(key: string): Promise<void> {
+  async #runOnce(key: string): Promise<void> {
     try {
-      await run(key, stopping.signal);
-      failures.delete(key);
+      await this.#options.run(key, this.#stopping.signal);
+      this.#failures.delete(key);
     } catch (cause) {
-      if (!stopping.signal.aborted) retryLater(key, cause);
+      if (!this.#isStopping) this.#retryLater(key, cause);
     } finally {
-      running.delete(key);
-      if (!stopping.signal.aborted) startNext();
+      this.#running.delete(key);
+      if (!this.#isStopping) this.#startNext();
     }
   }
 
-  function retryLater(key: string, cause: unknown): void {
-    const count = failures.get(key) ?? 0;
-    failures.set(key, count + 1);
+  #retryLater(key: string, cause: unknown): void {
+    const { firstRetryMs, longestRetryMs, random, onError } = this.#options;
+    const count = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, count + 1);
     const waitMs = backoffMs(firstRetryMs, longestRetryMs, count) * (0.75 + random() / 2);
     onError(key, cause, waitMs);
-    addAfter(key, waitMs);
+    this.addAfter(key, waitMs);
   }
-
-  return {
-    add,
-    addAfter,
-    /** Drops the failures and timers of a key whose object is gone. */
-    drop(key: string): void {
-      clearTimeout(timers.get(key));
-      timers.delete(key);
-      failures.delete(key);
-    },
-    async stop(): Promise<void> {
-      stopping.abort();
-      for (const timer of timers.values()) clearTimeout(timer);
-      timers.clear();
-      waiting.clear();
-      await Promise.all(running.values());
-    },
-  };
 }
-
-export type WorkQueue = ReturnType<typeof createWorkQueue>;

@@ -35,104 +35,117 @@ interface LeaseOptions {
  * `stop` gives the Lease back, so that the other process takes over within a retry. `stop` may be
  * called twice and before `start`.
  */
-export function createElection(options: LeaseOptions) {
-  const { api, namespace, name, identity, lead, onError } = options;
-  const { durationSeconds = 15, renewDeadlineMs = 10_000, retryMs = 2_000 } = options;
-  const stopping = new AbortController();
-  let loop: Promise<void> | undefined;
-  let seen: { version: string; at: number } | null = null;
+export class Election {
+  readonly #options: Required<LeaseOptions>;
+  readonly #stopping = new AbortController();
+  #loop: Promise<void> | undefined;
+  /** The last version of the Lease, and when it was first seen, by this process's clock. */
+  #seen: { version: string; at: number } | null = null;
 
-  /**
-   * Takes or renews the Lease. Returns when the write that succeeded was sent; null: another process
-   * has it. @throws what its requests throw, also when the signal ends them.
-   */
-  async function acquire(): Promise<number | null> {
-    const lease = await readLease();
-    const sentAt = performance.now();
-    const isAccepted = await tryWrite(lease);
-    return isAccepted ? sentAt : null;
+  constructor(options: LeaseOptions) {
+    this.#options = { durationSeconds: 15, renewDeadlineMs: 10_000, retryMs: 2_000, ...options };
   }
 
-  async function tryWrite(lease: V1Lease | null): Promise<boolean> {
-    const now = new V1MicroTime();
-    const held = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, acquireTime: now, renewTime: now };
-    if (lease === null)
-      return isAccepted(api.createNamespacedLease({ namespace, body: { metadata: { name }, spec: held } }));
-    const { holderIdentity, acquireTime = now, leaseTransitions = 0 } = lease.spec ?? {};
-    const version = lease.metadata?.resourceVersion ?? '';
-    if (seen?.version !== version) seen = { version, at: performance.now() };
-    if (holderIdentity === identity) return replaceLease(lease, { ...held, acquireTime, leaseTransitions });
-    if (holderIdentity && performance.now() - seen.at <= durationSeconds * 1_000) return false;
-    return replaceLease(lease, { ...held, leaseTransitions: leaseTransitions + 1 });
+  start(): void {
+    this.#loop ??= this.#run();
   }
 
-  const readLease = () => nullOn(404, api.readNamespacedLease({ namespace, name }));
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop;
+  }
 
-  /** Its resource version makes the API server refuse the write of one of two. */
-  const replaceLease = (lease: V1Lease, spec: V1LeaseSpec) =>
-    isAccepted(api.replaceNamespacedLease({ namespace, name, body: { ...lease, spec } }));
-
-  const isAccepted = async (write: Promise<V1Lease>): Promise<boolean> => (await nullOn(409, write)) !== null;
-
-  const pause = (signal: AbortSignal) => sleep(retryMs, undefined, { signal }).catch(() => {});
-
-  /** Returns what `acquire` does; undefined when it failed or the signal ended it. */
-  async function tryAcquire(signal: AbortSignal): Promise<number | null | undefined> {
-    try {
-      return await endStatementsOn(signal, acquire);
-    } catch (cause) {
-      onError(cause);
-      return undefined;
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const acquiredAt = await this.#tryAcquire(AbortSignal.timeout(this.#options.renewDeadlineMs));
+      if (acquiredAt == null) await this.#pause(signal);
+      else if (!signal.aborted) await this.#leadFrom(acquiredAt);
+      if (acquiredAt != null && signal.aborted) await this.#release();
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const acquiredAt = await tryAcquire(AbortSignal.timeout(renewDeadlineMs));
-      if (acquiredAt == null) await pause(stopping.signal);
-      else if (!stopping.signal.aborted) await leadFrom(acquiredAt);
-      if (acquiredAt != null && stopping.signal.aborted) await release();
-    }
-  }
-
-  async function leadFrom(acquiredAt: number): Promise<void> {
+  async #leadFrom(acquiredAt: number): Promise<void> {
+    const { renewDeadlineMs, lead } = this.#options;
     const ending = new AbortController();
     const end = () => ending.abort();
     const endAfter = (sentAt: number) => setTimeout(end, sentAt + renewDeadlineMs - performance.now());
     const { signal } = ending;
-    stopping.signal.addEventListener('abort', end, { once: true });
+    this.#stopping.signal.addEventListener('abort', end, { once: true });
     let timer = endAfter(acquiredAt);
     const leading = lead(signal);
     while (!signal.aborted) {
-      await pause(signal);
+      await this.#pause(signal);
       if (signal.aborted) break;
-      const renewedAt = await tryAcquire(signal);
+      const renewedAt = await this.#tryAcquire(signal);
       if (renewedAt === null) end();
       if (renewedAt == null) continue;
       clearTimeout(timer);
       timer = endAfter(renewedAt);
     }
     clearTimeout(timer);
-    stopping.signal.removeEventListener('abort', end);
+    this.#stopping.signal.removeEventListener('abort', end);
     await leading;
   }
 
-  async function release(): Promise<void> {
+  /** Returns what `#acquire` does; undefined when it failed or the signal ended it. */
+  async #tryAcquire(signal: AbortSignal): Promise<number | null | undefined> {
     try {
-      const lease = await readLease();
-      if (lease?.spec?.holderIdentity === identity) await replaceLease(lease, { ...lease.spec, holderIdentity: '' });
+      return await endStatementsOn(signal, () => this.#acquire());
+    } catch (cause) {
+      this.#options.onError(cause);
+      return undefined;
+    }
+  }
+
+  /**
+   * Takes or renews the Lease. Returns when the write that succeeded was sent; null: another process
+   * has it. @throws what its requests throw, also when the signal ends them.
+   */
+  async #acquire(): Promise<number | null> {
+    const lease = await this.#read();
+    const sentAt = performance.now();
+    return (await this.#tryWrite(lease)) ? sentAt : null;
+  }
+
+  async #tryWrite(lease: V1Lease | null): Promise<boolean> {
+    const { api, namespace, name, identity, durationSeconds } = this.#options;
+    const now = new V1MicroTime();
+    const held = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, acquireTime: now, renewTime: now };
+    if (lease === null)
+      return isAccepted(api.createNamespacedLease({ namespace, body: { metadata: { name }, spec: held } }));
+    const { holderIdentity, acquireTime = now, leaseTransitions = 0 } = lease.spec ?? {};
+    const version = lease.metadata?.resourceVersion ?? '';
+    if (this.#seen?.version !== version) this.#seen = { version, at: performance.now() };
+    if (holderIdentity === identity) return this.#replace(lease, { ...held, acquireTime, leaseTransitions });
+    if (holderIdentity && performance.now() - this.#seen.at <= durationSeconds * 1_000) return false;
+    return this.#replace(lease, { ...held, leaseTransitions: leaseTransitions + 1 });
+  }
+
+  async #release(): Promise<void> {
+    const { identity, onError } = this.#options;
+    try {
+      const lease = await this.#read();
+      if (lease?.spec?.holderIdentity === identity) await this.#replace(lease, { ...lease.spec, holderIdentity: '' });
     } catch (cause) {
       onError(cause);
     }
   }
 
-  return {
-    start(): void {
-      loop ??= run();
-    },
-    async stop(): Promise<void> {
-      stopping.abort();
-      await loop;
-    },
-  };
+  #read(): Promise<V1Lease | null> {
+    const { api, namespace, name } = this.#options;
+    return nullOn(404, api.readNamespacedLease({ namespace, name }));
+  }
+
+  /** Its resource version makes the API server refuse the write of one of two. */
+  #replace(lease: V1Lease, spec: V1LeaseSpec): Promise<boolean> {
+    const { api, namespace, name } = this.#options;
+    return isAccepted(api.replaceNamespacedLease({ namespace, name, body: { ...lease, spec } }));
+  }
+
+  #pause(signal: AbortSignal): Promise<void> {
+    return sleep(this.#options.retryMs, undefined, { signal }).catch(() => {});
+  }
 }
+
+const isAccepted = async (write: Promise<V1Lease>): Promise<boolean> => (await nullOn(409, write)) !== null;

@@ -33,43 +33,90 @@ const longestRetryMs = 30_000;
  *
  * `start` resolves after the first list, however long that takes. `stop` may be called twice.
  */
-export function watchObjects(options: WatchOptions) {
-  const { kind, namespace, labelSelector, onChange, onError } = options;
-  const objects = new Map<string, CustomResource>();
-  const stopping = new AbortController();
-  const watch = new Watch(options.kubeConfig);
-  let loop: Promise<void> | undefined;
-  const firstList = Promise.withResolvers<void>();
-  let resourceVersion = '';
+export class ObjectWatch {
+  readonly #options: WatchOptions;
+  readonly #watch: Watch;
+  readonly #objects = new Map<string, CustomResource>();
+  readonly #stopping = new AbortController();
+  readonly #firstList = Promise.withResolvers<void>();
+  #loop: Promise<void> | undefined;
+  #resourceVersion = '';
 
-  async function list(): Promise<void> {
-    const { items, metadata } = (await options.list()) as {
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#watch = new Watch(options.kubeConfig);
+  }
+
+  get(name: string): CustomResource | undefined {
+    return this.#objects.get(name);
+  }
+
+  list(): CustomResource[] {
+    return [...this.#objects.values()];
+  }
+
+  async start(): Promise<void> {
+    this.#loop ??= this.#run();
+    await Promise.race([this.#firstList.promise, this.#loop]);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    let failures = 0;
+    let listedAt = Number.NEGATIVE_INFINITY;
+    while (!signal.aborted) {
+      try {
+        if (performance.now() - listedAt >= relistMs) {
+          await this.#readList();
+          listedAt = performance.now();
+        }
+        await this.#watchOnce();
+        failures = 0;
+      } catch (cause) {
+        if (signal.aborted) return;
+        listedAt = Number.NEGATIVE_INFINITY;
+        failures += 1;
+        this.#options.onError(cause);
+      }
+      const waitMs = backoffMs(firstRetryMs, longestRetryMs, failures - 1);
+      await sleep(waitMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #readList(): Promise<void> {
+    const { items, metadata } = (await this.#options.list()) as {
       items: CustomResource[];
       metadata: { resourceVersion: string };
     };
     const names = new Set(items.map((item) => item.metadata.name));
-    for (const name of [...objects.keys()].filter((known) => !names.has(known))) apply(name, undefined);
-    for (const item of items) apply(item.metadata.name, item);
-    firstList.resolve();
-    options.onListed();
-    resourceVersion = metadata.resourceVersion;
+    for (const name of [...this.#objects.keys()].filter((known) => !names.has(known))) this.#apply(name, undefined);
+    for (const item of items) this.#apply(item.metadata.name, item);
+    this.#firstList.resolve();
+    this.#options.onListed();
+    this.#resourceVersion = metadata.resourceVersion;
   }
 
   /** Applies an object's state; undefined: it is gone. Only a change of it is reported. */
-  function apply(name: string, object: CustomResource | undefined): void {
-    const known = objects.get(name);
-    if (object === undefined) objects.delete(name);
-    else objects.set(name, object);
-    if (object === undefined || isChanged(known?.metadata, object.metadata)) onChange(name);
+  #apply(name: string, object: CustomResource | undefined): void {
+    const known = this.#objects.get(name);
+    if (object === undefined) this.#objects.delete(name);
+    else this.#objects.set(name, object);
+    if (object === undefined || isChanged(known?.metadata, object.metadata)) this.#options.onChange(name);
   }
 
   /** Resolves when the watch has ended; rejects when it failed. */
-  function watchOnce(): Promise<void> {
+  #watchOnce(): Promise<void> {
+    const { kind, namespace, labelSelector } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const root = kind.group === '' ? '/api' : `/apis/${kind.group}`;
     const path = `${root}/${kind.version}/namespaces/${namespace}/${kind.plural}`;
     const query = {
-      resourceVersion,
+      resourceVersion: this.#resourceVersion,
       allowWatchBookmarks: true,
       timeoutSeconds: Math.ceil(relistMs / 1_000),
       labelSelector,
@@ -77,57 +124,23 @@ export function watchObjects(options: WatchOptions) {
     const onEvent = (type: string, object: CustomResource) => {
       // Such as 410: the version is too old. The list that follows gives a new one.
       if (type === 'ERROR') return reject(new Error(`the API server ended a watch of ${kind.plural}`));
-      resourceVersion = object.metadata.resourceVersion;
-      if (type !== 'BOOKMARK') apply(object.metadata.name, type === 'DELETED' ? undefined : object);
+      this.#resourceVersion = object.metadata.resourceVersion;
+      if (type !== 'BOOKMARK') this.#apply(object.metadata.name, type === 'DELETED' ? undefined : object);
     };
     const onEnd = (cause: unknown) => (cause == null || isSilence(cause) ? resolve() : reject(cause));
-    watch.watch(path, query, onEvent, onEnd).then((connection) => {
+    const { signal } = this.#stopping;
+    this.#watch.watch(path, query, onEvent, onEnd).then((connection) => {
       const abort = () => connection.abort();
-      if (stopping.signal.aborted) abort();
-      stopping.signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) abort();
+      signal.addEventListener('abort', abort, { once: true });
       const release = () => {
-        stopping.signal.removeEventListener('abort', abort);
+        signal.removeEventListener('abort', abort);
         abort();
       };
       promise.then(release, release);
     }, reject);
     return promise;
   }
-
-  async function run(): Promise<void> {
-    let failures = 0;
-    let listedAt = Number.NEGATIVE_INFINITY;
-    while (!stopping.signal.aborted) {
-      try {
-        if (performance.now() - listedAt >= relistMs) {
-          await list();
-          listedAt = performance.now();
-        }
-        await watchOnce();
-        failures = 0;
-      } catch (cause) {
-        if (stopping.signal.aborted) return;
-        listedAt = Number.NEGATIVE_INFINITY;
-        failures += 1;
-        onError(cause);
-      }
-      const waitMs = backoffMs(firstRetryMs, longestRetryMs, failures - 1);
-      await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => {});
-    }
-  }
-
-  return {
-    get: (name: string): CustomResource | undefined => objects.get(name),
-    list: (): CustomResource[] => [...objects.values()],
-    async start(): Promise<void> {
-      loop ??= run();
-      await Promise.race([firstList.promise, loop]);
-    },
-    async stop(): Promise<void> {
-      stopping.abort();
-      await loop;
-    },
-  };
 }
 
 /** A change of the status alone is the operator's own. */

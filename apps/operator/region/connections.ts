@@ -17,9 +17,9 @@ import { ReconcileFailed, type SecretRef } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 
 const connectTimeoutMs = 5_000;
+const applicationName = 'org-api-operator';
 /** After how long a Secret is read again. A new value closes what the old one opened. */
 const secretLifetimeMs = 300_000;
-const applicationName = 'org-api-operator';
 
 const DatabaseSettings = z.object({ DATABASE_URL: databaseUrl });
 const TemporalSettings = z.object({ TEMPORAL_ADDRESS: temporalAddress, ...temporalAccess });
@@ -41,25 +41,30 @@ interface ReadValue<T> {
  * Opens the PostgreSQL and the Temporal that a Region names, once, from the Secrets that it names.
  * Values of Secrets stay in this process.
  */
-export function createConnections(options: {
-  api: CoreV1Api;
-  namespace: string;
-  report: SettingReport;
+export class Connections {
+  readonly #api: CoreV1Api;
+  readonly #namespace: string;
+  readonly #report: SettingReport;
   /** Returns milliseconds, by which Secrets age. */
-  now?: () => number;
-}) {
-  const { api, namespace, report, now = () => performance.now() } = options;
-  const secrets = new Map<string, { secret: V1Secret; at: number }>();
-  const values = new Map<SettingName, { identity: string; value: TriedValue<unknown> }>();
-  let database: { server: PostgresServer; opened: Promise<Database> } | null = null;
-  let temporal: { key: string; opened: Connection } | null = null;
+  readonly #now: () => number;
+  readonly #secrets = new Map<string, { secret: V1Secret; at: number }>();
+  readonly #values = new Map<SettingName, { identity: string; value: TriedValue<unknown> }>();
+  #database: { server: PostgresServer; opened: Promise<Database> } | null = null;
+  #temporal: { key: string; opened: Connection } | null = null;
 
-  async function readSecret(name: string): Promise<Record<string, string>> {
-    const known = secrets.get(name);
-    if (known !== undefined && now() - known.at < secretLifetimeMs) return known.secret.data ?? {};
+  constructor(options: { api: CoreV1Api; namespace: string; report: SettingReport; now?: () => number }) {
+    this.#api = options.api;
+    this.#namespace = options.namespace;
+    this.#report = options.report;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  async #readSecret(name: string): Promise<Record<string, string>> {
+    const known = this.#secrets.get(name);
+    if (known !== undefined && this.#now() - known.at < secretLifetimeMs) return known.secret.data ?? {};
     try {
-      const secret = await api.readNamespacedSecret({ namespace, name });
-      secrets.set(name, { secret, at: now() });
+      const secret = await this.#api.readNamespacedSecret({ namespace: this.#namespace, name });
+      this.#secrets.set(name, { secret, at: this.#now() });
       return secret.data ?? {};
     } catch (cause) {
       const status = statusOf(cause);
@@ -73,8 +78,8 @@ export function createConnections(options: {
   }
 
   /** @throws ReconcileFailed when the Secret or the key is missing. */
-  async function readKey({ name, key }: SecretRef): Promise<string> {
-    const encoded = (await readSecret(name))[key];
+  async readKey({ name, key }: SecretRef): Promise<string> {
+    const encoded = (await this.#readSecret(name))[key];
     if (encoded === undefined) throw new ReconcileFailed('SecretKeyMissing', `Secret ${name} has no key ${key}.`);
     return Buffer.from(encoded, 'base64').toString('utf8').trim();
   }
@@ -85,13 +90,13 @@ export function createConnections(options: {
    *
    * @throws ReconcileFailed when no text could be used so far.
    */
-  async function readValue<T>(name: SettingName, options: ReadValue<T>): Promise<TriedValue<T>> {
+  async readValue<T>(name: SettingName, options: ReadValue<T>): Promise<TriedValue<T>> {
     const { identity, text, parse, tryValue } = options;
-    const known = values.get(name);
+    const known = this.#values.get(name);
     if (known?.identity === identity) {
       await known.value.offer(text, {
-        onChanged: () => report.onChanged(name),
-        onRefused: (reason) => report.onRefused(name, reason),
+        onChanged: () => this.#report.onChanged(name),
+        onRefused: (reason) => this.#report.onRefused(name, reason),
       });
       return known.value as TriedValue<T>;
     }
@@ -100,18 +105,12 @@ export function createConnections(options: {
       parseOrFail(() => parse(text)),
       { parse, tryValue },
     );
-    values.set(name, { identity, value: value as TriedValue<unknown> });
+    this.#values.set(name, { identity, value: value as TriedValue<unknown> });
     return value;
   }
 
-  /** @throws SettingsRefused */
-  const parseDatabase = (text: string, { spec }: Region): PostgresServer =>
-    readSettings(DatabaseSettings, { DATABASE_URL: text, ALLOW_PLAINTEXT: plaintextOf(spec) }).DATABASE_URL;
-
   /** The Temporal of a Region, and a key that changes with it. @throws ReconcileFailed */
-  async function serverOf({
-    spec: { temporal: spec, ...region },
-  }: Region): Promise<{ key: string; server: TemporalServer }> {
+  async serverOf({ spec: { temporal: spec, ...region } }: Region): Promise<{ key: string; server: TemporalServer }> {
     const texts: Record<string, string | undefined> = {
       TEMPORAL_ADDRESS: spec.address,
       TEMPORAL_TLS: String(spec.tls),
@@ -124,8 +123,8 @@ export function createConnections(options: {
       TEMPORAL_TLS_KEY: spec.certificateKeySecretRef,
       TEMPORAL_API_KEY: spec.apiKeySecretRef,
     };
-    for (const [name, ref] of Object.entries(references)) if (ref !== undefined) texts[name] = await readKey(ref);
-    const { text, value } = await readValue<TemporalServer>('TEMPORAL_ADDRESS', {
+    for (const [name, ref] of Object.entries(references)) if (ref !== undefined) texts[name] = await this.readKey(ref);
+    const { text, value } = await this.readValue<TemporalServer>('TEMPORAL_ADDRESS', {
       identity: JSON.stringify([spec, region.allowPlaintext]),
       text: JSON.stringify(texts),
       parse: (json) => temporalServerOf(readSettings(TemporalSettings, JSON.parse(json)), spec.namespace),
@@ -134,68 +133,72 @@ export function createConnections(options: {
     return { key: JSON.stringify([spec, text]), server: value };
   }
 
-  async function close(): Promise<void> {
-    const [openedDatabase, openedTemporal] = [database, temporal];
-    database = null;
-    temporal = null;
+  /** The database of a Region. @throws ReconcileFailed */
+  async openDatabase(region: Region): Promise<Database> {
+    const { secretRef } = region.spec.database;
+    const { value: server } = await this.readValue<PostgresServer>('DATABASE_URL', {
+      identity: JSON.stringify([secretRef, plaintextOf(region.spec)]),
+      text: await this.readKey(secretRef),
+      parse: (text) => parseDatabase(text, region),
+      tryValue: connectToPostgres,
+    });
+    if (this.#database?.server !== server) {
+      const before = this.#database;
+      this.#database = { server, opened: openDatabase({ server, applicationName, poolMax: 4 }) };
+      await (await before?.opened)?.close();
+    }
+    return this.#database.opened;
+  }
+
+  /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
+  async withLogin<T>(region: Region, ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
+    const url = await this.readKey(ref);
+    const opened = await openDatabase({
+      server: parseOrFail(() => parseDatabase(url, region)),
+      applicationName,
+      poolMax: 1,
+    });
+    try {
+      return await work(opened.pool);
+    } finally {
+      await opened.close();
+    }
+  }
+
+  /** A connection to a Region's Temporal, opened by the first call. @throws ReconcileFailed */
+  async openTemporal(region: Region): Promise<Connection> {
+    const { key, server } = await this.serverOf(region);
+    if (this.#temporal?.key !== key) {
+      const before = this.#temporal;
+      this.#temporal = {
+        key,
+        opened: Connection.lazy({ ...connectionOptions(server), connectTimeout: connectTimeoutMs }),
+      };
+      await before?.opened.close();
+    }
+    return this.#temporal.opened;
+  }
+
+  /** Drops a Region that is gone: what it opened is closed, and no value of it is refused. */
+  async drop(): Promise<void> {
+    this.#secrets.clear();
+    for (const name of this.#values.keys()) this.#report.onForgotten(name);
+    this.#values.clear();
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    const [openedDatabase, openedTemporal] = [this.#database, this.#temporal];
+    this.#database = null;
+    this.#temporal = null;
     await (await openedDatabase?.opened)?.close();
     await openedTemporal?.opened.close();
   }
-
-  return {
-    readKey,
-    readValue,
-    /** The database of a Region. @throws ReconcileFailed */
-    async openDatabase(region: Region): Promise<Database> {
-      const { secretRef } = region.spec.database;
-      const { value: server } = await readValue<PostgresServer>('DATABASE_URL', {
-        identity: JSON.stringify([secretRef, plaintextOf(region.spec)]),
-        text: await readKey(secretRef),
-        parse: (text) => parseDatabase(text, region),
-        tryValue: connectToPostgres,
-      });
-      if (database?.server !== server) {
-        const before = database;
-        database = { server, opened: openDatabase({ server, applicationName, poolMax: 4 }) };
-        await (await before?.opened)?.close();
-      }
-      return database.opened;
-    },
-    /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
-    async withLogin<T>(region: Region, ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
-      const url = await readKey(ref);
-      const opened = await openDatabase({
-        server: parseOrFail(() => parseDatabase(url, region)),
-        applicationName,
-        poolMax: 1,
-      });
-      try {
-        return await work(opened.pool);
-      } finally {
-        await opened.close();
-      }
-    },
-    serverOf,
-    /** A connection to a Region's Temporal, opened by the first call. @throws ReconcileFailed */
-    async openTemporal(region: Region): Promise<Connection> {
-      const { key, server } = await serverOf(region);
-      if (temporal?.key !== key) {
-        const before = temporal;
-        temporal = { key, opened: Connection.lazy({ ...connectionOptions(server), connectTimeout: connectTimeoutMs }) };
-        await before?.opened.close();
-      }
-      return temporal.opened;
-    },
-    /** Drops a Region that is gone: what it opened is closed, and no value of it is refused. */
-    async drop(): Promise<void> {
-      secrets.clear();
-      for (const name of values.keys()) report.onForgotten(name);
-      values.clear();
-      await close();
-    },
-    close,
-  };
 }
+
+/** @throws SettingsRefused */
+const parseDatabase = (text: string, { spec }: Region): PostgresServer =>
+  readSettings(DatabaseSettings, { DATABASE_URL: text, ALLOW_PLAINTEXT: plaintextOf(spec) }).DATABASE_URL;
 
 /** Servers that a Region allows to be reached without TLS, as the setting of the other apps has them. */
 const plaintextOf = ({ allowPlaintext = [] }: Pick<Region['spec'], 'allowPlaintext'>): string =>
@@ -210,5 +213,3 @@ function parseOrFail<T>(parse: () => T): T {
     throw new ReconcileFailed('ValueRefused', `${cause.problems.join('; ')}.`, { cause });
   }
 }
-
-export type Connections = ReturnType<typeof createConnections>;

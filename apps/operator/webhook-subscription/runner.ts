@@ -4,7 +4,7 @@ import type { createApis } from '../kube/client.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 import type { GetRegion } from '../region/access.ts';
 import { createSubscriptionController } from './controller.ts';
-import { createSecrets } from './secrets.ts';
+import { Secrets } from './secrets.ts';
 
 /**
  * Makes the runner of WebhookSubscription with its watch of Secrets. A Secret that changes wakes the
@@ -18,7 +18,7 @@ export function createSubscriptionRunner(options: {
   const { apis, getRegion, common } = options;
   const { kubeConfig, namespace } = common;
   const api = apis(CustomObjectsApi);
-  const secrets = createSecrets({
+  const secrets = new Secrets({
     kubeConfig,
     core: apis(CoreV1Api),
     objects: apis(KubernetesObjectApi),

@@ -3,7 +3,7 @@ import { conflictsOf, describeConflicts, nullOn } from '../kube/client.ts';
 import { ReconcileFailed } from '../kube/custom-resource.ts';
 import { applyObject, ownerOf } from '../kube/objects.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
-import { watchObjects } from '../kube/watch.ts';
+import { ObjectWatch } from '../kube/watch.ts';
 
 /**
  * Label of every Secret that the operator publishes or reads for a webhook. Its value is the name of
@@ -29,93 +29,105 @@ interface SecretsOptions {
  * Keeps the labelled Secrets of a namespace in memory, so that comparing one takes no request, and
  * publishes signing secrets by server-side apply.
  */
-export function createSecrets(options: SecretsOptions) {
-  const { core, objects, namespace, onChange } = options;
-  // What this process applied and the watch has not shown yet.
-  const applied = new Map<string, V1Secret>();
-  const watched = watchObjects({
-    kubeConfig: options.kubeConfig,
-    kind: { group: '', version: 'v1', kind: 'Secret', plural: 'secrets' },
-    namespace,
-    labelSelector: secretLabel,
-    list: () => core.listNamespacedSecret({ namespace, labelSelector: secretLabel }),
-    onChange: (name) => {
-      applied.delete(name);
-      onChange(name);
-    },
-    onListed: options.onListed,
-    onError: options.onError,
-  });
+export class Secrets {
+  readonly #options: SecretsOptions;
+  /** What this process applied and the watch has not shown yet. */
+  readonly #applied = new Map<string, V1Secret>();
+  readonly #watched: ObjectWatch;
 
-  const get = (name: string): V1Secret | undefined => applied.get(name) ?? (watched.get(name) as V1Secret | undefined);
+  constructor(options: SecretsOptions) {
+    this.#options = options;
+    const { core, namespace } = options;
+    this.#watched = new ObjectWatch({
+      kubeConfig: options.kubeConfig,
+      kind: { group: '', version: 'v1', kind: 'Secret', plural: 'secrets' },
+      namespace,
+      labelSelector: secretLabel,
+      list: () => core.listNamespacedSecret({ namespace, labelSelector: secretLabel }),
+      onChange: (name) => {
+        this.#applied.delete(name);
+        options.onChange(name);
+      },
+      onListed: options.onListed,
+      onError: options.onError,
+    });
+  }
 
-  return {
-    start: watched.start,
-    stop: watched.stop,
+  start(): Promise<void> {
+    return this.#watched.start();
+  }
 
-    /**
-     * Returns the value that a subscription references; null when there is no such Secret or key, or
-     * the Secret is not labelled for exactly this subscription.
-     */
-    findReferenced({ metadata, spec }: WebhookSubscription): string | null {
-      const { name, key } = spec.secret.secretRef ?? { name: '', key: '' };
-      const secret = get(name);
-      if (secret?.metadata?.labels?.[secretLabel] !== metadata.name) return null;
-      return readValue(secret, key ?? publishedKey);
-    },
+  stop(): Promise<void> {
+    return this.#watched.stop();
+  }
 
-    /** Returns what was published under this name; null when no Secret with the label has it. */
-    findPublished(name: string) {
-      const secret = get(name);
-      if (secret === undefined) return null;
-      return {
-        /** Name of the subscription that may use it. */
-        labelledFor: secret.metadata?.labels?.[secretLabel],
-        /** Id of the subscription that published it; null: none. */
-        ownerUid: secret.metadata?.annotations?.[ownerAnnotation] ?? null,
-        /** Whether it is deleted with its subscription. */
-        hasOwnerReference: (secret.metadata?.ownerReferences ?? []).length > 0,
-        value: readValue(secret, publishedKey),
-      };
-    },
+  /**
+   * Returns the value that a subscription references; null when there is no such Secret or key, or
+   * the Secret is not labelled for exactly this subscription.
+   */
+  findReferenced({ metadata, spec }: WebhookSubscription): string | null {
+    const { name, key } = spec.secret.secretRef ?? { name: '', key: '' };
+    const secret = this.#get(name);
+    if (secret?.metadata?.labels?.[secretLabel] !== metadata.name) return null;
+    return readValue(secret, key ?? publishedKey);
+  }
 
-    /**
-     * Publishes the signing secret of a subscription. It is deleted with the subscription when that
-     * deletes its webhook.
-     *
-     * @throws ReconcileFailed when the Secret is not of this subscription, or another manager owns
-     * a field.
-     */
-    async publish(resource: WebhookSubscription, name: string, value: string): Promise<void> {
-      await assertOwn(resource, name);
-      const { uid, name: subscription } = resource.metadata;
-      const secret: V1Secret = {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: {
-          name,
-          namespace,
-          labels: { [secretLabel]: subscription },
-          annotations: { [ownerAnnotation]: uid },
-          ...(resource.spec.reclaimPolicy === 'delete' ? { ownerReferences: [ownerOf(resource)] } : {}),
-        },
-        type: 'Opaque',
-        data: { [publishedKey]: Buffer.from(value).toString('base64') },
-      };
-      try {
-        applied.set(name, await applyObject(objects, secret));
-      } catch (cause) {
-        const conflicts = conflictsOf(cause);
-        if (conflicts.length === 0) throw cause;
-        const message = `Secret ${name} is not published. ${describeConflicts(conflicts)}`;
-        throw new ReconcileFailed('SecretConflict', message, { cause });
-      }
-    },
-  };
+  /** Returns what was published under this name; null when no Secret with the label has it. */
+  findPublished(name: string) {
+    const secret = this.#get(name);
+    if (secret === undefined) return null;
+    return {
+      /** Name of the subscription that may use it. */
+      labelledFor: secret.metadata?.labels?.[secretLabel],
+      /** Id of the subscription that published it; null: none. */
+      ownerUid: secret.metadata?.annotations?.[ownerAnnotation] ?? null,
+      /** Whether it is deleted with its subscription. */
+      hasOwnerReference: (secret.metadata?.ownerReferences ?? []).length > 0,
+      value: readValue(secret, publishedKey),
+    };
+  }
+
+  /**
+   * Publishes the signing secret of a subscription. It is deleted with the subscription when that
+   * deletes its webhook.
+   *
+   * @throws ReconcileFailed when the Secret is not of this subscription, or another manager owns
+   * a field.
+   */
+  async publish(resource: WebhookSubscription, name: string, value: string): Promise<void> {
+    await this.#assertOwn(resource, name);
+    const { uid, name: subscription } = resource.metadata;
+    const secret: V1Secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name,
+        namespace: this.#options.namespace,
+        labels: { [secretLabel]: subscription },
+        annotations: { [ownerAnnotation]: uid },
+        ...(resource.spec.reclaimPolicy === 'delete' ? { ownerReferences: [ownerOf(resource)] } : {}),
+      },
+      type: 'Opaque',
+      data: { [publishedKey]: Buffer.from(value).toString('base64') },
+    };
+    try {
+      this.#applied.set(name, await applyObject(this.#options.objects, secret));
+    } catch (cause) {
+      const conflicts = conflictsOf(cause);
+      if (conflicts.length === 0) throw cause;
+      const message = `Secret ${name} is not published. ${describeConflicts(conflicts)}`;
+      throw new ReconcileFailed('SecretConflict', message, { cause });
+    }
+  }
+
+  #get(name: string): V1Secret | undefined {
+    return this.#applied.get(name) ?? (this.#watched.get(name) as V1Secret | undefined);
+  }
 
   /** A Secret without the label is not in memory, so it is read before the first apply. */
-  async function assertOwn({ metadata: { uid } }: WebhookSubscription, name: string): Promise<void> {
-    const secret = get(name) ?? (await nullOn(404, core.readNamespacedSecret({ namespace, name })));
+  async #assertOwn({ metadata: { uid } }: WebhookSubscription, name: string): Promise<void> {
+    const { core, namespace } = this.#options;
+    const secret = this.#get(name) ?? (await nullOn(404, core.readNamespacedSecret({ namespace, name })));
     if (secret === null || secret.metadata?.annotations?.[ownerAnnotation] === uid) return;
     throw new ReconcileFailed('SecretNotOwned', `A Secret ${name} exists and is not of this object.`);
   }
@@ -125,5 +137,3 @@ function readValue(secret: V1Secret, key: string): string | null {
   const value = secret.data?.[key];
   return value === undefined ? null : Buffer.from(value, 'base64').toString('utf8');
 }
-
-export type Secrets = ReturnType<typeof createSecrets>;
