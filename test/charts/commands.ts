@@ -28,8 +28,10 @@ const verbs: Record<string, readonly string[]> = {
   gh: ['attestation'],
   aws: ['s3', 's3api'],
   gcloud: ['storage'],
+  npm: ['run'],
+  skopeo: ['copy'],
 };
-const plain = ['export', 'url', 'grep', 'base', 'echo'];
+const plain = ['export', 'url', 'grep', 'base', 'echo', 'sed', 'cut'];
 const helps = new Map<string, string>();
 
 /**

@@ -2,7 +2,8 @@
  * The operations guide: its values render, its commands exist, its SQL runs, and the migrations run
  * on the PostgreSQL that it describes.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
@@ -42,6 +43,22 @@ describe('the guide', () => {
     expect(additions.length).toBeGreaterThanOrEqual(10);
     for (const addition of additions)
       expect(podsOf(renderGuide(parse(addition, { merge: true }))).length, addition).toBeGreaterThan(2);
+  });
+
+  it('makes the values of the second region from those of the first', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'org-api-guide-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    writeFileSync(
+      path.join(folder, 'us-values.yaml'),
+      examples.find((one) => fileOf(one) === 'us-values.yaml' && !isAddition(one)) ?? '',
+    );
+    const command = blocksOf(pageOf('README.md'), 'sh').find((one) => one.startsWith('sed ')) ?? '';
+    execFileSync('bash', ['-c', command], { cwd: folder });
+    const made = parse(readFileSync(path.join(folder, 'ca-values.yaml'), 'utf8'));
+    const objects = render({ region: null, release: 'ca', namespace: 'org-api-ca', values: made });
+    expect(made.baseUrls).toEqual(values.baseUrls);
+    expect(ofKind(objects, 'Deployment').map(({ metadata }) => metadata.name)).toContain('ca-org-api-api');
+    expect(JSON.stringify(objects).replaceAll(values.baseUrls.us, '')).not.toMatch(/\bus\b/);
   });
 
   const ofOperator = examples.filter((one) => fileOf(one) === 'operator-values.yaml');
