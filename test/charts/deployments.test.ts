@@ -1,5 +1,6 @@
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pick, podsOf, regions, render } from '#test/render-charts.ts';
+import { chart, ofKind, operatorValues, pick, podsOf, regions, render } from '#test/render-charts.ts';
 
 const deployment = (component: string, values: object = {}) => pick(render({ values }), 'Deployment', `-${component}`);
 const containerOf = (component: string, values: object = {}) =>
@@ -52,6 +53,15 @@ describe('Deployments', () => {
       expect(container.startupProbe.httpGet).toEqual({ path: '/livez', port });
       expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port });
       expect(container.ports.map((one: { name: string }) => one.name)).toContain(port);
+    }
+  });
+
+  it('give a process five minutes to start on a busy node, also the operator', () => {
+    const from = path.join(chart, '../org-api-operator');
+    const operator = render({ from, region: null, release: 'operator', values: operatorValues });
+    for (const { spec } of [...ofKind(render(), 'Deployment'), ...ofKind(operator, 'Deployment')]) {
+      const { periodSeconds, failureThreshold } = spec.template.spec.containers[0].startupProbe;
+      expect(periodSeconds * failureThreshold).toBe(300);
     }
   });
 

@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest';
  * @throws Error from a command whose exit code is not 0.
  */
 export function openShell(env: Readonly<Record<string, string>>): (command: string) => Promise<string> {
-  const shell = spawn('bash', ['--noprofile', '--norc', '-o', 'pipefail'], {
+  const shell = spawn('bash', ['-o', 'pipefail'], {
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
   });

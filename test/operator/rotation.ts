@@ -258,8 +258,7 @@ export async function arrangeRotation(server: ApiServer) {
     },
     endConnections: (login: string) =>
       asAdmin('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [login]),
-    endRedisConnections: () =>
-      shell(`redis-cli -p ${redis.port} --user default -a "$NEW" client kill type normal skipme yes`),
+    endRedisConnections: () => shell(`redis-cli -p ${redis.port} --user default -a "$NEW" client kill type normal`),
     asOwner: async (statement: string) => query((await readRelease()).DATABASE_URL ?? '', statement),
     /** Expects that the key reads with the exact limit, that a new event arrives, and that the others work. */
     async expectWorking(): Promise<void> {

@@ -154,6 +154,17 @@ volumes:
 {{- end }}
 {{- end -}}
 
+{{/*
+The probe that ends when a process listens. On a busy node that can take minutes, and a process that
+is killed before would never start. Takes the port.
+*/}}
+{{- define "org-api-operator.startupProbe" -}}
+httpGet: {path: /livez, port: {{ . }}}
+periodSeconds: 1
+timeoutSeconds: 2
+failureThreshold: 300
+{{- end -}}
+
 {{/* Where the pods of a Deployment run: over zones and nodes as far as these allow it. */}}
 {{- define "org-api-operator.spread" -}}
 topologySpreadConstraints:
