@@ -1,7 +1,8 @@
-/** Every page at 320 px, in forced colors, its times, and each form after a submit that was stopped. */
+/** Every page at 320 px, in forced colors, its dates, and each form after a submit that was stopped. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { causes } from '#domain/webhooks/causes.ts';
+import { routes } from '../../apps/console/routes.ts';
 import { closeBrowser, openVisit, ready } from './browser.ts';
 import { pages } from './pages/all.ts';
 import { setupConsole } from './setup.ts';
@@ -16,13 +17,20 @@ const submitTwice = (page: Page, index: number) =>
     for (const _ of 'ab') form.requestSubmit(form.querySelector('[type=submit]'));
   }`);
 
+/** The forms that were stopped, by their text; the paths that they post to, and those of passkeys' forms. */
+interface Stopped {
+  forms: Set<string>;
+  paths: Set<string>;
+  passkeyPaths: Set<string>;
+}
+
 /**
  * Submits each form of the page twice, stops it as Esc does, and does it again; not those in
- * `tested`, which are in the frame of every page. Returns the forms that did not post once each
+ * `stopped`, which are in the frame of every page. Returns the forms that did not post once each
  * time. What they post reaches no server, but checks of the second factor do. Forms of passkeys are
  * tested with an authenticator, in `open-page.browser.test.ts`.
  */
-async function stopEveryForm(page: Page, tested: Set<string>): Promise<string[]> {
+async function stopEveryForm(page: Page, stopped: Stopped): Promise<string[]> {
   let posts = 0;
   await page.route('**', (route) => {
     const request = route.request();
@@ -32,16 +40,20 @@ async function stopEveryForm(page: Page, tested: Set<string>): Promise<string[]>
   });
   const debug = await page.context().newCDPSession(page);
   const forms = page.locator('form[method="post"]');
-  const kinds = await forms.evaluateAll((all) =>
+  const found = await forms.evaluateAll((all) =>
     // biome-ignore lint/suspicious/noExplicitAny: the tests' types know no DOM
-    all.map((form: any) =>
-      form.dataset.passkey === undefined ? `${form.getAttribute('action')} ${form.innerText}` : null,
-    ),
+    all.map((form: any) => ({
+      path: form.getAttribute('action') as string,
+      text: form.innerText as string,
+      isOfPasskey: form.dataset.passkey !== undefined,
+    })),
   );
   const wrong: string[] = [];
-  for (const [index, kind] of kinds.entries()) {
-    if (kind === null || tested.has(kind)) continue;
-    tested.add(kind);
+  for (const [index, { path, text, isOfPasskey }] of found.entries()) {
+    (isOfPasskey ? stopped.passkeyPaths : stopped.paths).add(path);
+    const form = `${path} ${text}`;
+    if (isOfPasskey || stopped.forms.has(form)) continue;
+    stopped.forms.add(form);
     posts = 0;
     for (const expected of [1, 2]) {
       await submitTwice(page, index);
@@ -83,8 +95,33 @@ const inOtherZones = (page: Page) =>
     const times = [...document.querySelectorAll('time[datetime]:not([data-relative])')];
     const titles = [...document.querySelectorAll('svg title')].map(({ textContent }) => textContent);
     [...times.filter((time) => !isLocal(time)).map(({ outerHTML }) => outerHTML),
-      ...titles.filter((text) => text.includes('UTC'))];
+      ...titles.filter((text) => /:\\d\\d UTC/.test(text))];
   }`);
+
+/**
+ * Returns the dates and times that are no `time`, so that the script cannot show them in the viewer's zone.
+ * A chip repeats what was typed in that zone, and a date of UTC says so.
+ */
+const datesElsewhere = (page: Page) =>
+  page.evaluate<string[]>(`{
+    const date = /\\b(J(an|u[nl])|Feb|Ma[ry]|A(pr|ug)|Sep|Oct|Nov|Dec)[a-z]* \\d|\\d{4}-\\d\\d-\\d\\d|\\d:\\d\\d/;
+    const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+      const { data, parentElement } = texts.currentNode;
+      const isUtc = /Z\\)?$|\\d{4} UTC\\b/.test(data.trim());
+      const isShown = parentElement.closest('time, code, pre, script, .chip') !== null;
+      if (date.test(data) && !isUtc && !isShown) found.push(data.trim());
+    }
+    found;
+  }`);
+
+/** Returns the names of the routes that one of the paths belongs to. */
+const routesOf = (paths: ReadonlySet<string>) =>
+  routes
+    .filter(({ method }) => method === 'POST')
+    .filter(({ path }) => [...paths].some((one) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`).test(one)))
+    .map(({ name }) => name);
 
 /** Returns the codes of causes that people see. */
 const codesIn = async (page: Page) => {
@@ -92,14 +129,29 @@ const codesIn = async (page: Page) => {
   return causes.filter((code) => code.includes('_') && text.includes(code));
 };
 
-it('every page fits 320 px, marks the current page without color, has local times and no code of a cause, replaces lost secrets, and posts each form once, again after Esc', {
+/** Returns what is wrong with the page as it is shown. */
+async function listWrong(page: Page): Promise<string[]> {
+  const wrong = [
+    ...(await unmarked(page)),
+    ...(await inOtherZones(page)),
+    ...(await datesElsewhere(page)),
+    ...(await codesIn(page)),
+  ];
+  const wider = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  if (wider !== 0) wrong.push(`the page is ${wider} px wider than the screen`);
+  if (await page.evaluate('localStorage.length + sessionStorage.length > 0')) wrong.push('the page stores something');
+  return wrong;
+}
+
+it('every page fits 320 px, marks the current page without color, has local dates and no code of a cause, stores nothing, replaces lost secrets, and posts each form once, again after Esc', {
   timeout: 300_000,
 }, async () => {
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const hers = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen: 'narrow' });
   const found: Record<string, string[]> = {};
-  const tested = new Set<string>();
+  const stopped: Stopped = { forms: new Set(), paths: new Set(), passkeyPaths: new Set() };
+  const withTimes = new Set<string>();
   let current = 0;
   let reloaded = 0;
   for (const judged of pages) {
@@ -111,11 +163,10 @@ it('every page fits 320 px, marks the current page without color, has local time
     await ready(page);
     await judged.steps?.(page, t, ada);
     await ready(page);
-    const wrong = [...(await unmarked(page)), ...(await inOtherZones(page)), ...(await codesIn(page))];
+    const wrong = await listWrong(page);
+    if ((await page.locator('[type=datetime-local]').count()) > 0) withTimes.add(judged.route);
     current += await page.locator('nav a[aria-current]').count();
-    const wider = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-    if (wider !== 0) wrong.push(`the page is ${wider} px wider than the screen`);
-    wrong.push(...(await stopEveryForm(page, tested)));
+    wrong.push(...(await stopEveryForm(page, stopped)));
     if ((await page.locator('.shown-once').count()) > 0) {
       reloaded += 1;
       await page.reload();
@@ -127,6 +178,11 @@ it('every page fits 320 px, marks the current page without color, has local time
   }
   expect(found).toEqual({});
   expect(reloaded).toBe(6);
-  expect(tested.size).toBeGreaterThan(pages.length / 2);
+  expect(stopped.forms.size).toBeGreaterThan(pages.length / 2);
+  const posting = routes.filter(({ method }) => method === 'POST').map(({ name }) => name);
+  const asked = new Set([...routesOf(stopped.paths), ...routesOf(stopped.passkeyPaths)]);
+  expect(posting.filter((name) => !asked.has(name))).toEqual([]);
+  // Each is tested in the hour that is repeated as summer time ends, in `audit-log.browser.test.ts`.
+  expect([...withTimes].sort()).toEqual(['listAllDeliveries', 'listAuditEntries', 'listDeliveries', 'showRedeliver']);
   expect(current).toBeGreaterThan(pages.length / 2);
 });

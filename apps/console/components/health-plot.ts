@@ -29,8 +29,8 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
   const { each } = healthSpans[span];
   return barChart({
     id: 'health',
-    title: `Events per ${isByDay(span) ? 'day (UTC)' : each}, by status`,
-    period: isByDay(span) ? 'Day (UTC)' : `${each === 'hour' ? 'Hour' : 'Period'} from`,
+    title: `Events per ${each}, by status`,
+    period: isByDay(span) ? 'Day' : `${each === 'hour' ? 'Hour' : 'Period'} from`,
     // The legend names what occurs, so that it fits on a phone.
     series: healthSeries.filter(({ key }) => buckets.some((bucket) => bucket[key] > 0)),
     bars: buckets.map((bucket) => ({ ...bucket, label: periodLabel(bucket, span) })),

@@ -21,8 +21,8 @@ export function day(at: Date): Html {
 
 const days = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric', year: 'numeric' });
 
-/** Returns a day of UTC, for example `Nov 23, 2026`, whatever the viewer's zone. */
-export const utcDay = (iso: string): string => days.format(new Date(iso));
+/** Returns a day of UTC, for example `Nov 23, 2026 UTC`, whatever the viewer's zone. */
+export const utcDay = (iso: string): string => `${days.format(new Date(iso))} UTC`;
 
 function rendered(at: Date | string | null, otherwise: string, how: Html): Html {
   const date = new Date(at ?? Number.NaN);

@@ -104,6 +104,17 @@ export const pages: readonly JudgedPage[] = [
       return '/';
     },
   },
+  {
+    route: 'showEnrolment',
+    picture: 'enrol-join',
+    // A person who signs in already joins a further organization.
+    async path(t, ada) {
+      const orgId = await t.make.organization({ name: 'Lakeside Mediation' });
+      const status = 'invited';
+      return t.link(await t.make.member({ orgId, userId: ada.personId, status, confirmed: false }));
+    },
+    steps: (page) => page.getByRole('button', { name: 'Join Lakeside Mediation' }).waitFor(),
+  },
   { route: 'showAccount', picture: 'account', path: () => '/account' },
   {
     route: 'showAccount',
@@ -138,6 +149,19 @@ export const pages: readonly JudgedPage[] = [
       await page.getByText('Create new codes…').click();
       await page.getByRole('button', { name: 'Create recovery codes' }).click();
       await page.getByRole('heading', { name: 'Your new recovery codes' }).waitFor();
+    },
+  },
+  {
+    route: 'showAccount',
+    picture: 'account-two-apps',
+    async path(t, ada) {
+      await t.owner.pool.query(
+        `insert into second_factor
+         select (jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid(), 'name', 'Tablet'))).*
+           from second_factor f where f.person_id = $1`,
+        [ada.personId],
+      );
+      return '/account';
     },
   },
   { route: 'showOverview', picture: 'overview', path: (_t, ada) => `/o/${ada.orgId}` },

@@ -105,6 +105,14 @@ export const pages: readonly JudgedPage[] = [
     path: (_t, ada) => `/o/${ada.orgId}/members/person/${ada.personId}`,
   },
   { route: 'showMember', picture: 'member', path: ofCreator() },
+  {
+    route: 'showMember',
+    picture: 'member-suspended',
+    async path(t, { orgId }) {
+      const { userId } = await t.make.member({ orgId, name: 'Sven Holm', status: 'suspended', roleKey: 'member' });
+      return `/o/${orgId}/members/person/${userId}`;
+    },
+  },
   { route: 'showMemberChange', picture: 'member-change', path: ofCreator('/change') },
   { route: 'showRemoveRole', picture: 'member-take-role', path: ofCreator('/roles/ROLE/remove') },
   { route: 'showSuspend', picture: 'member-suspend', path: ofCreator('/suspend') },
@@ -122,6 +130,14 @@ export const pages: readonly JudgedPage[] = [
   { route: 'listRoles', picture: 'roles-system', path: (_t, ada) => `/o/${ada.orgId}/members/roles` },
   { route: 'showNewRole', picture: 'role-new', path: (_t, ada) => `/o/${ada.orgId}/members/roles/new` },
   { route: 'showRole', picture: 'role', path: ofRole() },
+  {
+    route: 'showRole',
+    picture: 'role-unused',
+    async path(t, { orgId }) {
+      const roleId = await t.make.role({ orgId, permissions: ['org.read'], name: 'Auditor' });
+      return `/o/${orgId}/members/roles/${roleId}`;
+    },
+  },
   { route: 'showRoleChange', picture: 'role-change', path: ofRole('/change') },
   {
     route: 'changeRole',

@@ -93,8 +93,8 @@ function callsChart({ bars }: Usage, periods: readonly string[], span: UsageSpan
   const found = new Map(bars.map((bar) => [bar.from, bar]));
   return barChart({
     id: 'calls',
-    title: `API calls per ${isHour ? 'hour' : 'day (UTC)'}`,
-    period: isHour ? 'Hour from' : 'Day (UTC)',
+    title: `API calls per ${unit}`,
+    period: isHour ? 'Hour from' : 'Day',
     series: [
       { key: 'answered', label: 'Successful', tone: 'good' },
       { key: 'refused', label: 'Denied', tone: 'bad' },
