@@ -49,8 +49,7 @@ export async function startConsole(
   if (!workflows.isConfigured) log.warn(withoutTemporal);
   const dependencies: ConsoleDependencies = {
     region: config.region,
-    em: database.orm.em,
-    pool,
+    database,
     keys,
     factors,
     trustedProxies,
@@ -65,7 +64,7 @@ export async function startConsole(
   };
 
   const refusals = createRefusalCounter({
-    record: (counts) => recordKeysAtConsole(pool, counts),
+    record: (counts) => recordKeysAtConsole(database, counts),
     onError: (cause) =>
       log.error(
         { error: describeError(cause) },

@@ -1,6 +1,6 @@
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
-import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
+import type { Database } from '#domain/db/database.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { errorLogger, type Logger } from '#runtime/log.ts';
@@ -40,7 +40,7 @@ export interface DeliveryConfig extends AllowSettings {
 
 interface DeliveriesOptions {
   config: DeliveryConfig;
-  pool: Pool;
+  database: Database;
   registry: Registry;
   tracing: Tracing;
   log: Logger;
@@ -136,7 +136,8 @@ interface OpeningOptions extends DeliveriesOptions {
 
 /** Opens the parts from top to bottom. Rejects when `signal` aborts before Temporal answers. */
 async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promise<void> }> {
-  const { config, pool, metrics, tracing, log, trial, onProblem, signal } = options;
+  const { config, database, metrics, tracing, log, trial, onProblem, signal } = options;
+  const { pool } = database; // for named statements: claims and attempts are the hot path
   const traces = createDeliveryTraces(tracing);
   const sender = createSender({ config, metrics, log, trial });
   // Attempts run as soon as Temporal is open, which the relay needs.
@@ -155,7 +156,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
   });
   const temporal = await openTemporal({
     ...config.temporal,
-    activities: { ...attempts, ...createTestActivities({ ...sender, pool }) },
+    activities: { ...attempts, ...createTestActivities({ ...sender, database }) },
     slots: config.slots,
     bundle: config.workflowBundle,
     onProblem,
@@ -196,7 +197,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
   });
   const redeliveries = createIntervalLoop({
     async run(stopping) {
-      while (!stopping.aborted && (await redeliverPage(pool)));
+      while (!stopping.aborted && (await redeliverPage(database)));
     },
     everyMs: redeliverEveryMs,
     onError: errorLogger(log, 'a page of a redelivery failed; tried again soon'),

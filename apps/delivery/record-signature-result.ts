@@ -1,5 +1,5 @@
-import type { Pool } from 'pg';
-import { inTransaction } from '#domain/db/transaction.ts';
+import { sql } from 'kysely';
+import type { Database } from '#domain/db/database.ts';
 import type { SignatureResult } from '#domain/webhooks/signature-result.ts';
 
 /** A webhook as it was when its receiver was checked. */
@@ -10,32 +10,32 @@ interface CheckedWebhook {
   newestSecretId: string;
 }
 
-/** The second statement of the transaction sees the secrets after this one has locked the webhook. */
-const lockWebhookSql = /* sql */ `
-  select from webhook w where w.organization_id = $1 and w.id = $2 for no key update`;
-
-const recordSignatureResultSql = /* sql */ `
-  with webhook_now as (
-    update webhook w set signature_result = $5, signature_checked_at = clock_timestamp()
-    where w.organization_id = $1 and w.id = $2 and w.url = $3 and w.state <> 'deleted' and exists (
-      select from webhook_secret s
-      where s.organization_id = w.organization_id and s.webhook_id = w.id and s.id = $4 and s.valid_until is null)
-    returning w.organization_id, w.id, w.signature_result
-  )
-  select record_worker_entry(w.organization_id, 'webhook.verified', jsonb_build_object('webhookId', w.id, 'result',
-    w.signature_result)) from webhook_now w`;
-
 /**
  * Writes the result and its time on the webhook, with an audit entry. The request for the check
  * has a row already. Returns false, with nothing written, when the URL or the secret was changed
  * meanwhile, or the webhook deleted.
  */
-export function recordSignatureResult(pool: Pool, checked: CheckedWebhook, result: SignatureResult): Promise<boolean> {
+export function recordSignatureResult(
+  database: Database,
+  checked: CheckedWebhook,
+  result: SignatureResult,
+): Promise<boolean> {
   const { organizationId, webhookId, url, newestSecretId } = checked;
-  return inTransaction(pool, async (client) => {
-    await client.query(lockWebhookSql, [organizationId, webhookId]);
-    const values = [organizationId, webhookId, url, newestSecretId, result];
-    const { rowCount } = await client.query(recordSignatureResultSql, values);
-    return rowCount === 1;
+  return database.change(async (tx) => {
+    await tx.query(sql`
+      select from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId} for no key update`);
+    // Its snapshot is from after the lock, so it sees the secrets of that moment.
+    const recorded = await tx.query(sql`
+      with webhook_now as (
+        update webhook w set signature_result = ${result}, signature_checked_at = clock_timestamp()
+        where w.organization_id = ${organizationId} and w.id = ${webhookId} and w.url = ${url} and w.state <> 'deleted'
+          and exists (
+            select from webhook_secret s where s.organization_id = w.organization_id and s.webhook_id = w.id
+              and s.id = ${newestSecretId} and s.valid_until is null)
+        returning w.organization_id, w.id, w.signature_result
+      )
+      select record_worker_entry(w.organization_id, 'webhook.verified',
+        jsonb_build_object('webhookId', w.id, 'result', w.signature_result)) from webhook_now w`);
+    return recorded.length === 1;
   });
 }

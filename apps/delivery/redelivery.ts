@@ -1,6 +1,6 @@
-import type { Pool, PoolClient } from 'pg';
+import { CompiledQuery } from 'kysely';
 import { firstEventIdAt } from '#domain/contract/events.ts';
-import { inTransaction } from '#domain/db/transaction.ts';
+import type { Database, Transaction } from '#domain/db/database.ts';
 import { oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
 import { type DueRedeliveryRow, finishRedeliverySql, lockDueRedeliverySql, recordPageSql } from './sql/redelivery.ts';
 import { type RedeliveredPageRow, redeliverPageSql } from './sql/requests.ts';
@@ -19,28 +19,28 @@ const scannedPerPage = 2_000;
  * @returns false when none is due.
  */
 export function redeliverPage(
-  pool: Pool,
+  database: Database,
   { now = new Date(), scanAtMost = scannedPerPage, sendAtMost = redeliveriesPerSecond } = {},
 ): Promise<boolean> {
-  return inTransaction(pool, async (client) => {
-    const { rows } = await client.query<DueRedeliveryRow>(lockDueRedeliverySql);
-    const [row] = rows;
+  return database.change(async (tx) => {
+    const [row] = await tx.query<DueRedeliveryRow>(CompiledQuery.raw(lockDueRedeliverySql));
     if (row === undefined) return false;
-    if (row.isCancelRequested) await finish(client, row, 'cancelled', null);
-    else if (row.webhookState !== 'active') await finish(client, row, 'ended', `webhook_${row.webhookState}`);
-    else await carryOut(client, row, now, [scanAtMost, sendAtMost]);
+    if (row.isCancelRequested) await finish(tx, row, 'cancelled', null);
+    else if (row.webhookState !== 'active') await finish(tx, row, 'ended', `webhook_${row.webhookState}`);
+    else await carryOut(tx, row, now, [scanAtMost, sendAtMost]);
     return true;
   });
 }
 
-async function carryOut(client: PoolClient, row: DueRedeliveryRow, now: Date, limits: number[]): Promise<void> {
+async function carryOut(tx: Transaction, row: DueRedeliveryRow, now: Date, limits: number[]): Promise<void> {
   const { organizationId, id, webhookId, from, to, failedSince } = row;
   const bounds = boundsOf(row, now);
   const selection = [from, to, failedSince, oldestRedeliverable(now)];
   const values = [organizationId, webhookId, ...bounds, ...limits, ...selection];
-  const { rows } = await client.query<RedeliveredPageRow>(redeliverPageSql, values);
-  const { seen, matched, queued, next } = rows[0] ?? { seen: 0, matched: 0, queued: 0, next: null };
-  await client.query(recordPageSql, [organizationId, id, next, seen, matched, queued, queued / redeliveriesPerSecond]);
+  const [page] = await tx.query<RedeliveredPageRow>(CompiledQuery.raw(redeliverPageSql, values));
+  const { seen, matched, queued, next } = page ?? { seen: 0, matched: 0, queued: 0, next: null };
+  const done = [organizationId, id, next, seen, matched, queued, queued / redeliveriesPerSecond];
+  await tx.query(CompiledQuery.raw(recordPageSql, done));
 }
 
 /**
@@ -56,10 +56,10 @@ function boundsOf(row: DueRedeliveryRow, now: Date): [after: string, before: str
 }
 
 async function finish(
-  client: PoolClient,
+  tx: Transaction,
   { organizationId, id }: DueRedeliveryRow,
   state: 'cancelled' | 'ended',
   reason: string | null,
 ): Promise<void> {
-  await client.query(finishRedeliverySql, [organizationId, id, state, reason]);
+  await tx.query(CompiledQuery.raw(finishRedeliverySql, [organizationId, id, state, reason]));
 }

@@ -1,5 +1,5 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { numbered, query, runStatement } from '#domain/db/statement.ts';
+import { CompiledQuery, sql } from 'kysely';
+import type { Database, Transaction } from '#domain/db/database.ts';
 import {
   assertMayUse,
   lockLivingWebhook,
@@ -46,16 +46,16 @@ export interface Redelivered {
  * delivery of this event or that was cancelled, or the event is older than 30 days.
  */
 export async function redeliverOne(
-  em: EntityManager,
+  database: Database,
   input: DeliveryRequest,
   { onlyOpen = false }: { onlyOpen?: boolean } = {},
 ): Promise<Redelivered> {
   const { organizationId, webhookId, eventId } = input;
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await assertSendable(tx, input);
     assertRedeliverable(await lockDelivery(tx, input), onlyOpen);
     const values = [organizationId, webhookId, eventId];
-    const [row] = await runStatement<Pick<Redelivered, 'how'>>(tx, numbered(redeliverOneSql, values));
+    const [row] = await tx.query<Pick<Redelivered, 'how'>>(CompiledQuery.raw(redeliverOneSql, values));
     if (row === undefined) throw noSuchDelivery();
     if (row.how === 'queued')
       await recordWebhookEntry(tx, input, onlyOpen ? 'delivery.retry' : 'delivery.redeliver', { eventId });
@@ -70,12 +70,12 @@ export async function redeliverOne(
  * @throws WebhookRefused when the caller may not, the webhook is managed by another, it has no such
  * delivery, or that is settled already.
  */
-export async function cancelDelivery(em: EntityManager, input: DeliveryRequest): Promise<void> {
+export async function cancelDelivery(database: Database, input: DeliveryRequest): Promise<void> {
   const { organizationId, webhookId, eventId } = input;
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     await assertMayUse(tx, input);
     const { state } = await lockDelivery(tx, input);
-    const rows = await runStatement(tx, numbered(cancelOneSql, [organizationId, webhookId, eventId]));
+    const rows = await tx.query(CompiledQuery.raw(cancelOneSql, [organizationId, webhookId, eventId]));
     if (rows.length === 0) throw deliverySettled(state);
     await recordWebhookEntry(tx, input, 'delivery.cancel', { eventId });
   });
@@ -86,14 +86,14 @@ interface LockedDelivery {
   isTooOld: boolean;
 }
 
-async function lockDelivery(tx: EntityManager, delivery: DeliveryRequest): Promise<LockedDelivery> {
+async function lockDelivery(tx: Transaction, delivery: DeliveryRequest): Promise<LockedDelivery> {
   const { organizationId, webhookId, eventId } = delivery;
-  const [found] = await query<LockedDelivery>(tx)`
+  const [found] = await tx.query(sql<LockedDelivery>`
     select ${deliveryState} as state,
       d.created_at < ${oldestRedeliverable(new Date()).toISOString()}::timestamptz as "isTooOld"
     from delivery d
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}
-    for no key update`;
+    for no key update`);
   if (found === undefined) throw noSuchDelivery();
   return found;
 }
@@ -122,8 +122,8 @@ export interface StateChange {
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
-export async function pauseWebhook(em: EntityManager, request: WebhookRequest): Promise<StateChange> {
-  return em.fork().transactional(async (tx) => {
+export async function pauseWebhook(database: Database, request: WebhookRequest): Promise<StateChange> {
+  return database.change(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
     const isChanged = webhook.managedUid === null ? webhook.pause() : webhook.pauseAlways();
     return { state: webhook.state, deliveries: isChanged ? await recordState(tx, request, 'webhook.pause') : 0 };
@@ -138,8 +138,8 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
-export async function resumeWebhook(em: EntityManager, request: WebhookRequest): Promise<StateChange> {
-  return em.fork().transactional(async (tx) => {
+export async function resumeWebhook(database: Database, request: WebhookRequest): Promise<StateChange> {
+  return database.change(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
     const deliveries = webhook.resume() ? await recordState(tx, request, 'webhook.resume') : 0;
     return { state: webhook.state, deliveries };
@@ -153,8 +153,8 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.
  */
-export async function deleteWebhook(em: EntityManager, request: WebhookRequest): Promise<StateChange> {
-  return em.fork().transactional(async (tx) => {
+export async function deleteWebhook(database: Database, request: WebhookRequest): Promise<StateChange> {
+  return database.change(async (tx) => {
     const webhook = await lockWebhook(tx, request);
     if (!webhook.delete()) return { state: webhook.state, deliveries: 0 };
     const { organizationId, webhookId } = request;
@@ -163,20 +163,19 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
     // Deliveries of an object's webhook are left to the worker: the operator's login may change none.
     const { by } = request;
     if (by !== 'orgctl' && 'objectUid' in by) return change;
-    const cancel = numbered(cancelWebhookDeliveriesSql, [deliveriesPerStatement, organizationId, webhookId]);
-    for (const { deliveries } of await runStatement<ChangedDeliveriesRow>(tx, cancel))
+    const cancel = CompiledQuery.raw(cancelWebhookDeliveriesSql, [deliveriesPerStatement, organizationId, webhookId]);
+    for (const { deliveries } of await tx.query<ChangedDeliveriesRow>(cancel))
       await recordWebhookEntry(tx, request, 'delivery.cancel', { deliveries });
     return change;
   });
 }
 
 /** Writes the webhook's new state with its audit entry. Returns the number of its open deliveries. */
-async function recordState(tx: EntityManager, request: WebhookRequest, action: string): Promise<number> {
+async function recordState(tx: Transaction, request: WebhookRequest, action: string): Promise<number> {
   await tx.flush();
   const { organizationId, webhookId } = request;
-  const [row] = await runStatement<ChangedDeliveriesRow>(
-    tx,
-    numbered(countOpenDeliveriesSql, [organizationId, webhookId]),
+  const [row] = await tx.query<ChangedDeliveriesRow>(
+    CompiledQuery.raw(countOpenDeliveriesSql, [organizationId, webhookId]),
   );
   const { deliveries = 0 } = row ?? {};
   await recordWebhookEntry(tx, request, action, { deliveries });

@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import { CompiledQuery } from 'kysely';
+import type { Database } from '#domain/db/database.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { signatureResultOf } from '#domain/webhooks/signature-result.ts';
@@ -20,19 +21,25 @@ interface TestPost {
 }
 
 /** Creates the activities of test events, over the connections of deliveries. */
-export function createTestActivities({ pool, post, sign, onInternalError }: Sender & { pool: Pool }): TestActivities {
+export function createTestActivities({
+  database,
+  post,
+  sign,
+  onInternalError,
+}: Sender & { database: Database }): TestActivities {
   async function postTest(input: SendTestInput): Promise<TestResult | null> {
-    const target = await findTarget(pool, input);
+    const target = await findTarget(database, input);
     if (target === null) return null;
     const made = makePost(input, target, { sign, onInternalError });
     return resultOf(made, await send(made, post));
   }
 
   async function checkSignatures(input: SendTestInput): Promise<SignatureCheck | null> {
-    const target = await findTarget(pool, input);
+    const target = await findTarget(database, input);
     if (target === null) return null;
     const { isInternalError, ...check } = await tryBothSignatures({ input, target, post, sign, onInternalError });
-    const isRecorded = !isInternalError && (await recordSignatureResult(pool, { ...input, ...target }, check.result));
+    const isRecorded =
+      !isInternalError && (await recordSignatureResult(database, { ...input, ...target }, check.result));
     const unrecorded = isInternalError ? 'internal_error' : isRecorded ? null : 'changed';
     return { ...check, unrecorded };
   }
@@ -77,9 +84,12 @@ export async function tryBothSignatures({
   return { result: signatureResultOf(good, bad), good, bad, isInternalError: badOutcome.isInternalError };
 }
 
-async function findTarget(pool: Pool, { organizationId, webhookId }: SendTestInput): Promise<TestTarget | null> {
-  const { rows } = await pool.query<TestTarget>(testTargetSql, [organizationId, webhookId]);
-  return rows[0] ?? null;
+async function findTarget(
+  database: Database,
+  { organizationId, webhookId }: SendTestInput,
+): Promise<TestTarget | null> {
+  const [target] = await database.query<TestTarget>(CompiledQuery.raw(testTargetSql, [organizationId, webhookId]));
+  return target ?? null;
 }
 
 function makePost(

@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util';
+import { sql } from 'kysely';
 import { scopes as allScopes, isScope } from '#domain/contract/scopes.ts';
+import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/key.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
-import type { Database } from '#domain/open-database.ts';
 import { startCommand } from '#runtime/command-line.ts';
 import { SettingsRefused } from '#runtime/errors.ts';
 import { readConfig } from '../orgctl/config.ts';
@@ -68,17 +69,15 @@ async function create(database: Database, secrets: KeySecrets, flags: NewKey): P
   if (unknown.length > 0)
     throw new SettingsRefused([`--scopes: ${unknown.join(', ')} is not a scope; use ${allScopes.join(', ')}`]);
   const input = { organizationId, creatorId, scopes, label: 'dev:key', expiresAt, byOrgctl: true };
-  return (await createKey(database.orm.em, input, secrets)).key;
+  return (await createKey(database, input, secrets)).key;
 }
 
 async function revoke(database: Database, secrets: KeySecrets, key: string): Promise<void> {
-  const { rows } = await database.pool.query<{ keyId: string; organizationId: string }>(
-    'select id as "keyId", organization_id as "organizationId" from api_key where fingerprint = any ($1)',
-    [fingerprints(key, secrets.peppers)],
-  );
-  const [found] = rows;
+  const [found] = await database.query(sql<{ keyId: string; organizationId: string }>`
+    select id as "keyId", organization_id as "organizationId" from api_key
+    where fingerprint = any (${fingerprints(key, secrets.peppers)}::bytea[])`);
   const unknown = 'This stack has no such key; give the whole key, and the region it belongs to.';
   if (found === undefined) throw new KeyRefused('no_such_key', unknown);
-  await revokeKey(database.orm.em, { ...found, by: 'orgctl' });
+  await revokeKey(database, { ...found, by: 'orgctl' });
   console.error('Revoked; every request from now on is refused.');
 }

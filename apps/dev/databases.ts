@@ -1,8 +1,9 @@
 import { escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
+import type { Database } from '#domain/db/database.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
-import { type Database, openDatabase } from '#domain/open-database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import type { RegionSecrets } from './state.ts';
 
 const applicationName = 'org-api-dev';

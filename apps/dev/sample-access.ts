@@ -1,12 +1,13 @@
 /** How a developer gets into the sample organizations: keys, webhooks, and a link into the console. */
+import { sql } from 'kysely';
 import { eventTypes } from '#domain/contract/events.ts';
 import { scopes } from '#domain/contract/scopes.ts';
+import type { Database } from '#domain/db/database.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/key.ts';
-import type { Database } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
 import type { SampleWebhook, StackOrganization } from './state.ts';
@@ -20,22 +21,21 @@ export const stackAllow = '127.0.0.0/8,::1';
  * the owner may never have signed in.
  */
 export async function ensureSampleKeys(
-  { orm, pool }: Database,
+  database: Database,
   secrets: KeySecrets,
   organizations: StackOrganization[],
 ): Promise<StackOrganization[]> {
   const withKeys: StackOrganization[] = [];
   for (const organization of organizations) {
     const { id: organizationId, ownerUserId: creatorId, sampleKey: known } = organization;
-    const { rowCount } = await pool.query(
-      'select from api_key k where k.fingerprint = any ($1) and k.revoked_at is null and ' +
-        'k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())',
-      [known === null ? [] : fingerprints(known, secrets.peppers)],
-    );
-    let sampleKey = rowCount === 0 ? null : known;
+    const prints = known === null ? [] : fingerprints(known, secrets.peppers);
+    const live = await database.query(sql`
+      select from api_key k where k.fingerprint = any (${prints}::bytea[]) and k.revoked_at is null
+        and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())`);
+    let sampleKey = live.length === 0 ? null : known;
     if (sampleKey === null && creatorId !== null) {
       const input = { organizationId, creatorId, scopes, label: 'npm start', expiresAt: null, byOrgctl: true };
-      sampleKey = (await createKey(orm.em, input, secrets)).key;
+      sampleKey = (await createKey(database, input, secrets)).key;
     }
     withKeys.push({ ...organization, sampleKey });
   }
@@ -47,7 +47,7 @@ export async function ensureSampleKeys(
  * path of the URL is the organization's id. Returns all webhooks, older ones first.
  */
 export async function ensureSampleWebhooks(
-  { orm, pool }: Database,
+  database: Database,
   options: {
     receiverUrl: string;
     sealingKeys: string;
@@ -59,17 +59,16 @@ export async function ensureSampleWebhooks(
   const sealingKeys = webhookSecretKeys.parse(options.sealingKeys);
   const settings = { allow: addressBlocks.parse(stackAllow), sealingKeys };
   // The receiver's port may have changed since the last start.
-  await pool.query(
-    `update webhook set url = $2 || '/hooks/' || organization_id
-      where id = any ($1) and url <> $2 || '/hooks/' || organization_id and state <> 'deleted'`,
-    [known.map(({ webhookId }) => webhookId), receiverUrl],
-  );
+  const current = sql`${receiverUrl}::text || '/hooks/' || organization_id`;
+  await database.query(sql`
+    update webhook set url = ${current}
+    where id = any (${known.map(({ webhookId }) => webhookId)}::uuid[]) and url <> ${current} and state <> 'deleted'`);
   const all = [...known];
   for (const { id: organizationId } of organizations) {
     if (known.some((webhook) => webhook.organizationId === organizationId)) continue;
     const url = `${receiverUrl}/hooks/${organizationId}`;
     const input = { organizationId, by: 'orgctl', url, eventTypes, description: 'Sample receiver' } as const;
-    const { id: webhookId, secret } = await createWebhook(orm.em, input, settings);
+    const { id: webhookId, secret } = await createWebhook(database, input, settings);
     all.push({ organizationId, webhookId, secret });
   }
   return all;
@@ -79,18 +78,17 @@ export async function ensureSampleWebhooks(
  * Starts a client's first grant, so that a first event is delivered: a new family gives an active
  * member access. The database creates the event.
  */
-export async function causeFirstEvent({ pool }: Database, organizationId: string): Promise<void> {
-  await pool.query(
-    `with professional as (
-       select person_id from membership where organization_id = $1 and status = 'active' order by person_id limit 1
-     ), made as (
-       insert into family (organization_id, id, name) select $1, new_id(), 'First event family' from professional
-         returning id
-     )
-     insert into client_grant (organization_id, kind, professional_id, family_id, since)
-     select $1, 'attorney', p.person_id, m.id, now() from professional p, made m`,
-    [organizationId],
-  );
+export async function causeFirstEvent(database: Database, organizationId: string): Promise<void> {
+  await database.query(sql`
+    with professional as (
+      select organization_id, person_id from membership
+      where organization_id = ${organizationId} and status = 'active' order by person_id limit 1
+    ), made as (
+      insert into family (organization_id, id, name)
+      select p.organization_id, new_id(), 'First event family' from professional p returning id
+    )
+    insert into client_grant (organization_id, kind, professional_id, family_id, since)
+    select p.organization_id, 'attorney', p.person_id, m.id, now() from professional p, made m`);
 }
 
 /**
@@ -105,26 +103,23 @@ export type SampleOwner = NonNullable<Awaited<ReturnType<typeof createOwnerLink>
  * link would replace their password.
  */
 export async function createOwnerLink(
-  { orm, pool }: Database,
+  database: Database,
   consoleUrl: string,
   organizations: readonly StackOrganization[],
 ) {
   const organization = organizations.find(({ ownerUserId }) => ownerUserId !== null);
   if (organization === undefined) return null;
   const { id: organizationId, name: organizationName, ownerUserId } = organization;
-  const { rows } = await pool.query<{ email: string; signInEmail: string | null }>(
-    `select m.email, i.email as "signInEmail" from membership m
-     left join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id
-     left join sign_in i on i.person_id = c.person_id
-     where m.organization_id = $1 and m.person_id = $2`,
-    [organizationId, ownerUserId],
-  );
-  const [found] = rows;
+  const [found] = await database.query(sql<{ email: string; signInEmail: string | null }>`
+    select m.email, i.email as "signInEmail" from membership m
+    left join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id
+    left join sign_in i on i.person_id = c.person_id
+    where m.organization_id = ${organizationId} and m.person_id = ${ownerUserId}`);
   if (found === undefined) return null;
   const { email, signInEmail } = found;
   if (signInEmail !== null) return { organizationName, email: signInEmail, link: null };
   try {
-    const { token } = await createEnrolment(orm.em, { organizationId, email, by: 'orgctl' });
+    const { token } = await createEnrolment(database, { organizationId, email, by: 'orgctl' });
     return { organizationName, email, link: enrolmentLink(consoleUrl, token) };
   } catch (error) {
     // Two members of an imported file may have the same address, which then identifies neither.

@@ -1,8 +1,8 @@
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
+import { Database, Transaction } from './db/database.ts';
 import { Driver } from './db/driver.ts';
 import { connectionCheck, followSignals } from './db/end-statements.ts';
-import { rememberPool } from './db/pool.ts';
 import {
   type CurrentServer,
   connectionOptions,
@@ -13,13 +13,6 @@ import {
 } from './db/server.ts';
 import { leaveServersAway, Session } from './db/session.ts';
 import { entities } from './entities.ts';
-
-/** An open database: the entity manager, and the `pg` pool below it for prepared statements. */
-export interface Database {
-  readonly orm: MikroORM;
-  readonly pool: Pool;
-  close(): Promise<void>;
-}
 
 /** The longest life of a connection, so that a login that is being replaced is soon unused. */
 const lifetimeSeconds = 600;
@@ -72,16 +65,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   orm.em.getKysely();
   if (pool === undefined) throw new Error('MikroORM did not hand over its pool');
   const opened = pool;
-  rememberPool(orm.em, opened);
-  return {
-    orm,
-    pool: opened,
+  return new Database(orm.em.fork() as Transaction, opened, async () => {
+    await orm.close(true);
     // MikroORM ends the pool only when one of its own queries has used it.
-    async close() {
-      await orm.close(true);
-      if (!opened.ended) await opened.end();
-    },
-  };
+    if (!opened.ended) await opened.end();
+  });
 }
 
 /** Replaces the pool's login, which it reads again for each new connection. */
@@ -102,6 +90,7 @@ function followLogin(pool: Pool, server: () => PostgresServer): void {
 export function ormOptions(server: PostgresServer, session: SessionOptions): Options {
   return {
     driver: Driver,
+    entityManager: Transaction,
     dbName: server.database,
     driverOptions: { ...connectionOptions(server, session), Client: Session },
     entities,

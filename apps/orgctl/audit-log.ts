@@ -29,7 +29,7 @@ export const auditLog: Noun = {
           throw new WrongUse('--month: enter a month, for example 2026-11.');
         const file = options.find('anchors');
         const anchors = file === null ? [] : await readAnchors(file);
-        const found = await verifyAuditLog(database.pool, { organizationId, month }, anchors);
+        const found = await verifyAuditLog(database, { organizationId, month }, anchors);
         const { chains, entries, faults } = found;
         const cells = faults.map(({ organizationId, month, place, entryId, fault }) => [
           organizationId,

@@ -1,5 +1,5 @@
 import type { Region } from '#domain/contract/regions.ts';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import type { Environment, OrgctlConfig } from './config.ts';
 import { WrongUse } from './refused.ts';

@@ -1,12 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { deleteWebhook } from '#delivery/requests.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from '#domain/access/membership.entity.ts';
 import { recordAuditEntry } from '#domain/audit-log/record.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
 import { brokenConstraint } from '#domain/db/constraint.ts';
-import { findDatabaseTime, runStatement, sql } from '#domain/db/statement.ts';
+import type { Database, Transaction } from '#domain/db/database.ts';
+import { findDatabaseTime } from '#domain/db/statement.ts';
 import { createKey } from '#domain/keys/create.ts';
 import type { KeySecrets } from '#domain/keys/key.ts';
 import { listKeys } from '#domain/keys/list.ts';
@@ -38,21 +39,21 @@ const probeScopes: readonly Scope[] = ['org.read'];
  * @throws WebhookRefused when the URL is refused; nothing is created then.
  */
 export async function createProbe(
-  em: EntityManager,
+  database: Database,
   { url, renew }: { url: string; renew: boolean },
   { keys, webhooks }: { keys: KeySecrets; webhooks: WebhookSettings },
 ): Promise<CreatedProbe> {
   assertUrl(url, webhooks.allow); // before an earlier probe is deleted
-  const organizationId = await findOrCreateOrganization(em, renew);
+  const organizationId = await findOrCreateOrganization(database, renew);
   const by = 'orgctl';
-  for (const key of await listKeys(em, organizationId, new Date()))
-    if (key.state === 'live') await revokeKey(em, { organizationId, keyId: key.id, by });
-  for (const { id } of await listWebhooks(em, { organizationId, by }))
-    await deleteWebhook(em, { organizationId, webhookId: id, by });
+  for (const key of await listKeys(database, organizationId, new Date()))
+    if (key.state === 'live') await revokeKey(database, { organizationId, keyId: key.id, by });
+  for (const { id } of await listWebhooks(database, { organizationId, by }))
+    await deleteWebhook(database, { organizationId, webhookId: id, by });
   const description = 'signed test events of helm test';
-  const webhook = await createWebhook(em, { organizationId, by, url, eventTypes, description }, webhooks);
+  const webhook = await createWebhook(database, { organizationId, by, url, eventTypes, description }, webhooks);
   const { key } = await createKey(
-    em,
+    database,
     {
       organizationId,
       creatorId: probe.personId,
@@ -70,13 +71,12 @@ export async function createProbe(
  * Returns the probe's organization with its one person; creates it when there is none. Of two
  * callers at once, the unique slug lets one create it.
  */
-async function findOrCreateOrganization(em: EntityManager, renew: boolean): Promise<string> {
-  const fork = em.fork();
-  const known = await fork.findOne(Organization, { slug: probe.slug });
+async function findOrCreateOrganization(database: Database, renew: boolean): Promise<string> {
+  const known = await database.findOne(Organization, { slug: probe.slug });
   if (known !== null && renew) return known.id;
   if (known !== null) throw probeExists();
   try {
-    return await fork.transactional(createOrganization);
+    return await database.change(createOrganization);
   } catch (error) {
     throw brokenConstraint(error) === 'organization_slug_unique' ? probeExists() : error;
   }
@@ -88,14 +88,14 @@ const probeExists = () =>
       'or add --renew yes to revoke the key and create a new probe.',
   );
 
-async function createOrganization(tx: EntityManager): Promise<string> {
+async function createOrganization(tx: Transaction): Promise<string> {
   const { name, slug, personId, roleKey } = probe;
   const createdAt = await findDatabaseTime(tx);
   const id = randomUUIDv7();
   tx.create(Organization, { id, name, slug, kind: 'other', status: 'active', createdAt });
   await tx.upsert(Person, { id: personId, createdAt }, { onConflictAction: 'ignore' });
   await tx.flush(); // each of these refers to those before it
-  await runStatement(tx, sql`insert into seat_plan (organization_id, invoiced) values (${id}, 0)`);
+  await tx.query(sql`insert into seat_plan (organization_id, invoiced) values (${id}, 0)`);
   tx.create(Membership, {
     organizationId: id,
     personId,

@@ -31,7 +31,7 @@ const list: Command = {
     const atMost = options.getLimit(defaultLimit);
     const before = options.findId('before');
     const request = await getWebhookRequest(options, context);
-    const found = await listDeliveries(context.database.orm.em, request, state, { before, atMost: atMost + 1 });
+    const found = await listDeliveries(context.database, request, state, { before, atMost: atMost + 1 });
     const shown = found.slice(0, atMost);
     const deliveries = shown.map(rowOf);
     if (found.length > atMost) context.report(`There are more. Continue with --before ${deliveries.at(-1)?.eventId}`);
@@ -56,7 +56,7 @@ const show: Command = {
     const eventId = options.getId('event');
     const request = await getWebhookRequest(options, context);
     const page = { before: null, atMost: null, withResponses: true };
-    const detail = await getDeliveryDetail(context.database.orm.em, { ...request, eventId }, page);
+    const detail = await getDeliveryDetail(context.database, { ...request, eventId }, page);
     const { newestAttempts, olderAttempts: _none, body: _body, ...found } = detail;
     const attempts = newestAttempts.reverse().map(withReadableResponse);
     const row = rowOf(found);
@@ -101,7 +101,7 @@ const redeliver: Command = {
     const what = readSelection(options);
     const request = await getWebhookRequest(options, context);
     if ('eventId' in what) return redeliverEvent({ ...request, eventId: what.eventId }, context);
-    const requested = await requestRedelivery(context.database.orm.em, { ...request, selection: what });
+    const requested = await requestRedelivery(context.database, { ...request, selection: what });
     const redelivery = options.has('no-wait') ? requested : await waitForRedelivery(requested, context);
     return { json: redelivery, text: redeliveryText(redelivery) };
   },
@@ -114,7 +114,7 @@ const cancel: Command = {
   async run(options, context) {
     const eventId = options.getId('event');
     const input = { ...(await getWebhookRequest(options, context)), eventId };
-    await cancelDelivery(context.database.orm.em, input);
+    await cancelDelivery(context.database, input);
     const text = `${eventId}: cancelled. It is not retried, and you cannot redeliver it.`;
     return { json: { eventId, state: 'cancelled' }, text };
   },
@@ -139,7 +139,7 @@ function readSelection(options: Options): { eventId: string } | Selection {
 }
 
 async function redeliverEvent(input: WebhookRequest & { eventId: string }, context: Context): Promise<CommandResult> {
-  const sent = await redeliverOne(context.database.orm.em, input);
+  const sent = await redeliverOne(context.database, input);
   const text = sent.how === 'queued' ? 'redelivery queued' : 'an attempt is already in progress';
   return { json: sent, text: `${sent.eventId}: ${text}.` };
 }
@@ -150,10 +150,10 @@ const deliverySwitch: Command = {
   verb: 'switch',
   summary: 'show or set whether the region sends deliveries; while paused or draining, events are held',
   options: { set: { value: 'S', about: `set it to one of ${switchStates.join(', ')}` } },
-  async run(options, { database: { pool } }) {
+  async run(options, { database }) {
     const state = options.findOneOf('set', switchStates);
-    if (state !== null) await setDeliverySwitch(pool, state);
-    const read = await readDeliverySwitch(pool);
+    if (state !== null) await setDeliverySwitch(database, state);
+    const read = await readDeliverySwitch(database);
     const { changedAt, underWay, isDrained } = read;
     return {
       json: read,

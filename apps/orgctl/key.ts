@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import { fingerprints } from '#domain/keys/key.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
@@ -17,7 +18,7 @@ export const key: Noun = {
       options: orgOption,
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
-        const keys = await listKeys(context.database.orm.em, organizationId, new Date());
+        const keys = await listKeys(context.database, organizationId, new Date());
         const cells = keys.map(({ id, state, hint, creatorId, scopes, label }) => [
           id,
           state,
@@ -36,7 +37,7 @@ export const key: Noun = {
       async run(options, context) {
         const found = await findKey(options.get('key'), context);
         if (found === null) throw new CommandRefused('This key does not exist in this region.');
-        await revokeKey(context.database.orm.em, { ...found, by: 'orgctl' });
+        await revokeKey(context.database, { ...found, by: 'orgctl' });
         const text = `Revoked ${found.keyId}. All further requests with it return 401.`;
         return { json: { id: found.keyId, state: 'revoked' }, text };
       },
@@ -45,15 +46,14 @@ export const key: Noun = {
 };
 
 async function findKey(requested: string, context: Context): Promise<{ organizationId: string; keyId: string } | null> {
-  const columns = 'select k.organization_id as "organizationId", k.id as "keyId" from api_key k';
-  const { pool } = context.database;
-  if (!requested.startsWith('aln_')) {
-    const { rows } = await pool.query(`${columns} where k.id = $1`, [new Options({ key: requested }).getId('key')]);
-    return rows[0] ?? null;
-  }
+  const select = async (which: RawBuilder<unknown>) => {
+    const [key] = await context.database.query(sql<{ organizationId: string; keyId: string }>`
+      select k.organization_id as "organizationId", k.id as "keyId" from api_key k where ${which}`);
+    return key ?? null;
+  };
+  if (!requested.startsWith('aln_')) return select(sql`k.id = ${new Options({ key: requested }).getId('key')}`);
   const { peppers } = context.config;
   if (peppers === null)
     throw new WrongUse('KEY_PEPPERS is missing, which is needed to find a key by its value. Enter the key ID instead.');
-  const { rows } = await pool.query(`${columns} where k.fingerprint = any ($1)`, [fingerprints(requested, peppers)]);
-  return rows[0] ?? null;
+  return select(sql`k.fingerprint = any (${fingerprints(requested, peppers)}::bytea[])`);
 }

@@ -16,9 +16,9 @@ export const ledger: Noun = {
         'prints the first faults on standard error',
       options: {},
       async run(_options, { database, report }) {
-        const read = await readLedger(database.pool);
+        const read = await readLedger(database);
         // Also when the sums are equal: faults may cancel each other out.
-        const faults = await listLedgerFaults(database.pool, { limit: faultsShown });
+        const faults = await listLedgerFaults(database, { limit: faultsShown });
         if (faults.length > 0 || !isBalanced(read)) {
           const cells = faults.map(({ organizationId, eventId, webhookId, explanation }) => [
             organizationId,

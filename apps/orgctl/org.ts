@@ -1,3 +1,4 @@
+import { CompiledQuery } from 'kysely';
 import { type Context, type Noun, type Options, orgOption } from './command.ts';
 import {
   findOrganizationSql,
@@ -10,8 +11,8 @@ import { fields, table } from './table.ts';
 
 /** Returns the organization that `--org` names. */
 export async function getOrganization(options: Options, { database }: Context): Promise<OrganizationDetails> {
-  const { rows } = await database.pool.query<OrganizationDetails>(findOrganizationSql, [options.getId('org')]);
-  const [found] = rows;
+  const statement = CompiledQuery.raw(findOrganizationSql, [options.getId('org')]);
+  const [found] = await database.query<OrganizationDetails>(statement);
   if (found === undefined) throw new CommandRefused('This organization does not exist in this region.');
   return found;
 }
@@ -26,7 +27,7 @@ export const org: Noun = {
       summary: 'list all organizations by name',
       options: {},
       async run(_options, { database }) {
-        const { rows } = await database.pool.query<OrganizationRow>(listOrganizationsSql);
+        const rows = await database.query<OrganizationRow>(CompiledQuery.raw(listOrganizationsSql));
         const cells = rows.map(({ id, status, kind, createdAt, name }) => [id, status, kind, createdAt, name]);
         return { json: rows, text: table(['ID', 'STATUS', 'KIND', 'CREATED', 'NAME'], cells, 'No organizations.') };
       },

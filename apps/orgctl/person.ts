@@ -40,7 +40,7 @@ export const person: Noun = {
         if (consoleUrl === null) throw new WrongUse('CONSOLE_URL is missing. Set it to the address of the console.');
         const { id: organizationId } = await getOrganization(options, context);
         const [name, roleKeys] = [options.find('name'), options.findList('roles')];
-        const { token, expiresAt, personId, kind } = await createEnrolment(context.database.orm.em, {
+        const { token, expiresAt, personId, kind } = await createEnrolment(context.database, {
           organizationId,
           email: options.get('email'),
           by: 'orgctl',
@@ -60,7 +60,7 @@ export const person: Noun = {
       options: { ...orgOption, ...emailOption },
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
-        const done = await confirmSignInOf(context.database.orm.em, { organizationId, email: options.get('email') });
+        const done = await confirmSignInOf(context.database, { organizationId, email: options.get('email') });
         const text = `${done.personId} ${done.confirmed ? 'can now' : 'could already'} enter the organization.`;
         return { json: done, text };
       },
@@ -70,7 +70,7 @@ export const person: Noun = {
       summary: 'show the person who signs in with an address, and their memberships',
       options: emailOption,
       async run(options, { database }) {
-        const found = await getSignIn(database.orm.em.fork(), options.get('email'));
+        const found = await getSignIn(database, options.get('email'));
         const { memberships, ...signIn } = found;
         const cells = memberships.map(({ organizationId, status, confirmed, name, organizationName }) => [
           organizationId,
@@ -88,7 +88,7 @@ export const person: Noun = {
       summary: 'end all sessions of a person in every organization; password and second factors do not change',
       options: emailOption,
       async run(options, { database }) {
-        const done = await endSessionsOf(database.orm.em, options.get('email'));
+        const done = await endSessionsOf(database, options.get('email'));
         return { json: done, text: `${sessionsEnded(done.ended)} They can sign in again.` };
       },
     },
@@ -98,7 +98,7 @@ export const person: Noun = {
       options: { ...emailOption, to: { value: 'E', about: 'the new address', required: true } },
       async run(options, { database }) {
         const [from, to] = [options.get('email'), options.get('to')];
-        const done = await changeAddress(database.orm.em, { email: from, to });
+        const done = await changeAddress(database, { email: from, to });
         return { json: done, text: `${done.personId} now signs in with ${done.email}.` };
       },
     },
@@ -109,7 +109,7 @@ export const person: Noun = {
         'sessions and open links of that sign-in; keeps the memberships',
       options: emailOption,
       async run(options, { database }) {
-        const done = await releaseAddress(database.orm.em, options.get('email'));
+        const done = await releaseAddress(database, options.get('email'));
         const text =
           `The address is released. ${done.personId} can no longer sign in. ${sessionsEnded(done.ended)} ` +
           'Invite the owner of the address now (orgctl person invite): another person can claim it until they enrol.';

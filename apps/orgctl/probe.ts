@@ -20,7 +20,7 @@ const create: Command = {
     if (renew !== null && renew !== 'yes') throw new WrongUse('--renew must be yes.');
     const secretName = options.find('secret-name');
     const created = await createProbe(
-      context.database.orm.em,
+      context.database,
       { url: options.get('url'), renew: renew === 'yes' },
       secretsOf(context),
     );

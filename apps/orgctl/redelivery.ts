@@ -57,7 +57,7 @@ export function redeliveryText(redelivery: RedeliveryRow): string {
  */
 export async function waitForRedelivery(requested: RedeliveryRow, context: Context): Promise<RedeliveryRow> {
   const { organizationId, id: redeliveryId } = requested;
-  const { em } = context.database.orm;
+  const { database } = context;
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   process.once('SIGINT', stop);
@@ -65,7 +65,7 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
   const reportProgress = createProgressReport(context);
   try {
     for (;;) {
-      const now = await findRedelivery(em, { organizationId, redeliveryId, by: 'orgctl' });
+      const now = await findRedelivery(database, { organizationId, redeliveryId, by: 'orgctl' });
       if (now === null) throw noSuchRedelivery();
       if (now.state === 'done') return now;
       if (now.finishedAt !== null) throw new CommandRefused(redeliveryText(now));
@@ -106,7 +106,7 @@ const list: Command = {
     const atMost = options.getLimit(defaultLimit);
     const before = options.findId('before');
     const request = await getWebhookRequest(options, context);
-    const found = await listRedeliveries(context.database.orm.em, { ...request, atMost: atMost + 1, before });
+    const found = await listRedeliveries(context.database, { ...request, atMost: atMost + 1, before });
     const redeliveries = found.slice(0, atMost);
     if (found.length > atMost) context.report(`There are more. Continue with --before ${redeliveries.at(-1)?.id}`);
     const cells = redeliveries.map((one) => [
@@ -128,7 +128,7 @@ const show: Command = {
   summary: 'show one redelivery and its progress',
   options: idOption,
   async run(options, context) {
-    const redelivery = await findRedelivery(context.database.orm.em, await getRequest(options, context));
+    const redelivery = await findRedelivery(context.database, await getRequest(options, context));
     if (redelivery === null) throw noSuchRedelivery();
     return { json: redelivery, text: fields({ ...redelivery }) };
   },
@@ -139,7 +139,7 @@ const cancel: Command = {
   summary: 'stop a redelivery after its current batch; events that were sent are not affected',
   options: idOption,
   async run(options, context) {
-    const redelivery = await cancelRedelivery(context.database.orm.em, await getRequest(options, context));
+    const redelivery = await cancelRedelivery(context.database, await getRequest(options, context));
     return { json: redelivery, text: redeliveryText(redelivery) };
   },
 };
@@ -147,7 +147,7 @@ const cancel: Command = {
 /** Returns the redelivery that an operator names by its id only. */
 async function getRequest(options: Options, { database }: Context): Promise<RedeliveryRequest> {
   const redeliveryId = options.getId('id');
-  const organizationId = await findRedeliveryOrganization(database.orm.em, redeliveryId);
+  const organizationId = await findRedeliveryOrganization(database, redeliveryId);
   if (organizationId === null) throw new CommandRefused('This redelivery does not exist in this region.');
   return { organizationId, redeliveryId, by: 'orgctl' };
 }

@@ -64,7 +64,7 @@ const reseal: Command = {
 async function resealAndReport(keys: SealingKeys, context: Context): Promise<Resealed[]> {
   const onPage = (kind: SealedTable, rows: number) => context.report(`${about[kind].holds}: ${rows} checked so far`);
   try {
-    return await resealAll(context.database.pool, keys, onPage);
+    return await resealAll(context.database, keys, onPage);
   } catch (error) {
     const left = 'Secrets that were resealed before stay resealed. Run the command again.';
     throw new CommandRefused(`${describeFailure(error)} ${left}`);
@@ -100,7 +100,7 @@ const status: Command = {
   summary: 'count stored secrets by version of WEBHOOK_SECRET_KEYS, and show which versions you can remove',
   options: {},
   async run(_options, context) {
-    const sealing = await countSealed(context.database.pool, getSealingKeys(context));
+    const sealing = await countSealed(context.database, getSealingKeys(context));
     const { newest, unused, missing } = sealing;
     const counts = sealing.counts.map(({ table: kind, version, rows }) => ({ kind, version, rows }));
     const cells = counts.map(({ kind, version, rows }) => [about[kind].holds, version ?? 'unreadable', rows]);

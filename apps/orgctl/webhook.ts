@@ -1,4 +1,5 @@
 import { deleteWebhook, pauseWebhook, resumeWebhook, type StateChange } from '#delivery/requests.ts';
+import type { Database } from '#domain/db/database.ts';
 import { findWebhookOrganization, type WebhookRequest } from '#domain/webhooks/access.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
@@ -22,7 +23,7 @@ import { fields, table } from './table.ts';
 /** Returns the webhook that an operator names by its id only. */
 export async function getWebhookRequest(options: Options, { database }: Context): Promise<WebhookRequest> {
   const webhookId = options.getId('webhook');
-  const organizationId = await findWebhookOrganization(database.orm.em, webhookId);
+  const organizationId = await findWebhookOrganization(database, webhookId);
   if (organizationId === null) throw new CommandRefused('This webhook does not exist in this region.');
   return { organizationId, webhookId, by: 'orgctl' };
 }
@@ -56,7 +57,7 @@ const create: Command = {
   },
   async run(options, context) {
     const created = await createWebhook(
-      context.database.orm.em,
+      context.database,
       {
         organizationId: options.getId('org'),
         by: 'orgctl',
@@ -79,7 +80,7 @@ const list: Command = {
   async run(options, context) {
     const { id: organizationId } = await getOrganization(options, context);
     const request = { organizationId, by: 'orgctl' } as const;
-    const webhooks = await listWebhooks(context.database.orm.em, request, completeCounts(new Date()));
+    const webhooks = await listWebhooks(context.database, request, completeCounts(new Date()));
     const cells = webhooks.map((one) => [
       one.id,
       webhookStatusOf(one),
@@ -107,7 +108,7 @@ const show: Command = {
   options: webhookOption,
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
-    const webhook = await getWebhookWithSecrets(context.database.orm.em, request, completeCounts(new Date()));
+    const webhook = await getWebhookWithSecrets(context.database, request, completeCounts(new Date()));
     const { deliveries, secrets, eventTypes, state: _state, ...rest } = webhook;
     const secretRows = secrets.map(({ id, createdAt, validUntil }) => [id, createdAt, validUntil ?? 'newest']);
     const text = [
@@ -151,9 +152,9 @@ const change: Command = {
       ...(ordered === null ? {} : { ordered: ordered === 'yes' }),
       allowSameUrl: options.has('allow-same-url'),
     };
-    const { em } = context.database.orm;
-    await changeWebhook(em, input, context.config.allow);
-    const webhook = await getWebhook(em, request, completeCounts(new Date()));
+    const { database } = context;
+    await changeWebhook(database, input, context.config.allow);
+    const webhook = await getWebhook(database, request, completeCounts(new Date()));
     return { json: webhook, text: `Changed ${webhook.id}.` };
   },
 };
@@ -166,7 +167,7 @@ const rotate: Command = {
     const overlapSeconds = options.findSeconds('overlap');
     const request = await getWebhookRequest(options, context);
     const input = { ...request, ...(overlapSeconds === null ? {} : { overlapSeconds }) };
-    const rotated = await rotateSecret(context.database.orm.em, input, getSealingKeys(context));
+    const rotated = await rotateSecret(context.database, input, getSealingKeys(context));
     return { json: rotated, text: secretText({ ...rotated }) };
   },
 };
@@ -194,7 +195,7 @@ async function askWorker<Result>(
 /** Sends a test event and returns the receiver's response. */
 function sendTest(request: WebhookRequest, requestedType: string | null, context: Context): Promise<TestResult> {
   return askWorker(context, async (workflows) => {
-    const eventType = await requestTest(context.database.orm.em, request, requestedType);
+    const eventType = await requestTest(context.database, request, requestedType);
     const { organizationId, webhookId } = request;
     return workflows.sendTest({ organizationId, webhookId, eventType });
   });
@@ -214,7 +215,7 @@ const verify: Command = {
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
     const check = await askWorker(context, async (workflows) => {
-      const eventType = await requestSignatureCheck(context.database.orm.em, request);
+      const eventType = await requestSignatureCheck(context.database, request);
       const { organizationId, webhookId } = request;
       return workflows.checkSignatures({ organizationId, webhookId, eventType });
     });
@@ -262,7 +263,7 @@ const resume: Command = {
             'Fix the cause, or resume with --probe no.',
         );
     }
-    const { deliveries } = await resumeWebhook(context.database.orm.em, request);
+    const { deliveries } = await resumeWebhook(context.database, request);
     return {
       json: { id: request.webhookId, state: 'active', deliveries },
       text: `${resumed}; ${deliveries} deliveries affected.`,
@@ -276,7 +277,7 @@ const release: Command = {
   options: webhookOption,
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
-    await releaseWebhook(context.database.orm.em, request);
+    await releaseWebhook(context.database, request);
     return { json: { id: request.webhookId, managedBy: null }, text: `Released ${request.webhookId}.` };
   },
 };
@@ -285,7 +286,7 @@ const release: Command = {
 function stateCommand(
   verb: 'pause' | 'delete',
   summary: string,
-  change: (em: Context['database']['orm']['em'], request: WebhookRequest) => Promise<StateChange>,
+  change: (database: Database, request: WebhookRequest) => Promise<StateChange>,
 ): Command {
   return {
     verb,
@@ -293,7 +294,7 @@ function stateCommand(
     options: webhookOption,
     async run(options, context) {
       const request = await getWebhookRequest(options, context);
-      const { state, deliveries } = await change(context.database.orm.em, request);
+      const { state, deliveries } = await change(context.database, request);
       const json = { id: request.webhookId, state, deliveries };
       return { json, text: `${statusOfWebhookState[state]}; ${deliveries} deliveries affected.` };
     },

@@ -83,23 +83,23 @@ export async function startWorker(
     streamTo &&
     createAuditLogStream({
       ...streamTo,
-      pool: database.pool,
+      db: database,
       onError: errorLogger(log, 'the audit log could not be streamed; tried again soon'),
     });
   void stream?.start();
   const deliveries = await startDeliveries({
     config,
-    pool: database.pool,
+    database,
     registry: metrics.registry,
     tracing,
     log,
     coreMetrics,
   });
-  const ledger = ledgerMetrics(database.pool, metrics.registry, {
+  const ledger = ledgerMetrics(database, metrics.registry, {
     onError: errorLogger(log, 'the ledger could not be read; tried again in 15 s'),
   });
   await ledger.start();
-  const auditLog = auditLogMetrics(database.pool, metrics.registry, {
+  const auditLog = auditLogMetrics(database, metrics.registry, {
     onError: errorLogger(log, 'the state of the audit log could not be read; tried again in a minute'),
   });
   await auditLog.start();

@@ -1,6 +1,7 @@
-import type { Pool } from 'pg';
+import { CompiledQuery } from 'kysely';
 import type { Registry } from 'prom-client';
 import { type AuditLogState, auditLogStateSql } from '#domain/audit-log/retention.ts';
+import type { Queryable } from '#domain/db/database.ts';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 
@@ -13,7 +14,7 @@ import { metricsIn } from '#runtime/metrics.ts';
  * - The age of the oldest entry that has no link in the hash chains.
  */
 export function auditLogMetrics(
-  pool: Pool,
+  db: Queryable,
   registry: Registry,
   { everyMs = 60_000, onError }: { everyMs?: number; onError: (cause: unknown) => void },
 ) {
@@ -29,9 +30,9 @@ export function auditLogMetrics(
 
   async function look(): Promise<void> {
     try {
-      const { rows } = await pool.query<AuditLogState>(auditLogStateSql);
-      size.set(rows[0]?.defaultPartitionBytes ?? 0);
-      age.set(rows[0]?.unlinkedAgeSeconds ?? 0);
+      const [state] = await db.query<AuditLogState>(CompiledQuery.raw(auditLogStateSql));
+      size.set(state?.defaultPartitionBytes ?? 0);
+      age.set(state?.unlinkedAgeSeconds ?? 0);
     } catch (cause) {
       size.remove(); // unknown is not 0
       age.remove();

@@ -1,6 +1,7 @@
 import type { Attributes } from '@opentelemetry/api';
-import type { Pool } from 'pg';
+import { CompiledQuery } from 'kysely';
 import { claimAuditStreamSql, recordAuditStreamedSql, type StreamedEntry } from '#domain/audit-log/stream.ts';
+import type { Queryable } from '#domain/db/database.ts';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { type AuditLogExporter, openAuditLogExporter } from './audit-log-exporter.ts';
@@ -16,24 +17,25 @@ const claimSeconds = 30;
  * entry that counts requests is sent again after it has grown. The SDK is loaded by the first run.
  */
 export function createAuditLogStream(options: {
-  pool: Pool;
+  db: Queryable;
   otlpEndpoint: OtlpEndpoint;
   region: string;
   everyMs?: number;
   onError: (cause: unknown) => void;
 }) {
-  const { pool, otlpEndpoint, region, everyMs = 1_000, onError } = options;
+  const { db, otlpEndpoint, region, everyMs = 1_000, onError } = options;
   let exporter: AuditLogExporter | null = null;
 
   async function sendNext(): Promise<void> {
     exporter ??= await openAuditLogExporter({ otlpEndpoint, region, timeoutMs: exportTimeoutMs });
-    const { rows } = await pool.query<StreamedEntry>(claimAuditStreamSql, [entriesPerExport, claimSeconds]);
+    const claim = CompiledQuery.raw(claimAuditStreamSql, [entriesPerExport, claimSeconds]);
+    const rows = await db.query<StreamedEntry>(claim);
     const [first] = rows;
     if (first === undefined) return;
     await exporter.send(
       rows.map((entry) => ({ name: entry.action, at: new Date(entry.at), attributes: attributesOf(entry) })),
     );
-    await pool.query(recordAuditStreamedSql, [first.upTo]);
+    await db.query(CompiledQuery.raw(recordAuditStreamedSql, [first.upTo]));
     if (rows.length >= entriesPerExport) loop.runNow();
   }
 

@@ -1,5 +1,6 @@
-import type { Pool } from 'pg';
+import { CompiledQuery } from 'kysely';
 import type { Registry } from 'prom-client';
+import type { Queryable } from '#domain/db/database.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
@@ -36,7 +37,7 @@ const pauseFactor = 100;
  * 100 times the time that it took. It first rolls up settled deliveries, which keeps it short.
  */
 export function ledgerMetrics(
-  pool: Pool,
+  db: Queryable,
   registry: Registry,
   { everyMs = 15_000, onError }: { everyMs?: number; onError: (cause: unknown) => void },
 ) {
@@ -60,34 +61,25 @@ export function ledgerMetrics(
   }
 
   async function readWhenDue(): Promise<void> {
-    await pool.query(addStepsSql, [[step]]);
-    const { rows } = await pool.query<ClaimedStep>(claimStepSql, [[step]]);
-    const [claimed] = rows;
+    await db.query(CompiledQuery.raw(addStepsSql, [[step]]));
+    const [claimed] = await db.query<ClaimedStep>(CompiledQuery.raw(claimStepSql, [[step]]));
     if (claimed === undefined) return;
     const startedAt = performance.now();
     let reading: Reading | null = null;
     try {
-      await rollUpLedger(pool);
-      const ledger = await readLedger(pool);
-      const counted = await pool.query<FailingWebhooks>({
-        name: 'countFailingWebhooks',
-        text: countFailingWebhooksSql,
-      });
-      reading = { ledger, webhooks: counted.rows[0] as FailingWebhooks };
+      await rollUpLedger(db);
+      const ledger = await readLedger(db);
+      const [webhooks] = await db.query<FailingWebhooks>(CompiledQuery.raw(countFailingWebhooksSql));
+      reading = { ledger, webhooks: webhooks as FailingWebhooks };
     } finally {
       const pauseMs = Math.max(everyMs, pauseFactor * (performance.now() - startedAt));
-      await pool.query(finishStepSql, [
-        claimed.name,
-        claimed.until,
-        pauseMs / 1_000,
-        reading && JSON.stringify(reading),
-      ]);
+      const values = [claimed.name, claimed.until, pauseMs / 1_000, reading && JSON.stringify(reading)];
+      await db.query(CompiledQuery.raw(finishStepSql, values));
     }
   }
 
   async function show(): Promise<void> {
-    const { rows } = await pool.query<{ reading: Reading; readAtMs: number }>(readStepSql, [step]);
-    const [row] = rows;
+    const [row] = await db.query<{ reading: Reading; readAtMs: number }>(CompiledQuery.raw(readStepSql, [step]));
     if (row === undefined) return;
     for (const { figure, gauge } of gauges) gauge.set(row.reading.ledger[figure]);
     for (const [state, count] of Object.entries(row.reading.webhooks)) webhooks.set({ state }, count);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
+import type { Database } from '#domain/db/database.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
 import type { Post } from '#test/receiver-process.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -56,35 +56,35 @@ const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) 
 
 describe('the comparison after a chaos run', () => {
   it('finds nothing in a correct run', async () => {
-    const { pool, posts, webhookIds } = await arrange();
-    expect((await judge({ pool, posts, webhookIds, events: 1, readings: [rightReading] })).problems).toEqual([]);
+    const { database, posts, webhookIds } = await arrange();
+    expect((await judge({ database, posts, webhookIds, events: 1, readings: [rightReading] })).problems).toEqual([]);
   });
 
   it.each(wrongs)('finds $what', async ({ kind, sql, see, reading = rightReading }) => {
-    const { pool, posts, webhookIds } = await arrange();
-    if (sql !== undefined) await pool.query(sql);
+    const { database, posts, webhookIds } = await arrange();
+    if (sql !== undefined) await database.pool.query(sql);
     see?.(posts);
-    const { problems } = await judge({ pool, posts, webhookIds, events: 1, readings: [reading] });
+    const { problems } = await judge({ database, posts, webhookIds, events: 1, readings: [reading] });
     expect(problems.map((problem) => problem.split(':')[0])).toContain(kind);
   });
 });
 
 describe('a post whose row PostgreSQL forgot', () => {
   it('is a problem, unless the run reports when commits could be lost', async () => {
-    const { pool, posts, webhookIds } = await arrange();
+    const { database, posts, webhookIds } = await arrange();
     posts.push({ ...first(posts), attempt: 3 });
     const kinds = async (forgettable: { from: number; before: number } | null) =>
-      (await judge({ pool, posts, webhookIds, events: 1, forgettable })).problems.map((text) => text.split(':')[0]);
+      (await judge({ database, posts, webhookIds, events: 1, forgettable })).problems.map((text) => text.split(':')[0]);
     expect(await kinds(null)).toEqual(['unrecorded']);
     expect(await kinds({ from: 0, before: 2 })).toEqual(['unrecorded']);
     expect(await kinds({ from: 2, before: 3 })).toEqual([]);
   });
 
   it('has a correct signature, and the bytes of its event', async () => {
-    const { pool, posts, webhookIds } = await arrange();
+    const { database, posts, webhookIds } = await arrange();
     posts.push({ ...first(posts), attempt: 3, bodySha256: 'other', failedChecks: ['service_signature'] });
     const forgettable = { from: 2, before: 3 };
-    const { problems } = await judge({ pool, posts, webhookIds, events: 1, forgettable });
+    const { problems } = await judge({ database, posts, webhookIds, events: 1, forgettable });
     expect(problems.map((text) => text.split(':')[0])).toEqual(['bytes', 'signature']);
   });
 });
@@ -96,7 +96,7 @@ function first(posts: Post[]): Post {
 }
 
 /** One event, refused once and then accepted, and the receiver's record of both posts. */
-async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: string[] }> {
+async function arrange(): Promise<{ database: Database; posts: Post[]; webhookIds: string[] }> {
   const { owner, make } = await setupDatabase();
   const professional = await make.member();
   const { id } = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
@@ -130,5 +130,5 @@ async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: strin
       .update(rows[0]?.body ?? '')
       .digest('hex'),
   });
-  return { pool: owner.pool, posts: [post(1, 500), post(2, 200)], webhookIds: [id] };
+  return { database: owner, posts: [post(1, 500), post(2, 200)], webhookIds: [id] };
 }

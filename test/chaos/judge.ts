@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Pool } from 'pg';
+import type { Database } from '#domain/db/database.ts';
 import { listLedgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
 import type { Post } from '#test/receiver-process.ts';
 import type { LedgerReading } from './ledger-readings.ts';
@@ -53,7 +53,7 @@ export interface Figures {
  * nothing was lost.
  */
 export async function judge(options: {
-  pool: Pool;
+  database: Database;
   posts: readonly Post[];
   webhookIds: readonly string[];
   events: number;
@@ -64,7 +64,8 @@ export async function judge(options: {
    */
   forgettable?: { from: number; before: number } | null;
 }): Promise<{ problems: string[]; figures: Figures }> {
-  const { pool, posts, webhookIds, events, readings = [], forgettable = null } = options;
+  const { database, posts, webhookIds, events, readings = [], forgettable = null } = options;
+  const { pool } = database;
   const problems = new Problems();
   const { rows: deliveries } = await pool.query<DeliveryRow>(
     `select webhook_id as "webhookId", event_id as "eventId", state, run, attempts, sequence::text from delivery
@@ -89,10 +90,10 @@ export async function judge(options: {
   for (const { when, difference } of readings) {
     if (difference !== 0) problems.add('ledger', `its difference was ${difference} when ${when}`);
   }
-  const ledger = await readLedger(pool);
+  const ledger = await readLedger(database);
   if (ledger.difference !== 0) problems.add('ledger', `its difference is ${ledger.difference}`);
   if (ledger.overdue !== 0) problems.add('overdue', `${ledger.overdue} deliveries are more than a minute late`);
-  for (const { kind, webhookId, eventId } of await listLedgerFaults(pool)) {
+  for (const { kind, webhookId, eventId } of await listLedgerFaults(database)) {
     problems.add('ledger', `${kind} at ${webhookId ?? 'every webhook'}/${eventId}`);
   }
   judgeStates(deliveries, webhookIds, problems);

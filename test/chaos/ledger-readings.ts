@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Pool } from 'pg';
+import type { Database } from '#domain/db/database.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 
 /** The ledger at one moment of a run, in deliveries. */
@@ -19,11 +19,11 @@ const deadlineMs = 20_000;
  * Reads the ledger, and retries until PostgreSQL answers.
  * @throws the last error when that takes longer than 20 s.
  */
-export async function readLedgerNow(pool: Pool, when: string): Promise<LedgerReading> {
+export async function readLedgerNow(database: Database, when: string): Promise<LedgerReading> {
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {
     try {
-      const { difference, overdue } = await readLedger(pool);
+      const { difference, overdue } = await readLedger(database);
       return { when, difference, overdue };
     } catch (error) {
       if (performance.now() > giveUpAt) throw error;

@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
+import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { type Database, openDatabase } from '#domain/open-database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type AppProcess, startAppProcess } from '#test/app-processes.ts';
 import { type ReceivingWebhook, startReceivers } from '#test/receiver-process.ts';
@@ -135,7 +136,7 @@ async function runOn(
     })),
   ];
   const readings: LedgerReading[] = [];
-  const readAfter = async (when: string) => void readings.push(await readLedgerNow(owner.pool, when));
+  const readAfter = async (when: string) => void readings.push(await readLedgerNow(owner, when));
   const lastEvents = hasLongFaults ? Math.min(8, events) : 0;
   const [kills, claims] = await Promise.all([
     causeFaults({ seed, victims, times, readLedger: readAfter, report }),
@@ -154,7 +155,7 @@ async function runOn(
 
   const webhookIds = [...webhooks.keys()];
   const judgement = await judge({
-    pool: owner.pool,
+    database: owner,
     posts: receivers.posts,
     webhookIds,
     events,
@@ -229,7 +230,7 @@ async function runOn(
 async function arrange(owner: Database, { webhooks: count, seed }: ChaosOptions) {
   const organization = await insertOrganization(owner.pool, seed);
   const input = { organizationId: organization.id, creatorId: organization.userId, label: 'chaos', byOrgctl: true };
-  const { key } = await createKey(owner.orm.em, { ...input, scopes: ['org.read'], expiresAt: null }, testKeySecrets);
+  const { key } = await createKey(owner, { ...input, scopes: ['org.read'], expiresAt: null }, testKeySecrets);
   const webhooks = new Map<string, ReceivingWebhook>();
   const receivers = await startReceivers(webhooks);
   for (let index = 0; index < count; index += 1) {

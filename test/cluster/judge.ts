@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { readLedger } from '#domain/webhooks/ledger.ts';
+import type { Ledger } from '#domain/webhooks/ledger.ts';
+import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
 
 /** One arrival in the log of the receiver in the cluster. */
 export interface Arrival {
@@ -54,7 +55,8 @@ export async function judgeEvents(pool: Pool, arrivals: readonly Arrival[]): Pro
     if (seen.has(`${name}/${attempt}`) || !recorded.has(`${name}/${attempt}`)) unexplained += 1;
     seen.add(`${name}/${attempt}`);
   }
-  const { difference } = await readLedger(pool);
+  const { rows } = await pool.query<{ ledger: Ledger }>(readLedgerSql);
+  const difference = rows[0]?.ledger.difference ?? Number.NaN;
   return {
     events: new Set(deliveries.map(({ eventId }) => eventId)).size,
     delivered: deliveries.filter(({ state }) => state === 'delivered').length,

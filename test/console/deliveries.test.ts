@@ -202,12 +202,12 @@ describe('one delivery', () => {
   it('is cancelled permanently, with its audit entry, and offers no further action', async () => {
     const t = await setup();
     const { waiting, delivered } = await makeDeliveries(t, t.webhook);
-    const before = await readLedger(t.owner.pool);
+    const before = await readLedger(t.owner);
     expect((await t.submit(`/deliveries/${waiting}/cancel`)).to).toBe(t.at(`/deliveries/${waiting}`));
     const { text } = await t.get(`/deliveries/${waiting}`);
     expect(text).toContain('Delivery cancelled');
     expect(text).not.toContain('Retry now');
-    expect(await readLedger(t.owner.pool)).toEqual({ ...before, waiting: 0, cancelled: 1 });
+    expect(await readLedger(t.owner)).toEqual({ ...before, waiting: 0, cancelled: 1 });
     const entries = await t.owner.pool.query(`select person_id from audit_entry where action = 'delivery.cancel'`);
     expect(entries.rows).toEqual([{ person_id: t.ada.personId }]);
     expect((await t.get(`/deliveries/${delivered}/cancel`)).text).toContain('already finished');

@@ -163,8 +163,8 @@ describe('a browser that its person has signed in with', () => {
     await home.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
     await home.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
     await home.submit('/account', '/sign-out');
-    await blockSubject(t.em, passwordSubject(ada.email), t.now());
-    await blockSubject(t.em, factorSubject(ada.personId), t.now());
+    await blockSubject(t.db, passwordSubject(ada.email), t.now());
+    await blockSubject(t.db, factorSubject(ada.personId), t.now());
     const typed = { email: ada.email, password: goodPassword };
     expect((await t.http().submit('/sign-in', '/sign-in', typed)).status).toBe(429);
     expect(await home.submit('/sign-in', '/sign-in', typed)).toMatchObject({ to: atSecondFactor });

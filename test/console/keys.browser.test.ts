@@ -104,7 +104,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const made = visit.page.getByRole('region', { name: 'API key' }).last();
     const successor = ((await made.textContent()) ?? '').trim();
     expect((await t.api.get(`/v1/orgs/${ada.orgId}`, { key: successor })).status).toBe(200);
-    const keys = await listKeys(t.owner.orm.em, ada.orgId, t.now());
+    const keys = await listKeys(t.owner, ada.orgId, t.now());
     expect(keys.find((each) => each.id !== id)?.creatorId).toBe(ada.personId);
     expectQuiet(visit);
   });

@@ -17,7 +17,7 @@ const fields = { name: 'Monthly report', scopes: ['org.read'], expiry: 'offered'
 const newKeyAt = ({ orgId }: Pick<Enrolled, 'orgId'>) => `/o/${orgId}/keys/new`;
 const createKey = (visitor: HttpVisitor, ada: Enrolled, more: Record<string, string | string[]> = {}) =>
   visitor.submit(newKeyAt(ada), newKeyAt(ada), { ...fields, ...more });
-const keysOf = (t: ConsoleInstallation, { orgId }: Enrolled) => listKeys(t.owner.orm.em, orgId, t.now());
+const keysOf = (t: ConsoleInstallation, { orgId }: Enrolled) => listKeys(t.owner, orgId, t.now());
 const creatorOf = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, roleId: null });
 
 describe('creating a key', () => {
@@ -187,7 +187,7 @@ describe('a key', () => {
         expect([page, (await visitor.post(path, sent)).status]).toEqual([page, 404]);
       }
     }
-    const [key] = await listKeys(t.owner.orm.em, theirs.orgId, t.now());
+    const [key] = await listKeys(t.owner, theirs.orgId, t.now());
     expect(key?.state).toBe('live');
   });
 
@@ -336,7 +336,7 @@ describe('a leaked key', () => {
       texts.push(answer.text.replace(/name="_(token|form)" value="[^"]*"/g, ''));
     }
     expect(new Set(texts).size).toBe(1);
-    expect((await listKeys(t.owner.orm.em, theirs.orgId, t.now()))[0]?.state).toBe('live');
+    expect((await listKeys(t.owner, theirs.orgId, t.now()))[0]?.state).toBe('live');
   });
 
   it('is not repeated when the text is refused: without a key, with several, too long, or submitted too late', async () => {

@@ -44,27 +44,27 @@ it('members, roles, organizations and choices are in the order of Intl.Collator,
     await t.make.apiKey({ creator: { orgId, userId: ada.personId, roleId: null }, label: name });
     await t.make.member({ orgId: await t.make.organization({ name }), userId: ada.personId, roleKey: 'owner' });
   }
-  const { em } = t.owner.orm;
+  const db = t.owner;
   const { pool } = t.owner;
 
   const pages: string[] = [];
   const filter = { status: 'all', text: '', roleId: null } as const;
   for (let after: string | null = null, hasMore = true; hasMore; ) {
-    const { rows, next } = await listMembers(em.fork(), orgId, filter, after, 2, new Date());
+    const { rows, next } = await listMembers(db, orgId, filter, after, 2, new Date());
     pages.push(...rows.map(({ name }) => name));
     after = next;
     hasMore = next !== null;
   }
   expect(among(pages)).toEqual(ordered);
-  const holderRow = (await listMembers(em.fork(), orgId, { ...filter, text: 'Someone' }, null, 2, new Date())).rows[0];
+  const holderRow = (await listMembers(db, orgId, { ...filter, text: 'Someone' }, null, 2, new Date())).rows[0];
   expect(among(holderRow?.roles.map(({ name }) => name) ?? [])).toEqual(ordered);
-  expect(among((await listRoles(em.fork(), orgId)).map(({ name }) => name))).toEqual(ordered);
-  expect(among((await listCreatorRoles(pool, orgId, holder.userId)).map(({ name }) => name))).toEqual(ordered);
-  expect(among((await listPeopleChoices(pool, orgId, null)).map(({ name }) => name))).toEqual(ordered);
-  expect(among((await listKeyChoices(pool, orgId, null)).map(({ label }) => label))).toEqual(ordered);
+  expect(among((await listRoles(db, orgId)).map(({ name }) => name))).toEqual(ordered);
+  expect(among((await listCreatorRoles(db, orgId, holder.userId)).map(({ name }) => name))).toEqual(ordered);
+  expect(among((await listPeopleChoices(db, orgId, null)).map(({ name }) => name))).toEqual(ordered);
+  expect(among((await listKeyChoices(db, orgId, null)).map(({ label }) => label))).toEqual(ordered);
   const { rows } = await pool.query<{ name: string }>(listOrganizationsSql);
   expect(among(rows.map(({ name }) => name))).toEqual(ordered);
-  const shown = await getSignIn(em.fork(), ada.email);
+  const shown = await getSignIn(db, ada.email);
   expect(among(shown.memberships.map(({ organizationName }) => organizationName))).toEqual(ordered);
 
   const home = await t.http(ada).get('/');

@@ -51,9 +51,9 @@ it('each step stays completed, also when the key is revoked or long unused, or t
   const open = await t.overview();
   expect(open).toContain(`/webhooks/${webhook.id}/test`);
   expect(open).toContain('/clients/seats/assign');
-  await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: randomUUID() });
+  await recordTestOutcome(t.db, t.request(webhook.id), { ...refused, eventId: randomUUID() });
   expect(await t.overview()).toContain('Get started');
-  await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: randomUUID() });
+  await recordTestOutcome(t.db, t.request(webhook.id), { ...accepted, eventId: randomUUID() });
   expect(await t.overview()).not.toContain('Get started');
   await t.visitor.submit(
     `/o/${t.ada.orgId}/webhooks/${webhook.id}/delete`,
@@ -75,9 +75,9 @@ it('an arrived delivery completes the last step, and waiting deliveries are coun
   const t = await setup();
   const [one, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   for (const webhook of [one, other, other]) await t.make.delivery({ webhook });
-  expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ waitingDeliveries: 3, hasDelivered: false });
+  expect(await getOverview(t.owner, t.ada.orgId)).toMatchObject({ waitingDeliveries: 3, hasDelivered: false });
   await t.make.delivery({ webhook: one, state: 'delivered' });
-  expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ hasDelivered: true, webhooks: 2 });
+  expect(await getOverview(t.owner, t.ada.orgId)).toMatchObject({ hasDelivered: true, webhooks: 2 });
 });
 
 it('webhooks and keys that need attention are listed by name, the worst first, each with what to do', async () => {
@@ -152,8 +152,8 @@ it('the result of a test event appears on its webhook’s page and in the log, a
   const [webhook, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   const at = (id: string) => `/o/${t.ada.orgId}/webhooks/${id}`;
   expect((await t.visitor.get(at(webhook.id))).text).not.toContain('Latest test events');
-  await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: randomUUID() });
-  await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: randomUUID() });
+  await recordTestOutcome(t.db, t.request(webhook.id), { ...accepted, eventId: randomUUID() });
+  await recordTestOutcome(t.db, t.request(webhook.id), { ...refused, eventId: randomUUID() });
   const { text } = await t.visitor.get(at(webhook.id));
   const section = text.slice(
     text.indexOf('Latest test events'),
@@ -171,28 +171,28 @@ it('a webhook allows ten test events and checks a minute; the eleventh is refuse
   const t = await setup();
   const [webhook, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   for (let count = 0; count < 5; count += 1) {
-    await requestTest(t.em, t.request(webhook.id), null);
-    await requestSignatureCheck(t.em, t.request(webhook.id));
+    await requestTest(t.db, t.request(webhook.id), null);
+    await requestSignatureCheck(t.db, t.request(webhook.id));
   }
   for (const rest of ['test', 'verify']) {
     const path = `/o/${t.ada.orgId}/webhooks/${webhook.id}/${rest}`;
     const late = await t.visitor.submit(path, path, { type: 'client.started' });
     expect([late.status, late.text.includes('Wait a minute, and try again.')]).toEqual([422, true]);
   }
-  await requestTest(t.em, t.request(other.id), null);
-  await requestTest(t.owner.orm.em, { ...t.request(webhook.id), by: 'orgctl' }, null);
+  await requestTest(t.db, t.request(other.id), null);
+  await requestTest(t.owner, { ...t.request(webhook.id), by: 'orgctl' }, null);
   await t.owner.pool.query(
     `update audit_entry set at = at - interval '1 minute' where action in ('webhook.test', 'webhook.verify')`,
   );
-  await requestTest(t.em, t.request(webhook.id), null);
+  await requestTest(t.db, t.request(webhook.id), null);
 });
 
 it('the log shows a requested retry as a retry, and a redelivery as a redelivery', async () => {
   const t = await setup();
   const webhook = await insertWebhook(t, t.ada);
   const [open, settled] = [await t.make.delivery({ webhook }), await t.make.delivery({ webhook, state: 'delivered' })];
-  await redeliverOne(t.em, { ...t.request(webhook.id), eventId: open }, { onlyOpen: true });
-  await redeliverOne(t.em, { ...t.request(webhook.id), eventId: settled });
+  await redeliverOne(t.db, { ...t.request(webhook.id), eventId: open }, { onlyOpen: true });
+  await redeliverOne(t.db, { ...t.request(webhook.id), eventId: settled });
   const isLogged = async (action: string) =>
     (await t.visitor.get(`/o/${t.ada.orgId}/audit-log?action=${action}`)).text.includes('Ada Rivers');
   expect(await isLogged('delivery.retry')).toBe(true);

@@ -1,4 +1,4 @@
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
 import type { Scene } from './hostile/scene.ts';
 

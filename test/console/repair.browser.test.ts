@@ -24,7 +24,7 @@ async function setupRepair(status: number, schedule: string) {
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const professional = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
   const webhook = await createWebhook(
-    t.owner.orm.em,
+    t.owner,
     {
       organizationId: ada.orgId,
       by: 'orgctl',

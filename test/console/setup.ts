@@ -82,7 +82,7 @@ export async function setupConsole(
     statementTimeoutMs: 60_000,
   });
   onFinished(() => people.close());
-  const em = people.orm.em;
+  const db = people;
   const factors: FactorSettings = config.factors;
   const visitor = { address: '203.0.113.7', userAgent: 'a browser of the tests' };
 
@@ -90,7 +90,7 @@ export async function setupConsole(
   async function link(member: { orgId: string; userId: string }): Promise<string> {
     const { orgId: organizationId, userId } = member;
     const input = { organizationId, email: `${userId}@example.org`, by: 'orgctl' } as const;
-    const { token } = await createEnrolment(owner.orm.em, input, now);
+    const { token } = await createEnrolment(owner, input, now);
     return enrolmentLink(origin, token);
   }
 
@@ -101,10 +101,10 @@ export async function setupConsole(
   async function enrol(fields: Parameters<typeof make.member>[0] = {}): Promise<Enrolled> {
     const member = await make.member(fields);
     const token = findLinkToken(await link(member)) ?? '';
-    await setEnrolmentPassword(em, { token, password: goodPassword }, now);
-    const { secret } = await startEnrolmentTotp(em, token, factors, now);
+    await setEnrolmentPassword(db, { token, password: goodPassword }, now);
+    const { secret } = await startEnrolmentTotp(db, token, factors, now);
     const factor = { kind: 'totp', code: codeAt(secret, now()), name: 'Phone' } as const;
-    const done = await completeEnrolment(em, { token, factor, visitor }, factors, now);
+    const done = await completeEnrolment(db, { token, factor, visitor }, factors, now);
     return {
       orgId: member.orgId,
       personId: member.userId,
@@ -120,7 +120,7 @@ export async function setupConsole(
     database,
     owner,
     make,
-    em,
+    db,
     config,
     origin,
     console,

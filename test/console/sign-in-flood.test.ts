@@ -42,7 +42,7 @@ describe('refused sign-ins', () => {
     const [office, cafe] = ['198.51.100.7', '198.51.100.8'];
     for (let n = 0; n < 10; n += 1) expect((await send(ada.email, office)).status).toBe(422);
     expect((await send(ada.email, office)).status).toBe(429);
-    await blockNetwork(t.em, cafe, t.now());
+    await blockNetwork(t.db, cafe, t.now());
     expect((await send('nobody@example.org', cafe)).status).toBe(429);
 
     const mark = `${cookieName('visit', t.origin)}=${visitor.jar.get(cookieName('visit', t.origin))}`;
@@ -89,7 +89,7 @@ describe('refused sign-ins', () => {
       return (await visitor.submit(atSecondFactor, atSecondFactor, { factorCode }, from(office))).to;
     };
     expect(await signIn(known)).toBe('/');
-    await blockNetwork(t.em, office, t.now());
+    await blockNetwork(t.db, office, t.now());
     for (let n = 0; n < 5; n += 1) expect(await signIn(other)).toBe(429);
     // The session steps up: recovery codes are replaced only with a fresh second factor.
     t.pass(6 * 60_000);

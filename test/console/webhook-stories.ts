@@ -27,7 +27,7 @@ export async function insertWebhook(
   const { url = 'https://hooks.example.com/events', description = 'Case management' } = fields;
   const eventTypes = ['client.started', 'client.ended', 'seat.given'] as const;
   const input = { organizationId: orgId, by: 'orgctl', url, description, eventTypes, allowSameUrl: true } as const;
-  const made = await createWebhook(t.owner.orm.em, input, { allow: testAllowList, sealingKeys: testSealingKeys });
+  const made = await createWebhook(t.owner, input, { allow: testAllowList, sealingKeys: testSealingKeys });
   return { orgId, ...made };
 }
 

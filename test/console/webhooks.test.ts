@@ -366,7 +366,7 @@ describe('deleting a webhook', () => {
       { event_id: delivered, state: 'delivered' },
       { event_id: waiting, state: 'cancelled' },
     ]);
-    expect(await readLedger(t.owner.pool)).toMatchObject({ cancelled: 1, difference: 0 });
+    expect(await readLedger(t.owner)).toMatchObject({ cancelled: 1, difference: 0 });
     for (const rest of ['/edit', '/rotate', '/test', '/pause'])
       expect((await t.visitor.get(t.at(`/${webhook.id}${rest}`))).status).toBe(200);
     expect((await t.submit(`/${webhook.id}/edit`, fields)).text).toContain('The webhook is deleted');

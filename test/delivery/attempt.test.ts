@@ -336,12 +336,12 @@ describe('an attempt that fails before anything is sent', () => {
 // Regression: a worker whose clock was ten minutes off signed with its own time, and receivers
 // refused its posts as too old.
 it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s clock shows', async () => {
-  const { ask, pool, input, sender, receiver } = await arrangeReal();
+  const { ask, owner, pool, input, sender, receiver } = await arrangeReal();
   const { rows } = await pool.query<{ now: number }>('select extract(epoch from clock_timestamp())::float8 as now');
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 });
   try {
     await ask();
-    await createTestActivities({ ...sender, pool }).postTest({ ...input, eventType: 'client.started' });
+    await createTestActivities({ ...sender, database: owner }).postTest({ ...input, eventType: 'client.started' });
   } finally {
     vi.useRealTimers();
   }
@@ -410,6 +410,7 @@ async function arrange({ proxied, url = 'http://127.0.0.1:9/', errors = [], ...r
   });
   return {
     database,
+    owner,
     pool,
     input,
     posts,

@@ -56,7 +56,7 @@ it.each<[string, () => Promise<Record<string, string>>, string]>([
     await startChildWorker(workerEnvironment(database, settings));
     await make.grant({ professional });
     await vi.waitFor(
-      async () => expect(await readLedger(owner.pool)).toMatchObject({ delivered: 2, difference: 0 }),
+      async () => expect(await readLedger(owner)).toMatchObject({ delivered: 2, difference: 0 }),
       patient,
     );
     const counts = () => fetch(`http://127.0.0.1:${port}/metrics`).then((one) => one.text());

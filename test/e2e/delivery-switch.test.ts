@@ -24,10 +24,10 @@ async function setup(settings: Record<string, string> = {}) {
   const { pool } = owner;
   return {
     receiver,
-    pool,
+    owner,
     startWorker: () => startTestWorker(database, settings),
     makeEvent: () => make.grant({ professional }),
-    set: (state: SwitchState) => setDeliverySwitch(pool, state),
+    set: (state: SwitchState) => setDeliverySwitch(owner, state),
     async countByState(): Promise<Record<string, number>> {
       const { rows } = await pool.query<{ state: string; count: number }>(
         'select state, count(*)::integer as count from delivery group by state',
@@ -39,7 +39,7 @@ async function setup(settings: Record<string, string> = {}) {
 
 describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held) => {
   it('no post begins, the one under way is recorded, and all events go out once afterwards', { timeout }, async () => {
-    const { receiver, pool, startWorker, makeEvent, set, countByState } = await setup();
+    const { receiver, owner, startWorker, makeEvent, set, countByState } = await setup();
     const open: ServerResponse[] = [];
     receiver.answer = (response) => void open.push(response);
     await startWorker();
@@ -48,29 +48,29 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
 
     await set(held);
     await makeEvent();
-    expect(await readDeliverySwitch(pool)).toMatchObject({ state: held, underWay: 1, isDrained: false });
+    expect(await readDeliverySwitch(owner)).toMatchObject({ state: held, underWay: 1, isDrained: false });
     open.pop()?.writeHead(200).end();
     for (let event = 1; event < 20; event += 1) await makeEvent();
     await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 1, queued: 20 }), patient);
     await new Promise((resolve) => setTimeout(resolve, quietMs));
 
     expect(receiver.received).toHaveLength(1);
-    const { rows } = await pool.query(`select distinct run, attempts from delivery where state = 'queued'`);
+    const { rows } = await owner.pool.query(`select distinct run, attempts from delivery where state = 'queued'`);
     expect(rows).toEqual([{ run: 0, attempts: 0 }]);
-    await pool.query(`update delivery_switch set changed_at = changed_at - interval '10 seconds'`);
-    expect(await readDeliverySwitch(pool)).toMatchObject({ state: held, underWay: 0, isDrained: true });
+    await owner.pool.query(`update delivery_switch set changed_at = changed_at - interval '10 seconds'`);
+    expect(await readDeliverySwitch(owner)).toMatchObject({ state: held, underWay: 0, isDrained: true });
 
     receiver.answer = (response) => void response.writeHead(200).end();
     await set('running');
     await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 21 }), patient);
     expect(receiver.received).toHaveLength(21);
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(21);
-    expect(await readLedger(pool)).toMatchObject({ obligations: 21, delivered: 21, difference: 0, missing: 0 });
-    expect(await readDeliverySwitch(pool)).toMatchObject({ state: 'running', isDrained: false });
+    expect(await readLedger(owner)).toMatchObject({ obligations: 21, delivered: 21, difference: 0, missing: 0 });
+    expect(await readDeliverySwitch(owner)).toMatchObject({ state: 'running', isDrained: false });
   });
 
   it('a retry that comes due is not made, and its delivery continues afterwards', { timeout }, async () => {
-    const { receiver, pool, startWorker, makeEvent, set, countByState } = await setup({ DELIVERY_SCHEDULE: '1s,1h' });
+    const { receiver, owner, startWorker, makeEvent, set, countByState } = await setup({ DELIVERY_SCHEDULE: '1s,1h' });
     receiver.answer = (response) => {
       // In the receiver's handler, so that it is set before the attempt's end is recorded.
       void set(held).then(() => response.writeHead(500).end());
@@ -79,7 +79,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     await makeEvent();
 
     await vi.waitFor(async () => {
-      const { rows } = await pool.query('select run, attempts, failures, state from delivery');
+      const { rows } = await owner.pool.query('select run, attempts, failures, state from delivery');
       expect(rows).toEqual([{ run: 1, attempts: 1, failures: 1, state: 'queued' }]);
     }, patient);
     await new Promise((resolve) => setTimeout(resolve, quietMs));
@@ -93,23 +93,23 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
   });
 
   it('a due delivery is neither overdue nor stuck', async () => {
-    const { pool, makeEvent, set } = await setup();
+    const { owner, makeEvent, set } = await setup();
     await makeEvent();
-    await pool.query(`update delivery set due_at = now() - interval '1 hour'`);
-    expect(await readLedger(pool)).toMatchObject({ waiting: 1, overdue: 1, stuck: 1 });
+    await owner.pool.query(`update delivery set due_at = now() - interval '1 hour'`);
+    expect(await readLedger(owner)).toMatchObject({ waiting: 1, overdue: 1, stuck: 1 });
 
     await set(held);
 
-    expect(await readLedger(pool)).toMatchObject({ waiting: 1, overdue: 0, stuck: 0, difference: 0 });
+    expect(await readLedger(owner)).toMatchObject({ waiting: 1, overdue: 0, stuck: 0, difference: 0 });
   });
 });
 
 it('a state that is set already stays as old as it is', async () => {
-  const { pool, set } = await setup();
+  const { owner, set } = await setup();
   expect(await set('paused')).toBe(true);
-  const { changedAt } = await readDeliverySwitch(pool);
+  const { changedAt } = await readDeliverySwitch(owner);
 
   expect(await set('paused')).toBe(false);
 
-  expect((await readDeliverySwitch(pool)).changedAt).toBe(changedAt);
+  expect((await readDeliverySwitch(owner)).changedAt).toBe(changedAt);
 });

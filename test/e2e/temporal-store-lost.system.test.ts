@@ -50,7 +50,7 @@ it('no delivery is lost when the whole Temporal store is deleted while deliverie
     },
     { timeout: 90_000, interval: 250 },
   );
-  const { problems, figures } = await judge({ pool: owner.pool, posts: receivers.posts, webhookIds, events });
+  const { problems, figures } = await judge({ database: owner, posts: receivers.posts, webhookIds, events });
   expect(problems).toEqual([]);
   expect(figures).toMatchObject({ attempts: 3 * events * webhookCount, duplicates: 0 });
 }, 240_000);

@@ -115,10 +115,10 @@ it('a login that holds every advisory lock, as a managed server permits, delays 
     poolMax: 2,
   });
   onTestFinished(() => console.close());
-  const { em } = console.orm;
-  await createEnrolment(em, { organizationId: orgId, email: 'new@example.org', by: { personId: userId } });
+  const db = console;
+  await createEnrolment(db, { organizationId: orgId, email: 'new@example.org', by: { personId: userId } });
   await createWebhook(
-    em,
+    db,
     {
       organizationId: orgId,
       by: { personId: userId },
@@ -129,11 +129,11 @@ it('a login that holds every advisory lock, as a managed server permits, delays 
     { allow: testAllowList, sealingKeys: testSealingKeys },
   );
   await createKey(
-    em,
+    db,
     { organizationId: orgId, creatorId: userId, scopes: ['org.read'], label: '', expiresAt: null },
     testKeySecrets,
   );
-  await countFailure(em, { subject: passwordSubject('ada@example.org'), address: '192.0.2.1' }, new Date());
+  await countFailure(db, { subject: passwordSubject('ada@example.org'), address: '192.0.2.1' }, new Date());
   await (await connectAs(database, 'platform')).query('select lock_import()');
   await (await connectAs(database, 'worker')).query('select keep_audit_partitions()');
 });

@@ -134,7 +134,7 @@ it('a count of refusals ends at the largest integer: no login can make the next 
     [key.orgId, key.id],
   );
   await sumCalls(owner);
-  const hours = await listCallHours(owner.pool, key.orgId, 2, new Date());
+  const hours = await listCallHours(owner, key.orgId, 2, new Date());
   expect(hours.reduce((sum, { limited }) => sum + limited, 0)).toBeGreaterThanOrEqual(4 * 2_147_483_647);
 });
 

@@ -115,7 +115,7 @@ class World {
   /** Compares the rows with the guarantees and with the state before. */
   async check(): Promise<void> {
     const deliveries = await this.listDeliveries();
-    const { difference } = await readLedger(this.engine.worker);
+    const { difference } = await readLedger(this.engine.database);
     expect(difference, 'the difference of the ledger').toBe(0);
     const { rows } = await this.engine.owner.query<{ open: number; admitted: number; most: number; gaps: number }>(
       `select (select count(*) from delivery_attempt where finished_at is null)::int as open,
@@ -301,7 +301,7 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   requeueHeld: [2, (world) => world.engine.requeueHeld()],
   cancelDeleted: [1, (world) => world.engine.cancelDeleted()],
   suspend: [1, (world) => world.engine.suspend()],
-  rollUp: [2, (world) => rollUpLedger(world.engine.worker, { settledForSeconds: 0 })],
+  rollUp: [2, (world) => rollUpLedger(world.engine.database, { settledForSeconds: 0 })],
   pause: [
     1,
     withHook(async (world, hook) => {

@@ -38,7 +38,7 @@ export async function startControllers(options: ControllersOptions) {
     apis,
     getRegion: async () => ({
       allowedOrganizations,
-      em: database.orm.em,
+      database,
       sealingKeys: testSealingKeys,
       allow: testAllowList,
     }),

@@ -133,7 +133,7 @@ export async function arrangeRotation(server: ApiServer) {
   const creator = await make.member();
   const receiver = await startReceiver();
   await createWebhook(
-    owner.orm.em,
+    owner,
     {
       organizationId: creator.orgId,
       by: 'orgctl',
@@ -153,8 +153,8 @@ export async function arrangeRotation(server: ApiServer) {
       tagSecrets: keyTagSecrets.parse(KEY_TAG_SECRETS),
     };
     const fields = { organizationId: creator.orgId, creatorId: creator.userId, label: 'test', expiresAt: null };
-    key = await createKey(owner.orm.em, { ...fields, scopes: allScopes, byOrgctl: true }, secrets);
-    if (before !== '') await revokeKey(owner.orm.em, { organizationId: creator.orgId, keyId: before, by: 'orgctl' });
+    key = await createKey(owner, { ...fields, scopes: allScopes, byOrgctl: true }, secrets);
+    if (before !== '') await revokeKey(owner, { organizationId: creator.orgId, keyId: before, by: 'orgctl' });
   }
   await replaceKey();
 

@@ -218,7 +218,7 @@ it('a member of the organization cannot change what is declared', async () => {
   const member = await t.make.member({ orgId: t.orgId, permissions: ['org.webhooks.manage'] });
   const webhookId = (await t.read()).status?.id ?? '';
   const input = { organizationId: t.orgId, webhookId, by: { personId: member.userId }, url: 'https://a.example/' };
-  await expect(changeWebhook(t.owner.orm.em, input, testAllowList)).rejects.toThrow(
+  await expect(changeWebhook(t.owner, input, testAllowList)).rejects.toThrow(
     `managed by WebhookSubscription ${t.namespace}/orders`,
   );
 });

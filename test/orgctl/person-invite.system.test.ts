@@ -17,7 +17,7 @@ it('person invite prints a one-time link for a member or a new person, which a n
   };
   const first = await invite('--name', 'Ada Rivers', '--roles', 'owner,billing');
   const [, token = ''] = /^https:\/\/console\.example\.org\/enrol#([\w-]{43})$/.exec(first.url) ?? [];
-  expect(await findEnrolment(t.owner.orm.em, token, new Date())).toMatchObject({
+  expect(await findEnrolment(t.owner, token, new Date())).toMatchObject({
     personId: first.personId,
     email: 'ada@example.org',
     organizationName: 'Harbor',
@@ -29,7 +29,7 @@ it('person invite prints a one-time link for a member or a new person, which a n
   );
   expect(rows).toEqual([{ name: 'Ada Rivers', status: 'invited', roles: ['billing', 'owner'] }]);
   expect((await invite()).personId).toBe(first.personId);
-  expect(await findEnrolment(t.owner.orm.em, token, new Date())).toBeNull();
+  expect(await findEnrolment(t.owner, token, new Date())).toBeNull();
   const { rows: lines } = await t.owner.pool.query('select person_id, action, detail::text as detail from audit_entry');
   expect(lines).toMatchObject([
     { person_id: null, action: 'member.invite' },

@@ -11,21 +11,21 @@ const timeout = 60_000;
 
 async function setupPerson() {
   const t = await setupOrgctl();
-  const em = t.owner.orm.em;
+  const db = t.owner;
   const enrol = async (organizationId: string, email: string) => {
-    const { token } = await createEnrolment(em, { organizationId, email, by: 'orgctl' });
-    await setEnrolmentPassword(em, { token, password: goodPassword });
-    const { secret } = await startEnrolmentTotp(em, token, settings);
+    const { token } = await createEnrolment(db, { organizationId, email, by: 'orgctl' });
+    await setEnrolmentPassword(db, { token, password: goodPassword });
+    const { secret } = await startEnrolmentTotp(db, token, settings);
     const factor = { kind: 'totp', code: codeAt(secret, new Date()) } as const;
-    return completeEnrolment(em, { token, factor, visitor }, settings);
+    return completeEnrolment(db, { token, factor, visitor }, settings);
   };
   const orgId = await t.make.organization({ name: 'Squatters' });
   const person = await enrol(orgId, 'Victim@firm.example');
-  const enter = (email: string) => signIn(em, { email, password: goodPassword, visitor });
-  const session = (token: string) => findSession(em.fork(), token, new Date());
+  const enter = (email: string) => signIn(db, { email, password: goodPassword, visitor });
+  const session = (token: string) => findSession(db, token, new Date());
   const entries = async () =>
     (await t.owner.pool.query('select action, person_id as person, detail from audit_entry order by at, id')).rows;
-  return { ...t, em, enrol, orgId, person, enter, session, entries };
+  return { ...t, db, enrol, orgId, person, enter, session, entries };
 }
 
 it('end-sessions ends all sessions and keeps the sign-in; a person who never signed in gets another message', {

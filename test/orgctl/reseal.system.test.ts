@@ -55,16 +55,16 @@ describe('resealing', () => {
     const webhook = await t.make.webhook();
     const secrets = [webhook.secret, ...(await insertOldSecrets(t.pool, webhook, 2_100))];
     const end = new Error('the operator’s machine went to sleep');
-    const stopped = resealAll(t.pool, rotatedSealingKeys, () => {
+    const stopped = resealAll(t.db, rotatedSealingKeys, () => {
       throw end;
     });
     await expect(stopped).rejects.toBe(end);
-    expect((await countSealed(t.pool, rotatedSealingKeys)).counts).toEqual([
+    expect((await countSealed(t.db, rotatedSealingKeys)).counts).toEqual([
       { table: 'webhook_secret', version: 1, rows: 1_101 },
       { table: 'webhook_secret', version: 2, rows: 1_000 },
     ]);
     const progress: number[] = [];
-    const [done] = await resealAll(t.pool, rotatedSealingKeys, (_, rows) => void progress.push(rows));
+    const [done] = await resealAll(t.db, rotatedSealingKeys, (_, rows) => void progress.push(rows));
     expect(done).toEqual({ ...none, table: 'webhook_secret', resealed: 1_101, current: 1_000 });
     expect(progress).toEqual([1_000, 2_000]);
     expect((await t.open(webhook, newerSealingKeys)).sort()).toEqual(secrets.sort());
@@ -89,7 +89,7 @@ describe('resealing', () => {
     const resealing = t.reseal();
     await vi.waitFor(async () => expect(await t.waiting()).toBe(1), { timeout: 20_000, interval: 20 });
     const request = { organizationId: orgId, webhookId: second.id, by: 'orgctl' } as const;
-    const rotated = await rotateSecret(t.em, { ...request, overlapSeconds: 0 }, rotatedSealingKeys);
+    const rotated = await rotateSecret(t.db, { ...request, overlapSeconds: 0 }, rotatedSealingKeys);
     await other.query('commit');
     other.release();
 
@@ -128,7 +128,7 @@ describe('resealing', () => {
     ]);
     const changed = (await t.dump()).filter((row) => !before.includes(row));
     expect(changed).toHaveLength(1);
-    expect(await countSealed(t.pool, rotatedSealingKeys)).toEqual({
+    expect(await countSealed(t.db, rotatedSealingKeys)).toEqual({
       newest: 2,
       counts: [
         { table: 'webhook_secret', version: 1, rows: 1 },
@@ -145,7 +145,7 @@ describe('resealing', () => {
   it('detects a newest key that was replaced under its own version', async () => {
     const t = await setupSealed();
     const app = await insertApps(t.pool, t.make, newerSealingKeys);
-    const [, factors] = await resealAll(t.pool, [{ version: 2, secret: randomBytes(32) }, ...testSealingKeys]);
+    const [, factors] = await resealAll(t.db, [{ version: 2, secret: randomBytes(32) }, ...testSealingKeys]);
     expect(factors).toEqual({
       table: 'second_factor',
       resealed: 0,
@@ -165,7 +165,7 @@ describe('resealing', () => {
     await t.pool.query(`update challenge set expires_at = now()`);
     await t.pool.query(`update enrolment set created_at = now() - interval '2 days', expires_at = now()`);
     expect((await t.reseal()).map(({ resealed }) => resealed)).toEqual([1, 1, 0, 0]);
-    expect(await countSealed(t.pool, rotatedSealingKeys)).toMatchObject({ unused: [1], missing: [] });
+    expect(await countSealed(t.db, rotatedSealingKeys)).toMatchObject({ unused: [1], missing: [] });
   });
 });
 
@@ -183,8 +183,8 @@ async function setupSealed() {
     pool,
     make,
     sealed,
-    em: owner.orm.em,
-    reseal: () => resealAll(pool, rotatedSealingKeys),
+    db: owner,
+    reseal: () => resealAll(owner, rotatedSealingKeys),
     /** Returns the values of a webhook's secrets. */
     open: async (webhook: MadeWebhook, keys: SealingKeys) =>
       (await sealed(webhook)).map((one) =>

@@ -16,7 +16,7 @@ import { type Received, startReceiver } from '#test/receiver.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
-import { openPool } from '#test/webhook-rows.ts';
+import { openAs } from '#test/webhook-rows.ts';
 import { startTestWorker } from '#test/worker.ts';
 import type { SignatureCheck } from '#workflows/send-test/types.ts';
 import { startReceiver as startSampleReceiver } from '../../apps/receiver/app.ts';
@@ -76,7 +76,7 @@ describe('the signature check of a receiver', () => {
   }, async () => {
     const { receiver, webhookAt, check, stored, owner, orgId } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
-    await rotateSecret(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' }, testSealingKeys);
+    await rotateSecret(owner, { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' }, testSealingKeys);
     receiver.answer = (response, post) =>
       void response.writeHead(formsAccepted(post, webhook.secret).length > 0 ? 204 : 400).end();
 
@@ -194,7 +194,7 @@ describe('the signature check of a receiver', () => {
     const change = () =>
       what === 'url'
         ? owner.pool.query(`update webhook set url = 'https://elsewhere.example/' where id = $1`, [webhook.id])
-        : rotateSecret(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' }, testSealingKeys);
+        : rotateSecret(owner, { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' }, testSealingKeys);
     receiver.answer = (response) => void change().then(() => response.writeHead(204).end());
 
     const called = await call('verify', webhook);
@@ -248,9 +248,9 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
   const { database, owner, make } = await setupDatabase();
   const webhook = await make.webhook();
   await owner.pool.query(`update webhook set signature_result = 'verified', signature_checked_at = now()`);
-  const pool = openPool(database.urls.worker, 1);
+  const worker = await openAs(database.urls.worker, 1);
   const { checkSignatures } = createTestActivities({
-    pool,
+    database: worker,
     sign: () => ({}),
     // The outcome of a post in a process without free descriptors is tested in
     // test/delivery/post/internal-error.test.ts.

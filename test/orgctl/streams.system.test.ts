@@ -86,11 +86,11 @@ async function setupCalls() {
   };
   const addPerson = async () => {
     const email = `${randomUUID()}@example.org`;
-    const { token } = await createEnrolment(owner.orm.em, { organizationId: orgId, email, by: 'orgctl' });
-    await setEnrolmentPassword(owner.orm.em, { token, password: goodPassword });
-    const { secret } = await startEnrolmentTotp(owner.orm.em, token, settings);
+    const { token } = await createEnrolment(owner, { organizationId: orgId, email, by: 'orgctl' });
+    await setEnrolmentPassword(owner, { token, password: goodPassword });
+    const { secret } = await startEnrolmentTotp(owner, token, settings);
     const factor = { kind: 'totp', code: codeAt(secret, new Date()) } as const;
-    await completeEnrolment(owner.orm.em, { token, factor, visitor }, settings);
+    await completeEnrolment(owner, { token, factor, visitor }, settings);
     return ['--email', email];
   };
   const delivery = await addDelivery('exhausted');

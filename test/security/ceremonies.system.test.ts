@@ -109,15 +109,15 @@ describe('with any field missing, of another type, huge, or of another ceremony'
     const person = await t.enrol();
     const session = await t.session(person.token);
     const strange = createAuthenticator();
-    const other = strange.register((await startPasskey(t.em, session, party, t.now)).challenge);
+    const other = strange.register((await startPasskey(t.db, session, party, t.now)).challenge);
     for (const { path, index } of alterationsOf(createAuthenticator().register('x'))) {
       const key = createAuthenticator();
-      const genuine = key.register((await startPasskey(t.em, session, party, t.now)).challenge) as unknown as Json;
+      const genuine = key.register((await startPasskey(t.db, session, party, t.now)).challenge) as unknown as Json;
       const by = replacements(readAt(genuine, path), readAt(other as unknown as Json, path))[index];
       const response = replaceAt(genuine, path, by);
       const before = await factors();
       const input = { response, name: 'Phone', visitor };
-      const outcome = await outcomeOf(addPasskey(t.em, session, input, party, t.now));
+      const outcome = await outcomeOf(addPasskey(t.db, session, input, party, t.now));
       tried('registrations');
       const added = (await factors()).filter(
         ({ credential_id }) => !before.some((one) => one.credential_id === credential_id),
@@ -139,31 +139,31 @@ describe('with any field missing, of another type, huge, or of another ceremony'
     const [person, stranger] = [await t.enrol(), await t.enrol()];
     const key = createAuthenticator();
     const mine = await t.session(person.token);
-    const { challenge } = await startPasskey(t.em, mine, party, t.now);
-    await addPasskey(t.em, mine, { response: key.register(challenge), name: 'Laptop', visitor }, party, t.now);
+    const { challenge } = await startPasskey(t.db, mine, party, t.now);
+    await addPasskey(t.db, mine, { response: key.register(challenge), name: 'Laptop', visitor }, party, t.now);
     const half = await t.session(
-      (await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now)).token,
+      (await signIn(t.db, { email: person.email, password: goodPassword, visitor }, t.now)).token,
     );
     const strange = createAuthenticator();
     const theirs = await t.session(stranger.token);
-    const setup = await startPasskey(t.em, theirs, party, t.now);
-    await addPasskey(t.em, theirs, { response: strange.register(setup.challenge), name: '', visitor }, party, t.now);
-    const other = strange.sign((await startPasskeyUse(t.em, theirs, party, t.now))?.challenge ?? '');
+    const setup = await startPasskey(t.db, theirs, party, t.now);
+    await addPasskey(t.db, theirs, { response: strange.register(setup.challenge), name: '', visitor }, party, t.now);
+    const other = strange.sign((await startPasskeyUse(t.db, theirs, party, t.now))?.challenge ?? '');
     const before = await sessions();
     for (const { path, index } of alterationsOf(key.sign('x'))) {
-      const genuine = key.sign((await startPasskeyUse(t.em, half, party, t.now))?.challenge ?? '') as unknown as Json;
+      const genuine = key.sign((await startPasskeyUse(t.db, half, party, t.now))?.challenge ?? '') as unknown as Json;
       const by = replacements(readAt(genuine, path), readAt(other as unknown as Json, path))[index];
       if (unused.test(path) || isSame(by, readAt(genuine, path))) continue;
       const response = replaceAt(genuine, path, by);
-      const outcome = await outcomeOf(verifyPasskey(t.em, half, { response, visitor }, party, t.now));
+      const outcome = await outcomeOf(verifyPasskey(t.db, half, { response, visitor }, party, t.now));
       tried('sign-ins');
       expect([path, by, outcome]).toEqual([path, by, 'wrong_passkey']);
       await forgetFailures();
     }
     expect(await sessions()).toBe(before);
     // The genuine response signs in, once.
-    const response = key.sign((await startPasskeyUse(t.em, half, party, t.now))?.challenge ?? '');
-    const use = () => outcomeOf(verifyPasskey(t.em, half, { response, visitor }, party, t.now));
+    const response = key.sign((await startPasskeyUse(t.db, half, party, t.now))?.challenge ?? '');
+    const use = () => outcomeOf(verifyPasskey(t.db, half, { response, visitor }, party, t.now));
     expect(await use()).toBe('accepted');
     expect(await use()).not.toBe('accepted');
   });
@@ -172,9 +172,9 @@ describe('with any field missing, of another type, huge, or of another ceremony'
     t = await setupPeople();
     const [person, stranger] = [await t.enrol(), await t.enrol()];
     const session = await t.session(person.token);
-    const { secret } = await startTotp(t.em, session, settings, t.now);
+    const { secret } = await startTotp(t.db, session, settings, t.now);
     const half = await t.session(
-      (await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now)).token,
+      (await signIn(t.db, { email: person.email, password: goodPassword, visitor }, t.now)).token,
     );
     const later = (minutes: number) => new Date(t.now().getTime() + minutes * 60_000);
     const right = codeAt(secret, t.now());
@@ -204,8 +204,8 @@ describe('with any field missing, of another type, huge, or of another ceremony'
     const [before, enrolled] = [await sessions(), await factors()];
     for (const code of codes) {
       const outcomes = [
-        await outcomeOf(addTotp(t.em, session, { code, name: 'Phone', visitor }, settings, t.now)),
-        await outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now)),
+        await outcomeOf(addTotp(t.db, session, { code, name: 'Phone', visitor }, settings, t.now)),
+        await outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now)),
       ];
       tried('codes', 2);
       expect([code, outcomes]).toEqual([code, ['wrong_code', 'wrong_code']]);

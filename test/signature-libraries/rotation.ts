@@ -67,7 +67,7 @@ export async function catchRotation(): Promise<CaughtRotation> {
 
   const before = await catchNext(1);
   const request = { organizationId: professional.orgId, webhookId, by: 'orgctl' } as const;
-  const { secret: newer } = await rotateSecret(owner.orm.em, request, testSealingKeys);
+  const { secret: newer } = await rotateSecret(owner, request, testSealingKeys);
   const atItsBegin = await catchNext(2);
   await moveEnd(secondsLeft);
   const atItsEnd = await catchNext(2);

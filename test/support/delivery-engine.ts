@@ -7,7 +7,7 @@ import { unblockSql } from '#delivery/sql/order.ts';
 import { type OutcomeRow, type RecordedOutcome, recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { cancelDeletedSql, cancelOneSql, redeliverOneSql, requeueHeldSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import type { TestDatabase } from './database.ts';
 import { type OnFinished, setupDatabase } from './setup.ts';
@@ -87,12 +87,14 @@ export async function setupEngine(onFinished?: OnFinished) {
 export class Engine {
   readonly worker: Pool;
   readonly owner: Pool;
+  readonly database: Database;
   readonly statements: Statements = { ...originals };
 
   constructor(database: TestDatabase, owner: Database) {
     this.worker = new Pool({ connectionString: database.urls.worker, max: 12 });
     this.worker.on('error', () => {});
     this.owner = owner.pool;
+    this.database = owner;
   }
 
   /** Settles everything, so that what follows sees only its own rows. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { eventTypes as allEventTypes, type EventType, firstEventIdAt } from '#domain/contract/events.ts';
 import { scopes as allScopes, type Scope } from '#domain/contract/scopes.ts';
+import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
-import type { Database } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { testAllowList, testKeySecrets, testSealingKeys } from './secrets.ts';
 import { allowSockets } from './socket-guard.ts';
@@ -171,12 +171,12 @@ export function createFactories(database: Database) {
         label,
         byOrgctl: true,
       };
-      const { id, key } = await createKey(database.orm.em, input, testKeySecrets);
+      const { id, key } = await createKey(database, input, testKeySecrets);
       return { id, key, orgId: creator.orgId, creatorId: creator.userId };
     },
 
     async keyRevoked(key: MadeKey): Promise<void> {
-      await revokeKey(database.orm.em, { organizationId: key.orgId, keyId: key.id, by: 'orgctl' });
+      await revokeKey(database, { organizationId: key.orgId, keyId: key.id, by: 'orgctl' });
     },
 
     /** Moves a key's expiry into the past. */
@@ -253,7 +253,7 @@ export function createFactories(database: Database) {
       } as const;
       const settings = { allow: testAllowList, sealingKeys: testSealingKeys };
       allowSockets('receivers', url);
-      return { orgId, ...(await createWebhook(database.orm.em, input, settings)) };
+      return { orgId, ...(await createWebhook(database, input, settings)) };
     },
 
     /**

@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { generateSync } from 'otplib';
 import { onTestFinished, vi } from 'vitest';
+import type { Database } from '#domain/db/database.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { findSession } from '#domain/identity/sessions.ts';
@@ -25,13 +25,13 @@ export const codeAt = (secret: string, at: Date) =>
   generateSync({ secret, epoch: Math.floor(at.getTime() / 1000), period: 30 });
 
 /** 50 failures of strangers from one network: then its unknown browsers wait for 15 minutes. */
-export async function blockNetwork(em: EntityManager, address: string, at: Date): Promise<void> {
-  for (let n = 0; n < 50; n += 1) await countFailure(em, { subject: passwordSubject(`${address}/${n}`), address }, at);
+export async function blockNetwork(db: Database, address: string, at: Date): Promise<void> {
+  for (let n = 0; n < 50; n += 1) await countFailure(db, { subject: passwordSubject(`${address}/${n}`), address }, at);
 }
 
 /** 100 failures from as many networks: then a person's unknown browsers wait for 15 minutes. */
-export async function blockSubject(em: EntityManager, subject: string, at: Date): Promise<void> {
-  for (let n = 0; n < 100; n += 1) await countFailure(em, { subject, address: `198.51.${n}.1` }, at);
+export async function blockSubject(db: Database, subject: string, at: Date): Promise<void> {
+  for (let n = 0; n < 100; n += 1) await countFailure(db, { subject, address: `198.51.${n}.1` }, at);
 }
 
 /** Lets attempts be counted by a test's clock: their library reads that of the process. */
@@ -60,7 +60,7 @@ export async function setupPeople() {
   const options = { server: parsePostgresUrl(database.urls.console), applicationName: 'test', poolMax: 8 };
   const console = await openDatabase({ ...options, connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 });
   onTestFinished(() => console.close());
-  const em = console.orm.em;
+  const db = console;
   // Not before the present, because the database's clock writes the audit log.
   const clock = { at: new Date() };
   const now = () => clock.at;
@@ -69,11 +69,11 @@ export async function setupPeople() {
   async function enrol(fields: { orgId?: string; roleKey?: string; permissions?: string[] } = {}): Promise<Enrolled> {
     const member = await make.member(fields);
     const email = `${member.userId}@example.org`;
-    const { token } = await createEnrolment(owner.orm.em, { organizationId: member.orgId, email, by: 'orgctl' }, now);
-    await setEnrolmentPassword(em, { token, password: goodPassword }, now);
-    const { secret } = await startEnrolmentTotp(em, token, settings, now);
+    const { token } = await createEnrolment(owner, { organizationId: member.orgId, email, by: 'orgctl' }, now);
+    await setEnrolmentPassword(db, { token, password: goodPassword }, now);
+    const { secret } = await startEnrolmentTotp(db, token, settings, now);
     const factor = { kind: 'totp', code: codeAt(secret, now()) } as const;
-    const done = await completeEnrolment(em, { token, factor, visitor }, settings, now);
+    const done = await completeEnrolment(db, { token, factor, visitor }, settings, now);
     const { recoveryCodes, token: sessionToken } = done;
     return { personId: member.userId, orgId: member.orgId, email, secret, recoveryCodes, token: sessionToken };
   }
@@ -82,7 +82,7 @@ export async function setupPeople() {
     database,
     owner,
     make,
-    em,
+    db,
     clock,
     now,
     enrol,
@@ -90,7 +90,7 @@ export async function setupPeople() {
       clock.at = new Date(clock.at.getTime() + ms);
     },
     async session(token: string): Promise<Session> {
-      const found = await findSession(em, token, now());
+      const found = await findSession(db, token, now());
       if (found === null) throw new Error('the session has ended');
       return found;
     },

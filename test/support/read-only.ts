@@ -1,4 +1,4 @@
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 
 /** How a server is away for a login: a standby is read-only (25006), a full one refuses it (53300). */
 const outages = {

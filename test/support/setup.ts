@@ -1,6 +1,7 @@
 import type { DestinationStream } from 'pino';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
-import { type Database, openDatabase } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { createLog } from '#runtime/log.ts';
 import type { RunningApp } from '#runtime/serve-app.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';

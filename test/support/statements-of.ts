@@ -1,5 +1,5 @@
 import { expect, onTestFinished, vi } from 'vitest';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 
 const waiting = { timeout: 30_000, interval: 20 };
 

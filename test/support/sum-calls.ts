@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 
 /**
  * Adds all calls of the log to their sums, as maintenance does.

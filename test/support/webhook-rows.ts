@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import pg, { type Pool } from 'pg';
 import { onTestFinished } from 'vitest';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
+import type { Database } from '#domain/db/database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { attemptsSql } from './attempts-sql.ts';
 import { setupDatabase } from './setup.ts';
 
@@ -100,6 +103,13 @@ export function openPool(url: string, max: number): Pool {
   pool.on('error', () => {});
   onTestFinished(() => pool.end());
   return pool;
+}
+
+/** Opens the database with a login, as an app does, until the test ends. */
+export async function openAs(url: string, poolMax: number): Promise<Database> {
+  const database = await openDatabase({ server: parsePostgresUrl(url), applicationName: 'test', poolMax });
+  onTestFinished(() => database.close());
+  return database;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 
 /** An entry of the log as a test writes it; missing fields are empty, and `at` is now. */
 export interface GivenLine {

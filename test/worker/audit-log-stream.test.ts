@@ -8,7 +8,7 @@ import { appendAuditChainSql } from '#domain/audit-log/chain.ts';
 import { parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { emptyFolder } from '#test/orgctl.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { openPool } from '#test/webhook-rows.ts';
+import { openAs } from '#test/webhook-rows.ts';
 import { writeEntries } from '#test/write-entries.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { readAnchors } from '../../apps/orgctl/anchors.ts';
@@ -66,12 +66,12 @@ async function startCollector() {
 it('streams each entry that follows the first start, in order and by ids alone, also after a refusal', async () => {
   const { database, owner, make } = await setupDatabase();
   const collector = await startCollector();
-  const pool = openPool(database.urls.worker, 4);
+  const worker = await openAs(database.urls.worker, 4);
   const member = await make.member({ name: 'Ada Rivers' });
   const { orgId } = member;
   const grant = await make.grant({ professional: member, familyId: await make.family({ orgId, name: 'Nguyen' }) });
   await writeEntries(owner, [{ orgId, action: 'before.stream' }]);
-  const link = async () => void (await pool.query(appendAuditChainSql, [1_000]));
+  const link = async () => void (await worker.pool.query(appendAuditChainSql, [1_000]));
   const unlinked = `select from audit_entry a, audit_progress p where a.serial >= p.linked_to`;
   const linkAll = () =>
     vi.waitFor(async () => {
@@ -82,7 +82,7 @@ it('streams each entry that follows the first start, in order and by ids alone, 
   const errors: unknown[] = [];
   const start = async () => {
     const stream = createAuditLogStream({
-      pool,
+      db: worker,
       otlpEndpoint: parseOtlpEndpoint(collector.url),
       region: 'us',
       everyMs: 20,

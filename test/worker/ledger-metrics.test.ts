@@ -1,16 +1,17 @@
 import { Registry } from 'prom-client';
 import { expect, it, onTestFinished } from 'vitest';
 import { setupDatabase } from '#test/setup.ts';
-import { openPool } from '#test/webhook-rows.ts';
+import { openAs } from '#test/webhook-rows.ts';
 import { ledgerMetrics } from '../../apps/worker/ledger-metrics.ts';
 
 it('one worker reads the ledger, all show its reading, and the next one waits a hundred times as long', async () => {
   const { database, owner } = await setupDatabase();
   const blocking = await owner.pool.connect();
   await blocking.query('begin; lock table ledger_day in access exclusive mode');
-  const workers = [1, 2].map(() => {
+  const databases = [await openAs(database.urls.worker, 1), await openAs(database.urls.worker, 1)];
+  const workers = databases.map((worker) => {
     const registry = new Registry();
-    const metrics = ledgerMetrics(openPool(database.urls.worker, 1), registry, { everyMs: 50, onError: () => {} });
+    const metrics = ledgerMetrics(worker, registry, { everyMs: 50, onError: () => {} });
     onTestFinished(() => metrics.stop());
     void metrics.start();
     return registry;
@@ -33,10 +34,10 @@ it('one worker reads the ledger, all show its reading, and the next one waits a 
 it('the metrics show the ledger with the worker’s own login, and keep the last values while the database is down', async () => {
   const { database, owner, make } = await setupDatabase();
   const professional = await make.member();
-  const pool = openPool(database.urls.worker, 1);
+  const worker = await openAs(database.urls.worker, 1);
   const registry = new Registry();
   const errors: unknown[] = [];
-  const metrics = ledgerMetrics(pool, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
+  const metrics = ledgerMetrics(worker, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
   onTestFinished(() => metrics.stop());
   const figure = async (name: string) =>
     new RegExp(`^org_api_ledger_${name} (\\S+)$`, 'm').exec(await registry.metrics())?.[1];

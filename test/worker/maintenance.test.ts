@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { AuditAnchor } from '#domain/audit-log/chain.ts';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { insertSettled, openPool } from '#test/webhook-rows.ts';
+import { insertSettled, openAs, openPool } from '#test/webhook-rows.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
@@ -305,7 +305,7 @@ describe('the maintenance loop', () => {
       webhook,
       createdAt: new Date(Date.now() - 400 * 86_400_000),
     });
-    const worker = openPool(database.urls.worker, 1);
+    const worker = await openAs(database.urls.worker, 1);
     await rollUpLedger(worker, { settledForSeconds: 0 });
     const before = await readLedger(worker);
 

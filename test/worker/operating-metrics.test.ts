@@ -12,7 +12,7 @@ import { appendAuditChainSql } from '#domain/audit-log/chain.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
-import { openPool } from '#test/webhook-rows.ts';
+import { openAs } from '#test/webhook-rows.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { auditLogMetrics } from '../../apps/worker/audit-log-metrics.ts';
@@ -80,10 +80,10 @@ it('the metrics show what waits in a queue, for how long, and when Temporal last
 it('the metrics show the size of the default partition and how long an entry is not in the chain, and omit them while they cannot be read', async () => {
   const { database, owner, make } = await setupDatabase();
   const orgId = await make.organization();
-  const pool = openPool(database.urls.worker, 1);
+  const worker = await openAs(database.urls.worker, 1);
   const registry = new Registry();
   const errors: unknown[] = [];
-  const metric = auditLogMetrics(pool, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
+  const metric = auditLogMetrics(worker, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
   onTestFinished(() => metric.stop());
   await metric.start();
   const read = async () => find(await registry.metrics(), 'org_api_audit_log_default_partition_bytes');
@@ -98,11 +98,11 @@ it('the metrics show the size of the default partition and how long an entry is 
   const writer = await owner.pool.connect();
   await writer.query('begin');
   await writer.query(`insert into audit_entry (organization_id, action) values ($1, 'test')`, [orgId]);
-  await pool.query(appendAuditChainSql, [100]);
+  await worker.pool.query(appendAuditChainSql, [100]);
   await vi.waitFor(async () => expect(await readAge()).toBeGreaterThan(3_500), patient);
   await writer.query('commit');
   writer.release();
-  await pool.query(appendAuditChainSql, [100]);
+  await worker.pool.query(appendAuditChainSql, [100]);
   await vi.waitFor(async () => expect(await readAge()).toBe(0), patient);
   await insert(`now() + interval '2 years'`);
   await vi.waitFor(async () => expect(await read()).toBeGreaterThan(0), patient);

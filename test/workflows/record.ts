@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { type Database, openDatabase } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type AppProcess, startAppProcess } from '#test/app-processes.ts';
 import { type ReceivingWebhook, startReceivers } from '#test/receiver-process.ts';

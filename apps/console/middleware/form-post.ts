@@ -1,4 +1,5 @@
 import { bodyParser } from '@koa/bodyparser';
+import { sql } from 'kysely';
 import { formIdField, formTokenField } from '../components/form.ts';
 import { type FormState, freshForm, problemsOf, valuesOf } from '../web/form.ts';
 import { html, nothing } from '../web/html.ts';
@@ -81,13 +82,6 @@ export const validateForm: RouteMiddleware = (ctx, next) => {
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/**
- * Records that a rendering of a form was submitted. `$1` session, `$2` form. Returns one row the
- * first time; of two at once, also on different pods, only one is first.
- */
-const recordFormUseSql = /* sql */ `
-  insert into form_use (session_id, form_id) values ($1, $2) on conflict do nothing returning form_id`;
-
 /** Refuses a form whose rendering was submitted before. */
 export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   const { console, form } = ctx.state;
@@ -95,9 +89,11 @@ export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   const { again } = ctx.state.route;
   const formId = form.fields.get(formIdField) ?? '';
   if (uuidForm.test(formId)) {
-    const values = [visit.session.id, formId];
-    const { rows } = await console.pool.query({ name: 'recordFormUse', text: recordFormUseSql, values });
-    if (rows.length === 1) return next();
+    // One row the first time; of two at once, also on different pods, only one is first.
+    const used = await console.database.query(sql`
+      insert into form_use (session_id, form_id) values (${visit.session.id}, ${formId})
+      on conflict do nothing returning form_id`);
+    if (used.length === 1) return next();
   }
   ctx.state.code = 'form_sent_twice';
   const up = visit.path.slice(0, visit.path.lastIndexOf('/')) || '/';

@@ -1,8 +1,9 @@
 import type { BlockList } from 'node:net';
 import type { Middleware } from 'koa';
-import type { Pool } from 'pg';
+import { CompiledQuery } from 'kysely';
 import { recordKeysAtConsoleSql } from '#domain/audit-log/record-requests.ts';
 import { errorStatus } from '#domain/contract/errors.ts';
+import type { Queryable } from '#domain/db/database.ts';
 import { checkKey, fingerprints, type KeySecrets } from '#domain/keys/key.ts';
 import { bearerOf, clientAddress } from '#runtime/client.ts';
 import type { RefusalCount, RefusalCounter } from '#runtime/refusal-counter.ts';
@@ -14,16 +15,14 @@ const code = 'api_key_not_accepted';
  * Adds requests with a key to its audit entry of the minute, with the last address. Unknown keys
  * get no row.
  */
-export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[]) =>
-  pool.query({
-    name: 'recordKeysAtConsole',
-    text: recordKeysAtConsoleSql,
-    values: [
+export const recordKeysAtConsole = (db: Queryable, counts: readonly RefusalCount[]) =>
+  db.query(
+    CompiledQuery.raw(recordKeysAtConsoleSql, [
       counts.map(({ fingerprint }) => fingerprint),
       counts.map(({ refused }) => refused),
       counts.map(({ address }) => address),
-    ],
-  });
+    ]),
+  );
 
 /**
  * Refuses every request with an API key as bearer token, on every path and with every method. The

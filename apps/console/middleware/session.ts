@@ -40,7 +40,7 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
   const { console, route, requestId } = ctx.state;
   const token = readCookie(ctx, 'session');
   const isPart = isPartRequest(ctx);
-  const session = token === null ? null : await findSession(console.em.fork(), token, console.now(), !isPart);
+  const session = token === null ? null : await findSession(console.database, token, console.now(), !isPart);
   const sessionToken = session === null ? null : token;
   let mark = readCookie(ctx, 'visit');
   if (sessionToken === null && mark === null) {

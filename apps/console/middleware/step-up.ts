@@ -77,7 +77,7 @@ async function verifyFactor(
 async function renewSession(ctx: RouteContext, token: string): Promise<void> {
   const { visit, console } = ctx.state;
   setCookie(ctx, 'session', token);
-  const session = await findSession(console.em.fork(), token, console.now());
+  const session = await findSession(console.database, token, console.now());
   ctx.state.visit = { ...visit, session, sessionToken: token, formToken: formToken(token) };
   if (isCheck(ctx)) ctx.set(formTokenHeader, ctx.state.visit.formToken);
 }

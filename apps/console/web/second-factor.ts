@@ -20,9 +20,9 @@ export interface AvailableFactors {
 
 /** Returns the factors that the person can use now, with a new challenge for a passkey. */
 export async function findAvailableFactors({ console, session }: PersonVisit): Promise<AvailableFactors> {
-  const { em, factors, now } = console;
-  const passkey = await startPasskeyUse(em, session, factors.relyingParty, now);
-  return { hasTotp: await hasTotp(em.fork(), session.personId), passkey };
+  const { database, factors, now } = console;
+  const passkey = await startPasskeyUse(database, session, factors.relyingParty, now);
+  return { hasTotp: await hasTotp(database, session.personId), passkey };
 }
 
 /**
@@ -35,12 +35,18 @@ export async function consumeSecondFactor(
   { console, session, visitor }: PersonVisit,
   sent: (field: string) => string,
 ): Promise<(SecondFactorStep & { left?: number }) | null> {
-  const { em, factors, now } = console;
+  const { database, factors, now } = console;
   const [code, passkey, recoveryCode] = [factorFields.code, factorFields.passkey, factorFields.recoveryCode].map(sent);
   if (passkey)
-    return verifyPasskey(em, session, { response: parsePasskeyResponse(passkey), visitor }, factors.relyingParty, now);
-  if (code) return verifyTotp(em, session, { code: code.slice(0, 20), visitor }, factors, now);
-  if (recoveryCode) return redeemRecoveryCode(em, session, { code: recoveryCode, visitor }, now);
+    return verifyPasskey(
+      database,
+      session,
+      { response: parsePasskeyResponse(passkey), visitor },
+      factors.relyingParty,
+      now,
+    );
+  if (code) return verifyTotp(database, session, { code: code.slice(0, 20), visitor }, factors, now);
+  if (recoveryCode) return redeemRecoveryCode(database, session, { code: recoveryCode, visitor }, now);
   return null;
 }
 

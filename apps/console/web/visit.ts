@@ -1,8 +1,7 @@
 import type { BlockList } from 'node:net';
-import type { EntityManager } from '@mikro-orm/postgresql';
-import type { Pool } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
+import type { Database } from '#domain/db/database.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/key.ts';
 import type { Downloads } from './downloads.ts';
@@ -12,8 +11,7 @@ import type { Workflows } from './temporal.ts';
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
 export interface ConsoleDependencies {
   region: Region;
-  em: EntityManager;
-  pool: Pool;
+  database: Database;
   /** Peppers and tag secrets of API keys. */
   keys: KeySecrets;
   /** Proxies whose `X-Forwarded-For` is trusted. */

@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
-import { query, sql } from '../db/statement.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { type Authority, permissionsHeld } from './authority.ts';
 import { consoleAccess, isConfirmed } from './console-access.ts';
 import { OrganizationRefused } from './organization-refused.ts';
@@ -41,7 +41,7 @@ const refusals = {
  * permission.
  */
 export async function getActor(
-  tx: EntityManager,
+  tx: Transaction,
   organizationId: string,
   by: Authority,
   needed: ManagingPermission,
@@ -63,13 +63,13 @@ export const memberColumns = sql`
 
 /** Returns a member of any status, or null when the organization never had them. */
 export async function findMember(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   personId: string,
 ): Promise<MemberAccess | null> {
-  const rows = await query<MemberAccess>(em)`
+  const rows = await db.query(sql<MemberAccess>`
     select m.person_id as "personId", ${memberColumns}
-    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`);
   return rows[0] ?? null;
 }
 
@@ -78,7 +78,7 @@ export async function findMember(
  *
  * @throws OrganizationRefused `no_such_member`
  */
-export async function getMember(tx: EntityManager, organizationId: string, personId: string): Promise<MemberAccess> {
+export async function getMember(tx: Transaction, organizationId: string, personId: string): Promise<MemberAccess> {
   const member = await findMember(tx, organizationId, personId);
   if (member === null || member.status === 'left')
     throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
@@ -114,15 +114,15 @@ export function assertHolds(actor: Actor, granted: readonly Permission[]): void 
  *
  * @throws OrganizationRefused `last_owner`
  */
-export async function assertOwnerRemains(tx: EntityManager, organizationId: string, gone: string): Promise<void> {
-  const rows = await query(tx)`
+export async function assertOwnerRemains(tx: Transaction, organizationId: string, gone: string): Promise<void> {
+  const rows = await tx.query(sql`
     select m.person_id from membership m
     join membership_role mr on mr.organization_id = m.organization_id and mr.person_id = m.person_id
     join role r on r.id = mr.role_id and r.organization_id is null and r.key = 'owner'
     join membership g on g.organization_id = m.organization_id and g.person_id = ${gone}
     where m.organization_id = ${organizationId} and m.person_id <> ${gone} and m.status = 'active'
       and (${consoleAccess()} = 'open' or not ${isConfirmed('g')})
-    limit 1`;
+    limit 1`);
   if (rows.length > 0) return;
   throw new OrganizationRefused(
     'last_owner',

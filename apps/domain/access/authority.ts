@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import type { Permission } from '../contract/scopes.ts';
-import { query, sql } from '../db/statement.ts';
+import type { Queryable } from '../db/database.ts';
 
 /**
  * The caller of a change: a person, who needs the permission for it, with their IP address where it
@@ -33,12 +33,12 @@ export const permissionsHeld = sql`
  * when they are not an active member. One statement, and so one snapshot.
  */
 export async function findPermissions(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   personId: string,
 ): Promise<Set<Permission> | null> {
-  const [member] = await query<{ permissions: Permission[] }>(em)`
+  const [member] = await db.query(sql<{ permissions: Permission[] }>`
     select array(${permissionsHeld}) as permissions from membership m
-    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`;
+    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`);
   return member === undefined ? null : new Set(member.permissions);
 }

@@ -1,4 +1,5 @@
-import { allOf, arrayOf, type SqlPart, sql } from '../db/statement.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { allOf } from '../db/statement.ts';
 import { canFail, kindConditions, type Result, resultConditions } from './results.ts';
 
 /** A filter of the log. Fields that are not null must match; `from` is inclusive, `to` is not. */
@@ -59,7 +60,7 @@ export interface From {
  */
 export const entriesSearched = { inIndex: 20_000, inEntries: 2_000 };
 
-export type Condition = SqlPart;
+export type Condition = RawBuilder<unknown>;
 
 export interface Search {
   /** What the index finds, including the range of time and position. */
@@ -134,12 +135,12 @@ function conditionsOfResult(result: Result, action: string | null): [ConditionNa
 
 /** Returns a condition that an entry names one of these ids as person, key or value of its details. */
 const isAbout = (ids: string[]): Condition => sql`(
-  a.person_id = any (${arrayOf(ids)}::text[]) or a.key_id::text = any (${arrayOf(ids)}::text[])
+  a.person_id = any (${ids}::text[]) or a.key_id::text = any (${ids}::text[])
   or exists (select from jsonb_each_text(case when jsonb_typeof(a.detail) = 'object' then a.detail end) d
-    where d.value = any (${arrayOf(ids)}::text[])))`;
+    where d.value = any (${ids}::text[])))`;
 
 const matches = ({ ids, actions, exact }: TextMatch): Condition => sql`(
-  a.action = any (${arrayOf(actions)}::text[]) or a.action = ${exact} or a.code = ${exact} or a.id::text = ${exact}
+  a.action = any (${actions}::text[]) or a.action = ${exact} or a.code = ${exact} or a.id::text = ${exact}
   or host(a.address) = ${exact} or ${isAbout([...ids, exact])}
   or exists (select from jsonb_each_text(a.names) n where n.value ilike ${containing(exact)}))`;
 

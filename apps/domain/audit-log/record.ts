@@ -1,8 +1,8 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import type { Authority, ClusterObject } from '../access/authority.ts';
 import { Refused } from '../contract/refused.ts';
 import { brokenConstraint } from '../db/constraint.ts';
-import { query } from '../db/statement.ts';
+import type { Transaction } from '../db/database.ts';
 
 /** An entry of the log other than a read. `detail` contains ids and key prefixes, never a key. */
 interface NewAuditEntry {
@@ -22,22 +22,24 @@ interface NewAuditEntry {
  * while the request ran, for example by a removal that waits for this transaction.
  * @throws an error of PostgreSQL (`audit_entry_writer`) when another writer may not write this.
  */
-export async function recordAuditEntry(tx: EntityManager, entry: NewAuditEntry): Promise<void> {
+export async function recordAuditEntry(tx: Transaction, entry: NewAuditEntry): Promise<void> {
   const { organizationId, by, keyId = null, action } = entry;
   const detail = entry.detail === undefined ? null : JSON.stringify(entry.detail);
   if (by === 'orgctl')
-    await query(tx)`
-      select record_orgctl_entry(${organizationId}::uuid, ${keyId}::uuid, ${action}, ${detail}::jsonb)`;
+    await tx.query(sql`
+      select record_orgctl_entry(${organizationId}::uuid, ${keyId}::uuid, ${action}, ${detail}::jsonb)`);
   else if ('objectUid' in by)
-    await query(tx)`
+    await tx.query(sql`
       select record_object_entry(${organizationId}::uuid, ${action},
-        ${JSON.stringify({ ...entry.detail, managedBy: by.objectName })}::jsonb)`;
+        ${JSON.stringify({ ...entry.detail, managedBy: by.objectName })}::jsonb)`);
   else
-    await query(tx)`
+    await tx
+      .query(sql`
       select record_console_entry(${organizationId}::uuid, ${by.personId}, ${keyId}::uuid, ${action},
-        ${by.address ?? null}::inet, ${detail}::jsonb)`.catch((error: unknown) => {
-      throw brokenConstraint(error) === 'audit_entry_writer' ? accessEnded() : error;
-    });
+        ${by.address ?? null}::inet, ${detail}::jsonb)`)
+      .catch((error: unknown) => {
+        throw brokenConstraint(error) === 'audit_entry_writer' ? accessEnded() : error;
+      });
 }
 
 const accessEnded = () =>

@@ -1,4 +1,4 @@
-import { numbered, type SqlPart, sql } from '../db/statement.ts';
+import { type RawBuilder, sql } from 'kysely';
 
 /** The words for the result of an entry: on pages, in the filter and its address, and in the CSV. */
 export const results = ['Succeeded', 'Denied', 'Invalid request', 'Completed', 'Failed'] as const;
@@ -48,7 +48,7 @@ const failures: Record<string, { hasFailed(detail: Record<string, unknown>): boo
 };
 
 const failedCases = Object.entries(failures).map(([action, { condition }]) => `when '${action}' then ${condition}`);
-const failed = numbered(`(case a.action ${failedCases.join(' ')} else false end)`, []);
+const failed = sql.raw(`(case a.action ${failedCases.join(' ')} else false end)`);
 const denied = sql`a.status in (401, 403, 429)`;
 
 /** Whether an entry is a read that succeeded, one that did not, or no read. Indexes begin with these. */
@@ -59,10 +59,11 @@ export const kindConditions = {
 };
 
 /** Selects the entries `a` of a result: by their kind, and by what no index contains. */
-export const resultConditions: Record<Result, { kind: keyof typeof kindConditions; rest: SqlPart | null }> = {
-  Succeeded: { kind: 'answered', rest: null },
-  Denied: { kind: 'refused', rest: denied },
-  'Invalid request': { kind: 'refused', rest: sql`not ${denied}` },
-  Completed: { kind: 'action', rest: sql`not ${failed}` },
-  Failed: { kind: 'action', rest: failed },
-};
+export const resultConditions: Record<Result, { kind: keyof typeof kindConditions; rest: RawBuilder<unknown> | null }> =
+  {
+    Succeeded: { kind: 'answered', rest: null },
+    Denied: { kind: 'refused', rest: denied },
+    'Invalid request': { kind: 'refused', rest: sql`not ${denied}` },
+    Completed: { kind: 'action', rest: sql`not ${failed}` },
+    Failed: { kind: 'action', rest: failed },
+  };

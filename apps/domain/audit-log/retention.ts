@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import { sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 
 /** Creates the log's partitions three months ahead; one row, `{made}`. */
 export const keepPartitionsSql = /* sql */ `select keep_audit_partitions() as made`;
@@ -18,7 +19,7 @@ export interface AuditLogState {
 }
 
 /** Returns for how many days the audit log is kept; null before the worker applied it. */
-export async function findRetentionDays(pool: Pool): Promise<number | null> {
-  const { rows } = await pool.query<{ days: number | null }>('select f.applied_days as days from retention_floor f');
-  return rows[0]?.days ?? null;
+export async function findRetentionDays(db: Queryable): Promise<number | null> {
+  const [row] = await db.query(sql<{ days: number | null }>`select f.applied_days as days from retention_floor f`);
+  return row?.days ?? null;
 }

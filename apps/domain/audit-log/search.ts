@@ -1,5 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { allOf, literal, query, sql } from '../db/statement.ts';
+import { sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
+import { allOf } from '../db/statement.ts';
 import {
   type AuditLogFilter,
   type Direction,
@@ -76,7 +77,7 @@ export interface AuditLogPage {
  * @param from - where the page begins, and its direction; null: at the newest entry.
  */
 export async function listAuditEntries(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   filter: AuditLogFilter,
   from: From | null,
@@ -87,8 +88,8 @@ export async function listAuditEntries(
   const [{ direction, rest }] = searches;
   const { rows, seenTo } =
     rest.length === 0
-      ? { rows: await listEntries(em, searches[0], pageSize + 1, reader), seenTo: null }
-      : await searchEntries(em, organizationId, searches, pageSize + 1, reader);
+      ? { rows: await listEntries(db, searches[0], pageSize + 1, reader), seenTo: null }
+      : await searchEntries(db, organizationId, searches, pageSize + 1, reader);
   const hasMore = rows.length > pageSize;
   const found = rows.slice(0, pageSize);
   const last = found.at(-1);
@@ -103,14 +104,14 @@ export async function listAuditEntries(
 
 /** Returns one entry of an organization, or null when it has none with that id. */
 export async function findAuditEntry(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   id: string,
   reader: Reader = seesNoClients,
 ): Promise<AuditEntry | null> {
-  const rows = await query<AuditEntry>(em)`
+  const rows = await db.query(sql<AuditEntry>`
     select ${entryColumns(reader)} from audit_entry a ${entryJoins}
-    where a.id = ${id}::uuid and a.organization_id = ${organizationId}::uuid`;
+    where a.id = ${id}::uuid and a.organization_id = ${organizationId}::uuid`);
   return rows[0] ?? null;
 }
 
@@ -134,8 +135,8 @@ const entryColumns = ({ maySeeClients }: Reader) => sql`
 
 /** Returns SQL for an id in an entry's details, or null. A text that is no id is not cast. */
 const idIn = (name: string) => sql`case
-  when a.detail ->> ${literal(name)} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-  then (a.detail ->> ${literal(name)})::uuid end`;
+  when a.detail ->> ${sql.lit(name)} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+  then (a.detail ->> ${sql.lit(name)})::uuid end`;
 
 const entryJoins = sql`
   left join membership m on m.organization_id = a.organization_id and m.person_id = a.person_id
@@ -149,32 +150,32 @@ const entryJoins = sql`
 
 /** Limits are literals: for a parameter, the planner assumes a tenth of the log and sorts it. */
 async function listEntries(
-  em: EntityManager,
+  db: Queryable,
   { leading, direction }: Search,
   wanted: number,
   reader: Reader,
 ): Promise<AuditEntry[]> {
-  return query<AuditEntry>(em)`
+  return db.query(sql<AuditEntry>`
     select ${entryColumns(reader)} from (select a.* from audit_entry a where ${leading} ${order(direction)}
-      limit ${literal(wanted)}) a ${entryJoins}
-    ${order(direction)}`;
+      limit ${sql.lit(wanted)}) a ${entryJoins}
+    ${order(direction)}`);
 }
 
 /** Returns matching entries and the last one checked, null when complete or enough were found. */
 async function searchEntries(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   [first, ...others]: [Search, ...Search[]],
   wanted: number,
   reader: Reader,
 ): Promise<{ rows: AuditEntry[]; seenTo: Place | null }> {
-  let best = await searchOnce(em, first, wanted);
+  let best = await searchOnce(db, first, wanted);
   for (const other of others) {
     if (best.seenTo === null) break;
-    const result = await searchOnce(em, other, wanted);
+    const result = await searchOnce(db, other, wanted);
     if (result.seenTo === null || isBeyond(result.seenTo, best.seenTo, other.direction)) best = result;
   }
-  return { rows: await fetchEntries(em, organizationId, best.places, first.direction, reader), seenTo: best.seenTo };
+  return { rows: await fetchEntries(db, organizationId, best.places, first.direction, reader), seenTo: best.seenTo };
 }
 
 interface SearchResult {
@@ -183,17 +184,17 @@ interface SearchResult {
 }
 
 /** The inner statement has only the compared columns, so that an index with these is enough. */
-async function searchOnce(em: EntityManager, search: Search, wanted: number): Promise<SearchResult> {
+async function searchOnce(db: Queryable, search: Search, wanted: number): Promise<SearchResult> {
   const { leading, rest, atMost, direction, needsEntry } = search;
-  const places = await query<Place>(em)`
+  const places = await db.query(sql<Place>`
     select ${isoMicroseconds} as at, a.id
     from (
       select a.at, a.id, a.key_id, a.person_id, a.action, a.status
         ${needsEntry ? sql`, a.code, a.address, a.detail, a.names` : sql``} from audit_entry a
-      where ${leading} ${order(direction)} limit ${literal(atMost)}
+      where ${leading} ${order(direction)} limit ${sql.lit(atMost)}
     ) a
-    where ${allOf(rest)} ${order(direction)} limit ${literal(wanted)}`;
-  return { places, seenTo: places.length === wanted ? null : await findLastSeen(em, search) };
+    where ${allOf(rest)} ${order(direction)} limit ${sql.lit(wanted)}`);
+  return { places, seenTo: places.length === wanted ? null : await findLastSeen(db, search) };
 }
 
 /**
@@ -201,12 +202,12 @@ async function searchOnce(em: EntityManager, search: Search, wanted: number): Pr
  * checked all. Times are formatted outside: within, those of skipped entries would be too, which
  * takes longest.
  */
-async function findLastSeen(em: EntityManager, { leading, atMost, direction }: Search): Promise<Place | null> {
-  const rows = await query<Place>(em)`
+async function findLastSeen(db: Queryable, { leading, atMost, direction }: Search): Promise<Place | null> {
+  const rows = await db.query(sql<Place>`
     select ${isoMicroseconds} as at, a.id
-    from (select a.at, a.id from audit_entry a where ${leading} ${order(direction)} offset ${literal(atMost - 1)}
+    from (select a.at, a.id from audit_entry a where ${leading} ${order(direction)} offset ${sql.lit(atMost - 1)}
       limit 2) a
-    ${order(direction)}`;
+    ${order(direction)}`);
   const [last, next] = rows;
   return last === undefined || next === undefined ? null : placeOf(last);
 }
@@ -221,7 +222,7 @@ const isBeyond = (one: Place, other: Place, direction: Direction): boolean =>
  * partitions.
  */
 async function fetchEntries(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   places: Place[],
   direction: Direction,
@@ -230,15 +231,15 @@ async function fetchEntries(
   if (places.length === 0) return [];
   const [ids, moments] = [places.map(({ id }) => id), places.map(({ at }) => at)];
   const [earliest = '', latest = ''] = [moments[0], moments.at(-1)].sort();
-  return query<AuditEntry>(em)`
+  return db.query(sql<AuditEntry>`
     select ${entryColumns(reader)}
     from (
       select a.* from unnest(${listed(ids)}::uuid[], ${listed(moments)}::timestamptz[]) as place (id, at)
       join audit_entry a on a.organization_id = ${organizationId}::uuid and a.id = place.id and a.at = place.at
-        and a.at between ${literal(earliest)}::timestamptz and ${literal(latest)}::timestamptz
+        and a.at between ${sql.lit(earliest)}::timestamptz and ${sql.lit(latest)}::timestamptz
     ) a ${entryJoins}
-    ${order(direction)}`;
+    ${order(direction)}`);
 }
 
 /** Returns an array literal of ids or times, which contain no character that needs escaping. */
-const listed = (texts: string[]) => literal(`{${texts.join(',')}}`);
+const listed = (texts: string[]) => sql.lit(`{${texts.join(',')}}`);

@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import { CompiledQuery } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 import {
   type AuditAnchor,
   type ChainFault,
@@ -44,22 +45,22 @@ const linksPerCheck = 20_000;
  * @param options - `organizationId` null: all. `month`: `YYYY-MM`, null: all that the log keeps.
  */
 export async function verifyAuditLog(
-  pool: Pool,
+  db: Queryable,
   { organizationId, month }: { organizationId: string | null; month: string | null },
   anchors: readonly AuditAnchor[] = [],
 ): Promise<AuditLogVerification> {
-  const { rows: chains } = await pool.query<ChainRow>(listAuditChainsSql, [organizationId, month]);
+  const chains = await db.query<ChainRow>(CompiledQuery.raw(listAuditChainsSql, [organizationId, month]));
   const faults: AuditLogFault[] = [];
   let entries = 0;
   for (const chain of chains) {
-    const found = await verifyChain(pool, chain);
+    const found = await verifyChain(db, chain);
     entries += found.links;
     faults.push(...found.faults);
   }
-  const unchained = await pool.query<{ organizationId: string; month: string }>(listUnchainedMonthsSql, [
-    organizationId,
-  ]);
-  for (const one of unchained.rows)
+  const unchained = await db.query<{ organizationId: string; month: string }>(
+    CompiledQuery.raw(listUnchainedMonthsSql, [organizationId]),
+  );
+  for (const one of unchained)
     if (month === null || one.month === month)
       faults.push({ ...one, place: null, entryId: null, toPlace: null, fault: 'end' });
   const asked = anchors.filter(
@@ -70,13 +71,13 @@ export async function verifyAuditLog(
   const byChain = Map.groupBy(asked, (anchor) => `${anchor.organizationId} ${anchor.month}`);
   for (const [key, ofChain] of byChain) {
     const chain = chains.find((one) => `${one.organizationId} ${one.month}` === key);
-    const fault = await compareAnchors(pool, ofChain, chain);
+    const fault = await compareAnchors(db, ofChain, chain);
     if (fault !== null) faults.push(fault);
   }
   return { chains: chains.length, entries, anchors: asked.length, faults };
 }
 
-async function verifyChain(pool: Pool, chain: ChainRow): Promise<{ links: number; faults: AuditLogFault[] }> {
+async function verifyChain(db: Queryable, chain: ChainRow): Promise<{ links: number; faults: AuditLogFault[] }> {
   const { organizationId, month, places, droppedPlaces } = chain;
   const of = { organizationId, month };
   const faults: AuditLogFault[] = [];
@@ -85,16 +86,17 @@ async function verifyChain(pool: Pool, chain: ChainRow): Promise<{ links: number
   let [place, hash, links] = [droppedPlaces, chain.firstHash, 0];
   while (place < places) {
     const values = [organizationId, month, place, hash, Math.min(linksPerCheck, places - place)];
-    const { rows } = await pool.query<CheckedRow>(checkAuditLinksSql, values);
-    const [checked] = rows;
+    const [checked] = await db.query<CheckedRow>(CompiledQuery.raw(checkAuditLinksSql, values));
     faults.push(...(checked?.faults ?? []).map((fault) => ({ ...of, ...fault, toPlace: null })));
     if (checked === undefined || checked.place === null || checked.hash === null) break;
     [place, hash, links] = [checked.place, checked.hash, links + checked.links];
   }
   if (place !== places || hash !== chain.hash)
     faults.push({ ...of, place, entryId: null, toPlace: null, fault: 'end' });
-  const { rows } = await pool.query<{ entryId: string }>(listUnlinkedEntriesSql, [organizationId, month]);
-  for (const { entryId } of rows) faults.push({ ...of, place: null, entryId, toPlace: null, fault: 'inserted' });
+  const unlinked = await db.query<{ entryId: string }>(
+    CompiledQuery.raw(listUnlinkedEntriesSql, [organizationId, month]),
+  );
+  for (const { entryId } of unlinked) faults.push({ ...of, place: null, entryId, toPlace: null, fault: 'inserted' });
   return { links, faults };
 }
 
@@ -104,30 +106,35 @@ async function verifyChain(pool: Pool, chain: ChainRow): Promise<{ links: number
  * when all match. A later anchor does not narrow them: it may be of the changed chain.
  */
 async function compareAnchors(
-  pool: Pool,
+  db: Queryable,
   anchors: readonly AuditAnchor[],
   chain: ChainRow | undefined,
 ): Promise<AuditLogFault | null> {
   const matching = [chain?.droppedPlaces ?? 0];
   for (const anchor of anchors) {
     const { organizationId, month, places } = anchor;
-    if (await matchesAnchor(pool, anchor, chain)) {
+    if (await matchesAnchor(db, anchor, chain)) {
       matching.push(places);
       continue;
     }
     const place = Math.max(0, ...matching.filter((one) => one < places)) + 1;
-    const { rows } = await pool.query<LinkRow>(findAuditLinkSql, [organizationId, month, place]);
-    return { organizationId, month, place, toPlace: places, entryId: rows[0]?.entryId ?? null, fault: 'anchor' };
+    const link = await findLink(db, organizationId, month, place);
+    return { organizationId, month, place, toPlace: places, entryId: link?.entryId ?? null, fault: 'anchor' };
   }
   return null;
 }
 
 /** Returns whether the chain has the anchor's hash at its position, or dropped its month. */
-async function matchesAnchor(pool: Pool, anchor: AuditAnchor, chain: ChainRow | undefined): Promise<boolean> {
+async function matchesAnchor(db: Queryable, anchor: AuditAnchor, chain: ChainRow | undefined): Promise<boolean> {
   const { organizationId, month, places, hash } = anchor;
   if (chain === undefined || chain.places < places) return false;
   if (places === chain.droppedPlaces) return hash === chain.firstHash;
   if (places < chain.droppedPlaces) return true; // its link was dropped, and the last hash covers it
-  const { rows } = await pool.query<LinkRow>(findAuditLinkSql, [organizationId, month, places]);
-  return rows[0]?.hash === hash;
+  const link = await findLink(db, organizationId, month, places);
+  return link?.hash === hash;
+}
+
+async function findLink(db: Queryable, ...chainAndPlace: [string, string, number]): Promise<LinkRow | undefined> {
+  const [link] = await db.query<LinkRow>(CompiledQuery.raw(findAuditLinkSql, chainAndPlace));
+  return link;
 }

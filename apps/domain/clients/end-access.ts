@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { Membership } from '../access/membership.entity.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { shareLock, writeLock } from '../db/locks.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 import { ClientGrant } from './client.entity.ts';
@@ -30,9 +30,9 @@ interface GrantRequest {
  *
  * @throws OrganizationRefused `no_such_grant`, `grant_not_active` and others.
  */
-export async function endGrant(em: EntityManager, input: GrantRequest): Promise<void> {
+export async function endGrant(database: Database, input: GrantRequest): Promise<void> {
   const { organizationId, grantId, by } = input;
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     await getActor(tx, organizationId, by, 'org.seats.manage');
     const grant = await getActiveGrant(tx, input);
     grant.end('ended');
@@ -50,11 +50,11 @@ export async function endGrant(em: EntityManager, input: GrantRequest): Promise<
  * `same_professional` and others.
  */
 export async function moveGrant(
-  em: EntityManager,
+  database: Database,
   input: GrantRequest & { toPersonId: string },
 ): Promise<{ id: string }> {
   const { organizationId, grantId, by, toPersonId } = input;
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await getActor(tx, organizationId, by, 'org.seats.manage');
     const grant = await getActiveGrant(tx, input);
     const { kind, familyId, endsAt, professionalId } = grant;
@@ -83,7 +83,7 @@ export async function moveGrant(
 }
 
 /** Returns the access, locked. Access whose planned end has passed counts as ended. */
-async function getActiveGrant(tx: EntityManager, { organizationId, grantId }: GrantRequest): Promise<ClientGrant> {
+async function getActiveGrant(tx: Transaction, { organizationId, grantId }: GrantRequest): Promise<ClientGrant> {
   const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId }, writeLock);
   if (grant === null) throw noSuchGrant();
   if (!grant.isActiveAt(await findDatabaseTime(tx)))
@@ -92,7 +92,7 @@ async function getActiveGrant(tx: EntityManager, { organizationId, grantId }: Gr
 }
 
 /** Locks the member's row, so that they cannot be suspended before the access has begun. */
-async function assertActiveMember(tx: EntityManager, organizationId: string, personId: string): Promise<void> {
+async function assertActiveMember(tx: Transaction, organizationId: string, personId: string): Promise<void> {
   const member = await tx.findOne(Membership, { organizationId, personId }, shareLock);
   if (member?.status === 'active') return;
   throw new OrganizationRefused('no_such_member', 'The organization has no such active member.');

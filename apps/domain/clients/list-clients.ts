@@ -1,6 +1,7 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 import { contains, type ListPage, pageOf } from '../db/list-page.ts';
-import { allOf, literal, query, sql, withDates } from '../db/statement.ts';
+import { allOf, withDates } from '../db/statement.ts';
 import { noSuchGrant } from './seats.ts';
 
 /** A family's access to a professional as the roster shows it: names and dates only. */
@@ -33,14 +34,14 @@ export interface ClientFilter {
  * @param after - the id of the last access of the previous page; null for the first page.
  */
 export async function listClients(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   filter: ClientFilter,
   after: string | null,
   pageSize: number,
 ): Promise<ListPage<ClientRow>> {
   const { state, text, professionalId } = filter;
-  return selectPage(em, { organizationId, text, after, pageSize }, [
+  return selectPage(db, { organizationId, text, after, pageSize }, [
     state === 'all' ? null : state === 'active' ? isActive : isOver,
     professionalId && sql`g.professional_id = ${professionalId}`,
   ]);
@@ -48,7 +49,7 @@ export async function listClients(
 
 /** Lists one page of the active access whose family holds no seat, ordered as `listClients`. */
 export async function listEligibleClients(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   text: string,
   after: string | null,
@@ -56,11 +57,11 @@ export async function listEligibleClients(
 ): Promise<ListPage<ClientRow>> {
   const hasNoSeat = sql`not exists (select from seat h where h.organization_id = g.organization_id
     and h.family_id = g.family_id and h.ended_at is null)`;
-  return selectPage(em, { organizationId, text, after, pageSize }, [isActive, hasNoSeat]);
+  return selectPage(db, { organizationId, text, after, pageSize }, [isActive, hasNoSeat]);
 }
 
 async function selectPage(
-  em: EntityManager,
+  db: Queryable,
   page: { organizationId: string; text: string; after: string | null; pageSize: number },
   more: Parameters<typeof allOf>[0],
 ): Promise<ListPage<ClientRow>> {
@@ -73,10 +74,10 @@ async function selectPage(
       sql`(g.since, g.id) < (select c.since, c.id from client_grant c where c.organization_id = ${organizationId}
         and c.id = ${after})`,
   ];
-  const rows = await query<ClientRow>(em)`
+  const rows = await db.query(sql<ClientRow>`
     select ${columns} ${source}
     where ${allOf(conditions)}
-    order by g.since desc, g.id desc limit ${literal(pageSize + 1)}`;
+    order by g.since desc, g.id desc limit ${sql.lit(pageSize + 1)}`);
   return pageOf(
     rows.map((row) => withDates(row, 'since', 'endsAt')),
     pageSize,
@@ -97,13 +98,13 @@ export interface ClientDetails extends ClientRow {
  *
  * @throws OrganizationRefused `no_such_grant`
  */
-export async function getClient(em: EntityManager, organizationId: string, grantId: string): Promise<ClientDetails> {
-  const [client] = await query<ClientDetails>(em)`
+export async function getClient(db: Queryable, organizationId: string, grantId: string): Promise<ClientDetails> {
+  const [client] = await db.query(sql<ClientDetails>`
     select ${columns}, g.end_reason as "endReason",
       exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id
         and h.grant_id <> g.id and h.ended_at is null) as "hasSeatElsewhere"
     ${source}
-    where g.organization_id = ${organizationId} and g.id = ${grantId}`;
+    where g.organization_id = ${organizationId} and g.id = ${grantId}`);
   if (client === undefined) throw noSuchGrant();
   return withDates(client, 'since', 'endsAt');
 }

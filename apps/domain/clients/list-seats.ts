@@ -1,7 +1,8 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { OrganizationRefused } from '../access/organization-refused.ts';
+import type { Queryable } from '../db/database.ts';
 import { type ListPage, pageOf } from '../db/list-page.ts';
-import { literal, query, sql, withDates } from '../db/statement.ts';
+import { withDates } from '../db/statement.ts';
 
 /** The seats of an organization. `free` is never below 0, also when a subscription ended. */
 export interface SeatCounts {
@@ -14,13 +15,13 @@ export interface SeatCounts {
   invoiced: number;
 }
 
-export async function getSeatCounts(em: EntityManager, organizationId: string): Promise<SeatCounts> {
-  const rows = await query<{ paid: number; invoiced: number; used: number }>(em)`
+export async function getSeatCounts(db: Queryable, organizationId: string): Promise<SeatCounts> {
+  const rows = await db.query(sql<{ paid: number; invoiced: number; used: number }>`
     select
       (select coalesce(sum(s.quantity), 0)::int from subscription s where s.organization_id = ${organizationId}
         and s.status in ('active', 'trialing', 'past_due')) as paid,
       coalesce((select p.invoiced from seat_plan p where p.organization_id = ${organizationId}), 0) as invoiced,
-      (select count(*)::int from seat s where s.organization_id = ${organizationId} and s.ended_at is null) as used`;
+      (select count(*)::int from seat s where s.organization_id = ${organizationId} and s.ended_at is null) as used`);
   const { paid = 0, invoiced = 0, used = 0 } = rows[0] ?? {};
   return { paid, invoiced, used, total: paid + invoiced, free: Math.max(0, paid + invoiced - used) };
 }
@@ -44,7 +45,7 @@ export interface SeatRow {
  * @param after - the id of the last seat of the previous page; null for the first page.
  */
 export async function listSeats(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   state: 'held' | 'ended',
   after: string | null,
@@ -57,11 +58,11 @@ export async function listSeats(
       ? sql``
       : sql`and (${moment}, s.id) < (select ${cursorMoment}, c.id from seat c
         where c.organization_id = ${organizationId} and c.id = ${after})`;
-  const rows = await query<SeatRow>(em)`
+  const rows = await db.query(sql<SeatRow>`
     select ${columns} ${source}
     where s.organization_id = ${organizationId}
       and ${state === 'held' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
-    order by ${moment} desc, s.id desc limit ${literal(pageSize + 1)}`;
+    order by ${moment} desc, s.id desc limit ${sql.lit(pageSize + 1)}`);
   return pageOf(rows.map(seatOf), pageSize, ({ seatId }) => seatId);
 }
 
@@ -69,11 +70,11 @@ export async function listSeats(
 const seatsOfGrantListed = 50;
 
 /** Lists the seats that one access has and had, last assigned first. */
-export async function listSeatsOfGrant(em: EntityManager, organizationId: string, grantId: string): Promise<SeatRow[]> {
-  const rows = await query<SeatRow>(em)`
+export async function listSeatsOfGrant(db: Queryable, organizationId: string, grantId: string): Promise<SeatRow[]> {
+  const rows = await db.query(sql<SeatRow>`
     select ${columns} ${source}
     where s.organization_id = ${organizationId} and s.grant_id = ${grantId}
-    order by s.given_at desc, s.id desc limit ${literal(seatsOfGrantListed)}`;
+    order by s.given_at desc, s.id desc limit ${sql.lit(seatsOfGrantListed)}`);
   return rows.map(seatOf);
 }
 
@@ -82,9 +83,9 @@ export async function listSeatsOfGrant(em: EntityManager, organizationId: string
  *
  * @throws OrganizationRefused `no_such_seat`
  */
-export async function getSeat(em: EntityManager, organizationId: string, seatId: string): Promise<SeatRow> {
-  const [seat] = await query<SeatRow>(em)`
-    select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`;
+export async function getSeat(db: Queryable, organizationId: string, seatId: string): Promise<SeatRow> {
+  const [seat] = await db.query(sql<SeatRow>`
+    select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`);
   if (seat === undefined) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
   return seatOf(seat);
 }

@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import type { Database } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 import { ClientGrant, Seat } from './client.entity.ts';
@@ -22,12 +22,12 @@ import { ClientGrant, Seat } from './client.entity.ts';
  * `no_such_grant` and others.
  */
 export async function assignSeat(
-  em: EntityManager,
+  database: Database,
   { organizationId, grantId, by }: { organizationId: string; grantId: string; by: Authority },
 ): Promise<{ id: string }> {
   const id = randomUUIDv7();
   try {
-    await em.fork().transactional(async (tx) => {
+    await database.change(async (tx) => {
       await getActor(tx, organizationId, by, 'org.seats.manage');
       const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId });
       if (grant === null) throw noSuchGrant();
@@ -49,10 +49,10 @@ export async function assignSeat(
  * @throws OrganizationRefused `no_such_seat`, `seat_ended` and others.
  */
 export async function endSeat(
-  em: EntityManager,
+  database: Database,
   { organizationId, seatId, by }: { organizationId: string; seatId: string; by: Authority },
 ): Promise<void> {
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     await getActor(tx, organizationId, by, 'org.seats.manage');
     const seat = await tx.findOne(Seat, { organizationId, id: seatId }, writeLock);
     if (seat === null) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');

@@ -2,7 +2,6 @@ import {
   type AnyEntity,
   type Dictionary,
   type EntityData,
-  type ExceptionConverter,
   isRaw,
   LockMode,
   type LoggingOptions,
@@ -14,14 +13,12 @@ import {
 import { PostgreSqlConnection, PostgreSqlDriver, PostgreSqlPlatform } from '@mikro-orm/postgresql';
 import { NativeQueryBuilder, PostgreSqlNativeQueryBuilder } from '@mikro-orm/sql';
 import { CompiledQuery } from 'kysely';
-import pg from 'pg';
 
 /**
- * MikroORM's PostgreSQL driver with three changes (ADR 0104):
+ * MikroORM's PostgreSQL driver with two changes (ADR 0104):
  *
  * - Values are bound. MikroORM 7 writes them into the SQL text, where the server's log and
  *   `pg_stat_activity` would show them.
- * - Errors contain no values: the server's detail quotes rows.
  * - `LockMode.PESSIMISTIC_WRITE` is `for no key update`, which allows the check of foreign keys
  *   that refer to the row. With `for update`, a change of a webhook would delay every event for it.
  */
@@ -31,11 +28,6 @@ export class Driver extends PostgreSqlDriver {
 }
 
 class Platform extends PostgreSqlPlatform {
-  override getExceptionConverter(): ExceptionConverter {
-    const converter = super.getExceptionConverter();
-    return { convertException: (error) => converter.convertException(withoutValues(error)) };
-  }
-
   override createNativeQueryBuilder(): PostgreSqlNativeQueryBuilder {
     return new QueryBuilder(this);
   }
@@ -64,15 +56,6 @@ class BindingConnection extends PostgreSqlConnection {
   }
 }
 
-/** Values that are bound as one PostgreSQL array; any other array becomes as many parameters. */
-export class BoundArray {
-  readonly values: readonly unknown[];
-
-  constructor(values: readonly unknown[]) {
-    this.values = values;
-  }
-}
-
 /** Returns the statement with `$1`, `$2`… and their values. One that has them keeps them. */
 function bind(platform: Platform, statement: Statement, params: readonly unknown[] | Dictionary<unknown>) {
   const fragment = statement instanceof NativeQueryBuilder ? statement.toRaw() : statement;
@@ -91,19 +74,8 @@ function bind(platform: Platform, statement: Statement, params: readonly unknown
 
 function toBound(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString();
-  if (value instanceof BoundArray) return value.values;
   if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value)) return value;
   return JSON.stringify(value);
-}
-
-/** Returns the error without values: the detail, and the message of class 22, may quote them. */
-function withoutValues(error: Error): Error {
-  if (!(error instanceof pg.DatabaseError)) return error;
-  const { message, severity, code, schema, table, column, constraint, routine, stack } = error;
-  const isAboutValue = code?.startsWith('22') === true;
-  const plain = new Error(isAboutValue ? `the database refused a value (${code})` : message);
-  plain.stack = [String(plain), ...(stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))].join('\n');
-  return Object.assign(plain, { severity, code, schema, table, column, constraint, routine });
 }
 
 class QueryBuilder extends PostgreSqlNativeQueryBuilder {

@@ -1,4 +1,4 @@
-import { type SqlPart, sql } from './statement.ts';
+import { type RawBuilder, sql } from 'kysely';
 
 /** One page of a list. `next`: the key after which the following page begins; null at the end. */
 export interface ListPage<Row> {
@@ -17,5 +17,5 @@ export function pageOf<Row>(found: readonly Row[], pageSize: number, keyOf: (row
  * Matches a column that contains a text, without regard to case; `%` and `_` have no special
  * meaning. The columns' "C" collation folds ASCII alone, so the database's own collation compares.
  */
-export const contains = (column: string, text: string): SqlPart =>
+export const contains = (column: string, text: string): RawBuilder<unknown> =>
   sql`strpos(lower(${sql.ref(column)} collate "default"), lower(${text.trim()}::text collate "default")) > 0`;

@@ -1,6 +1,6 @@
 import { LockMode } from '@mikro-orm/core';
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { query } from './statement.ts';
+import { sql } from 'kysely';
+import type { Transaction } from './database.ts';
 
 /** Loads a row in order to change it (`for no key update`, see `driver.ts`): other changes wait. */
 export const writeLock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
@@ -15,6 +15,6 @@ export const shareLock = { lockMode: LockMode.PESSIMISTIC_READ } as const;
  * different numbers instead of an error of the unique index. Each such change takes this lock
  * first. Seats and client access have separate locks (`seat_held_rules`).
  */
-export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
-  await query(tx)`select lock_organization(${organizationId}::uuid)`;
+export async function lockOrganization(tx: Transaction, organizationId: string): Promise<void> {
+  await tx.query(sql`select lock_organization(${organizationId}::uuid)`);
 }

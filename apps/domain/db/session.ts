@@ -14,7 +14,7 @@ interface ParameterStatus {
  *
  * It is only for the primary: `connect` fails with 25006 at a server that says it is read-only, which
  * costs no round trip. Emits `away` when its server became read-only, ends sessions, or does not
- * answer a statement in time.
+ * answer a statement in time. Its errors quote no values.
  */
 export class Session extends pg.Client {
   #isReadOnly = false;
@@ -23,7 +23,9 @@ export class Session extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
     this.#watchQueries();
-    this.connection.on('errorMessage', (error: unknown) => {
+    // Before `pg` listens, so that no error reaches a caller as the server sent it.
+    this.connection.on('errorMessage', (error: pg.DatabaseError) => {
+      removeValues(error);
       if (leavesServer(error)) this.emit('away');
     });
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }: ParameterStatus) => {
@@ -87,6 +89,15 @@ export class Session extends pg.Client {
     this.emit('away');
     this.end().catch(() => {});
   }
+}
+
+/** Removes what may quote values from an error: the detail, and the message of class 22. */
+function removeValues(error: pg.DatabaseError): void {
+  for (const name of ['detail', 'hint', 'where', 'internalQuery'] as const) error[name] = undefined;
+  if (!error.code?.startsWith('22')) return;
+  error.message = `the database refused a value (${error.code})`;
+  const calls = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  error.stack = [String(error), ...calls].join('\n');
 }
 
 /**

@@ -1,9 +1,9 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { Membership } from '../access/membership.entity.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
-import { query } from '../db/statement.ts';
 import { setupExpired } from './challenges.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { findEnrolment, type OpenEnrolment } from './create-link.ts';
@@ -39,13 +39,13 @@ export type FirstFactor =
  * @throws IdentityRefused `link_expired`, or why the password is not allowed
  */
 export async function setEnrolmentPassword(
-  em: EntityManager,
+  database: Database,
   { token, password }: { token: string; password: string },
   now: () => Date = () => new Date(),
 ): Promise<void> {
-  const enrolment = await getOpenEnrolment(em, token, now());
+  const enrolment = await getOpenEnrolment(database, token, now());
   await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
-  await choose(em, enrolment, { passwordHash: await hashPassword(password) });
+  await choose(database, enrolment, { passwordHash: await hashPassword(password) });
 }
 
 /**
@@ -54,15 +54,15 @@ export async function setEnrolmentPassword(
  * @throws IdentityRefused `password_first` and as above
  */
 export async function startEnrolmentTotp(
-  em: EntityManager,
+  database: Database,
   token: string,
   { sealingKeys, relyingParty }: FactorSettings,
   now: () => Date = () => new Date(),
 ): Promise<{ secret: string; uri: string }> {
-  const enrolment = await getOpenEnrolment(em, token, now());
+  const enrolment = await getOpenEnrolment(database, token, now());
   assertHasPassword(enrolment);
   const secret = generateTotpSecret();
-  await choose(em, enrolment, { totpSealed: sealTotp(secret, enrolmentRow(enrolment), sealingKeys) });
+  await choose(database, enrolment, { totpSealed: sealTotp(secret, enrolmentRow(enrolment), sealingKeys) });
   return { secret, uri: totpUri(secret, enrolment.email, relyingParty.name) };
 }
 
@@ -72,15 +72,15 @@ export async function startEnrolmentTotp(
  * @throws IdentityRefused `password_first` and as above
  */
 export async function startEnrolmentPasskey(
-  em: EntityManager,
+  database: Database,
   token: string,
   party: RelyingParty,
   now: () => Date = () => new Date(),
 ) {
-  const enrolment = await getOpenEnrolment(em, token, now());
+  const enrolment = await getOpenEnrolment(database, token, now());
   assertHasPassword(enrolment);
   const options = await passkeySetupOptions(enrolment, [], party);
-  await choose(em, enrolment, { challenge: options.challenge });
+  await choose(database, enrolment, { challenge: options.challenge });
   return options;
 }
 
@@ -93,19 +93,19 @@ export async function startEnrolmentPasskey(
  * person who can already sign in.
  */
 export async function completeEnrolment(
-  em: EntityManager,
+  database: Database,
   { token, factor, visitor }: { token: string; factor: FirstFactor; visitor: Visitor },
   settings: FactorSettings,
   now: () => Date = () => new Date(),
 ) {
-  const enrolment = await getOpenEnrolment(em, token, now());
+  const enrolment = await getOpenEnrolment(database, token, now());
   assertHasPassword(enrolment);
   const { personId, organizationId, passwordHash, kind } = enrolment;
   const failure = ownFailure('enrolment', enrolment.tokenHash.toString('hex'));
-  await countFailure(em, failure, now());
-  const verified = await verify(em, enrolment, factor, settings, now());
+  await countFailure(database, failure, now());
+  const verified = await verify(database, enrolment, factor, settings, now());
   try {
-    const enrolled = await em.fork().transactional(async (tx) => {
+    const enrolled = await database.change(async (tx) => {
       await consume(tx, enrolment, now());
       if (kind === 'recover') await deleteSignIn(tx, personId);
       await writeSignIn(tx, enrolment, passwordHash, now());
@@ -121,7 +121,7 @@ export async function completeEnrolment(
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
       return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
     });
-    await clearFailures(em, [failure]);
+    await clearFailures(database, [failure]);
     return enrolled;
   } catch (error) {
     throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailInUse() : error;
@@ -135,13 +135,13 @@ export async function completeEnrolment(
  * @throws IdentityRefused `link_expired`, `link_of_another`, `email_taken`, `second_factor_needed`
  */
 export async function acceptEnrolment(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { token, visitor }: { token: string; visitor: Visitor },
   now: () => Date = () => new Date(),
 ): Promise<{ organizationId: string }> {
   assertFull(session);
-  const enrolment = await findEnrolment(em.fork(), token, now());
+  const enrolment = await findEnrolment(database, token, now());
   if (enrolment === null || enrolment.kind === 'recover') throw linkExpired();
   const { organizationId, personId } = enrolment;
   if (personId !== session.personId)
@@ -149,7 +149,7 @@ export async function acceptEnrolment(
       'link_of_another',
       'This link is for another person. Sign out, then sign in as that person.',
     );
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     await consume(tx, enrolment, now());
     const taken = { email: enrolment.email, personId: { $ne: personId } };
     if ((await tx.count(SignIn, taken)) > 0) throw emailInUse();
@@ -159,8 +159,8 @@ export async function acceptEnrolment(
 }
 
 /** @throws IdentityRefused `link_expired` */
-async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<OpenEnrolment> {
-  const found = await findEnrolment(em.fork(), token, at);
+async function getOpenEnrolment(db: Queryable, token: string, at: Date): Promise<OpenEnrolment> {
+  const found = await findEnrolment(db, token, at);
   if (found === null) throw linkExpired();
   return found;
 }
@@ -172,7 +172,7 @@ function assertHasPassword(enrolment: OpenEnrolment): asserts enrolment is OpenE
 
 /** Verifies the factor. */
 async function verify(
-  em: EntityManager,
+  database: Database,
   enrolment: OpenEnrolment,
   factor: FirstFactor,
   { sealingKeys, relyingParty }: FactorSettings,
@@ -185,18 +185,21 @@ async function verify(
     return verifyNewTotp({ ...factor, name }, { sealed, row: enrolmentRow(enrolment) }, sealingKeys, now);
   }
   // Each challenge is answered once, correctly or not.
-  const consumed = await em.fork().nativeUpdate(Enrolment, { tokenHash, challenge }, { challenge: null });
+  const consumed = await database.change((tx) =>
+    tx.nativeUpdate(Enrolment, { tokenHash, challenge }, { challenge: null }),
+  );
   if (challenge === null || consumed === 0) throw setupExpired();
   return verifyNewPasskey({ ...factor, name }, challenge, relyingParty);
 }
 
 /** Stores what the link's person has entered so far, in the link's own row. */
 async function choose(
-  em: EntityManager,
+  database: Database,
   { tokenHash }: OpenEnrolment,
   chosen: { passwordHash?: string; totpSealed?: Buffer; challenge?: string },
 ): Promise<void> {
-  if ((await em.fork().nativeUpdate(Enrolment, { tokenHash }, chosen)) === 0) throw linkExpired();
+  const changed = await database.change((tx) => tx.nativeUpdate(Enrolment, { tokenHash }, chosen));
+  if (changed === 0) throw linkExpired();
 }
 
 /**
@@ -205,7 +208,7 @@ async function choose(
  * in another window, belongs to another enrolment.
  */
 async function consume(
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, personId, tokenHash, passwordHash }: OpenEnrolment,
   now: Date,
 ): Promise<void> {
@@ -214,10 +217,10 @@ async function consume(
   // and its link.
   await tx.findOne(SignIn, { personId }, writeLock);
   await tx.findOne(Membership, { organizationId, personId }, writeLock);
-  const rows = await query(tx)`
+  const rows = await tx.query(sql`
     delete from enrolment e
     where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${isLinkValid(now)}
-    returning e.person_id`;
+    returning e.person_id`);
   if (rows.length === 0) throw linkExpired();
 }
 
@@ -226,7 +229,7 @@ async function consume(
  * or removed member. The log does not say whether they could sign in before.
  */
 async function join(
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, personId }: OpenEnrolment,
   visitor: Visitor,
   now: Date,
@@ -241,18 +244,13 @@ async function join(
 /**
  * Deletes everything that signed the person in before a recovery: sessions, browsers and factors.
  */
-async function deleteSignIn(tx: EntityManager, personId: string): Promise<void> {
+async function deleteSignIn(tx: Transaction, personId: string): Promise<void> {
   await endSessions(tx, personId);
   await deleteKnownBrowsers(tx, personId, null);
   await tx.nativeDelete(SecondFactor, { personId });
 }
 
-async function writeSignIn(
-  tx: EntityManager,
-  enrolment: OpenEnrolment,
-  passwordHash: string,
-  now: Date,
-): Promise<void> {
+async function writeSignIn(tx: Transaction, enrolment: OpenEnrolment, passwordHash: string, now: Date): Promise<void> {
   const { personId, email, kind } = enrolment;
   const chosen = { email, passwordHash, passwordChangedAt: now };
   if (kind === 'recover') await tx.nativeUpdate(SignIn, { personId }, chosen);

@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { Challenge } from './identity.entity.ts';
 import { challengeMinutes } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
@@ -12,18 +12,18 @@ type Requested = { sessionId: string; purpose: 'passkey_setup' | 'passkey_use' |
 
 /** Stores a passkey's challenge, or the sealed secret of an app that a session sets up. */
 export async function storeChallenge(
-  em: EntityManager,
+  tx: Transaction,
   requested: Requested,
   value: { challenge: string } | { totpSealed: Buffer },
   now: Date,
 ): Promise<void> {
   const expiresAt = new Date(now.getTime() + challengeMinutes * 60_000);
-  await em.upsert(Challenge, { ...requested, challenge: null, totpSealed: null, ...value, expiresAt });
+  await tx.upsert(Challenge, { ...requested, challenge: null, totpSealed: null, ...value, expiresAt });
 }
 
 /** Deletes the challenge that an answer names and returns it; null when it cannot be answered. */
 export async function consumeChallenge(
-  tx: EntityManager,
+  tx: Transaction,
   requested: Requested,
   answered: string | null,
   now: Date,
@@ -35,13 +35,13 @@ export async function consumeChallenge(
 }
 
 /** Returns the secret of an app that is being set up, or null. A wrong code does not delete it. */
-export async function findTotpSetup(em: EntityManager, sessionId: string, now: Date): Promise<Buffer | null> {
-  const setup = await em.findOne(Challenge, { sessionId, purpose: 'totp_setup', expiresAt: { $gt: now } });
+export async function findTotpSetup(db: Queryable, sessionId: string, now: Date): Promise<Buffer | null> {
+  const setup = await db.findOne(Challenge, { sessionId, purpose: 'totp_setup', expiresAt: { $gt: now } });
   return setup?.totpSealed ?? null;
 }
 
 /** Deletes the secret that was set up. Returns false when it is gone or was replaced meanwhile. */
-export const consumeTotpSetup = async (tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> =>
+export const consumeTotpSetup = async (tx: Transaction, sessionId: string, totpSealed: Buffer): Promise<boolean> =>
   (await tx.nativeDelete(Challenge, { sessionId, purpose: 'totp_setup', totpSealed })) > 0;
 
 export const setupExpired = () => new IdentityRefused('setup_expired', 'This setup has expired. Start again.');

@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Database } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { ConsoleSession, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
@@ -18,7 +18,7 @@ import type { Session, Visitor } from './types.ts';
  * `session_expired`, or why the new password is not allowed.
  */
 export async function changePassword(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { oldPassword, newPassword, visitor }: { oldPassword: string; newPassword: string; visitor: Visitor },
   now: () => Date = () => new Date(),
@@ -26,18 +26,18 @@ export async function changePassword(
   assertSteppedUp(session, now());
   await assertNewPassword(newPassword, contextOf(session));
   const failure = ownFailure('step_up', session.id);
-  await countFailure(em, failure, now());
+  await countFailure(database, failure, now());
   const { personId } = session;
-  const oldHash = (await em.fork().findOne(SignIn, { personId }))?.passwordHash;
+  const oldHash = (await database.findOne(SignIn, { personId }))?.passwordHash;
   if (oldHash === undefined) throw sessionExpired();
   if (!(await isPassword(oldPassword, oldHash))) {
-    await recordFailure(em, personId, visitor, 'old_password');
+    await recordFailure(database, personId, visitor, 'old_password');
     throw new IdentityRefused('wrong_credentials', 'The current password is incorrect.');
   }
   if (opaqueString(oldPassword) === opaqueString(newPassword))
     throw new IdentityRefused('password_unchanged', 'The new password is the current one. Enter another password.');
   const newHash = await hashPassword(newPassword);
-  const changed = await em.fork().transactional(async (tx) => {
+  const changed = await database.change(async (tx) => {
     // Of two concurrent changes one comes first, and the other's old password is then wrong.
     const signIn = await tx.findOne(SignIn, { personId, passwordHash: oldHash }, writeLock);
     const own = await tx.findOne(ConsoleSession, { id: session.id, personId }, writeLock);
@@ -51,7 +51,7 @@ export async function changePassword(
     await recordPersonEntry(tx, { personId, action: 'password.change', visitor });
     return { token };
   });
-  await clearFailures(em, [failure]);
+  await clearFailures(database, [failure]);
   return changed;
 }
 

@@ -1,7 +1,7 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import type { Authority } from '../access/authority.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
-import { query } from '../db/statement.ts';
+import type { Transaction } from '../db/database.ts';
 
 /**
  * Confirms a person's sign-in for an organization that they are an active member of, in the
@@ -10,17 +10,17 @@ import { query } from '../db/statement.ts';
  * there is no such active member who signs in.
  */
 export async function confirmSignIn(
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, personId, by }: { organizationId: string; personId: string; by: Authority },
   now: Date,
 ): Promise<boolean> {
   const source = by === 'orgctl' ? 'orgctl' : 'link';
-  const rows = await query(tx)`
+  const rows = await tx.query(sql`
     insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
     select m.person_id, m.organization_id, ${now.toISOString()}::timestamptz, ${source}
     from membership m join sign_in i on i.person_id = m.person_id
     where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'
-    on conflict do nothing returning person_id`;
+    on conflict do nothing returning person_id`);
   if (rows.length === 0) return false;
   const detail = { memberId: personId, by: source };
   await recordAuditEntry(tx, { organizationId, by, action: 'sign_in.confirm', detail });

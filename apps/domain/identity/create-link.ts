@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import {
   type Actor,
   assertHolds,
@@ -20,8 +20,9 @@ import {
   Role,
 } from '../access/membership.entity.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
-import { query, withDates } from '../db/statement.ts';
+import { withDates } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { Enrolment } from './identity.entity.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
@@ -86,13 +87,13 @@ interface Invitee {
  * `no_such_role`, `member_suspended`.
  */
 export async function createEnrolment(
-  em: EntityManager,
+  database: Database,
   input: CreateEnrolment,
   now: () => Date = () => new Date(),
 ): Promise<CreatedEnrolment & { isNew: boolean }> {
   const { organizationId, by } = input;
   const email = assertEmail(input.email);
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     if ((await tx.count(Organization, { id: organizationId })) === 0)
       throw new IdentityRefused('no_such_organization', 'The organization does not exist.');
@@ -123,19 +124,19 @@ export async function createEnrolment(
  * IdentityRefused `email_ambiguous`, `email_malformed`, `member_suspended`, `operator_needed`.
  */
 export async function createLink(
-  em: EntityManager,
+  database: Database,
   { organizationId, personId, by }: { organizationId: string; personId: string; by: Authority },
   now: () => Date = () => new Date(),
 ): Promise<CreatedEnrolment> {
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     const actor = await getActor(tx, organizationId, by, 'org.members.manage');
     const member = await getMember(tx, organizationId, personId);
-    const [found] = await query<{ isOpen: boolean; isAmbiguous: boolean }>(tx)`
+    const [found] = await tx.query(sql<{ isOpen: boolean; isAmbiguous: boolean }>`
       select coalesce(${consoleAccess()} = 'open', false) as "isOpen", exists (select from membership other
         where other.organization_id = m.organization_id and other.person_id <> m.person_id and other.status <> 'left'
           and other.email = m.email) as "isAmbiguous"
-      from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
+      from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`);
     if (found?.isAmbiguous) throw emailAmbiguous();
     const email = assertEmail(member.email);
     return linkMember(tx, { organizationId, by, actor, member, isOpen: found?.isOpen === true, email }, now());
@@ -152,7 +153,7 @@ interface MemberLink {
 }
 
 async function linkMember(
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, by, actor, member, isOpen, email }: MemberLink,
   at: Date,
 ): Promise<CreatedEnrolment> {
@@ -175,7 +176,7 @@ async function linkMember(
 
 /** Stores a new link; an older one of the membership becomes void. */
 async function writeLink(
-  tx: EntityManager,
+  tx: Transaction,
   link: Pick<CreatedEnrolment, 'personId' | 'kind'> & {
     organizationId: string;
     email: string;
@@ -209,17 +210,17 @@ export interface OpenEnrolment {
 }
 
 /** Returns a valid link, otherwise null. */
-export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<OpenEnrolment | null> {
+export async function findEnrolment(db: Queryable, token: string, now: Date): Promise<OpenEnrolment | null> {
   const hash = findTokenHash(token);
   if (hash === null) return null;
-  const [row] = await query<OpenEnrolment>(em)`
+  const [row] = await db.query(sql<OpenEnrolment>`
     select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName",
       e.person_id as "personId", m.name, e.email,
       e.kind, e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
     from enrolment e
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
-    where e.token_hash = ${hash} and ${isLinkValid(now)}`;
+    where e.token_hash = ${hash} and ${isLinkValid(now)}`);
   return row === undefined ? null : withDates(row, 'expiresAt');
 }
 
@@ -228,10 +229,10 @@ export async function findEnrolment(em: EntityManager, token: string, now: Date)
  * person. Members who left count only when no other person has the address.
  */
 async function findInvitee(
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, email, by }: Pick<CreateEnrolment, 'organizationId' | 'email' | 'by'>,
 ): Promise<Invitee> {
-  const rows = await query<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(tx)`
+  const rows = await tx.query(sql<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>`
     select p.id as "personId", ${memberColumns},
       coalesce(${consoleAccess()} = 'open', false) as "isOpen",
       coalesce(i.email = ${email}, false) as "signsInWith"
@@ -241,7 +242,7 @@ async function findInvitee(
     where p.id in (
       select person_id from membership where organization_id = ${organizationId} and email = ${email}
       union all select person_id from sign_in where email = ${email})
-    order by p.id`;
+    order by p.id`);
   const members = rows.filter(({ status }) => status !== null);
   const present = members.filter(({ status }) => status !== 'left');
   const candidates = present.length > 0 ? present : members.length > 0 ? members : rows;
@@ -267,7 +268,7 @@ async function findInvitee(
  *
  * @throws when one may not be assigned.
  */
-async function getRoles(tx: EntityManager, organizationId: string, keys: readonly string[]): Promise<Role[]> {
+async function getRoles(tx: Transaction, organizationId: string, keys: readonly string[]): Promise<Role[]> {
   const roles = await tx.find(
     Role,
     { key: { $in: [...keys] }, $or: [{ organizationId: null }, { organizationId }] },
@@ -292,7 +293,7 @@ function assertMayGive(actor: Actor, given: readonly Pick<Role, 'isOwner' | 'per
  * and new value of what changed of one who had left.
  */
 async function writeMember(
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, email, name, title }: CreateEnrolment,
   { personId, member }: Pick<Invitee, 'personId' | 'member'>,
   roles: Role[],

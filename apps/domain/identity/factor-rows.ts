@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { brokenConstraint } from '../db/constraint.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import type { SealingKeys } from '../encryption/envelope.ts';
 import { SecondFactor, SignIn } from './identity.entity.ts';
@@ -17,16 +17,16 @@ interface PasskeyRow extends StoredPasskey {
 const oldestFirst = { createdAt: 'asc', id: 'asc' } as const;
 
 /** Loads the authenticator apps of a person, oldest first, to use a code of one of them. */
-export const lockTotpFactors = (tx: EntityManager, personId: string): Promise<SecondFactor[]> =>
+export const lockTotpFactors = (tx: Transaction, personId: string): Promise<SecondFactor[]> =>
   tx.find(SecondFactor, { personId, kind: 'totp' }, { orderBy: oldestFirst, ...writeLock });
 
 /** Returns whether a person has an authenticator app. */
-export const hasTotp = async (em: EntityManager, personId: string): Promise<boolean> =>
-  (await em.count(SecondFactor, { personId, kind: 'totp' })) > 0;
+export const hasTotp = async (db: Queryable, personId: string): Promise<boolean> =>
+  (await db.count(SecondFactor, { personId, kind: 'totp' })) > 0;
 
 /** Lists the passkeys of a person, oldest first. */
-export async function listPasskeyRows(em: EntityManager, personId: string): Promise<PasskeyRow[]> {
-  const factors = await em.find(SecondFactor, { personId, kind: 'passkey' }, { orderBy: oldestFirst });
+export async function listPasskeyRows(db: Queryable, personId: string): Promise<PasskeyRow[]> {
+  const factors = await db.find(SecondFactor, { personId, kind: 'passkey' }, { orderBy: oldestFirst });
   return factors.map(({ id, credentialId, publicKey, counter, transports }) => {
     if (!credentialId || !publicKey) throw new Error('a passkey has no credential');
     return { id, credentialId, publicKey, counter: counter ?? 0, transports: transports ?? [] };
@@ -77,7 +77,7 @@ export async function verifyNewPasskey(
  *
  * @throws IdentityRefused `too_many_factors`; `factor_known` when a passkey is registered already.
  */
-export async function insertFactor(tx: EntityManager, personId: string, factor: NewFactor, now: Date): Promise<void> {
+export async function insertFactor(tx: Transaction, personId: string, factor: NewFactor, now: Date): Promise<void> {
   await assertRoom(tx, personId);
   tx.create(SecondFactor, { ...factor, personId, createdAt: now });
   await tx.flush().catch((error: unknown) => {
@@ -87,7 +87,7 @@ export async function insertFactor(tx: EntityManager, personId: string, factor: 
 }
 
 /** Refuses a factor beyond the maximum, under the lock of the person's row. */
-async function assertRoom(tx: EntityManager, personId: string): Promise<void> {
+async function assertRoom(tx: Transaction, personId: string): Promise<void> {
   await tx.findOne(SignIn, { personId }, writeLock);
   if ((await tx.count(SecondFactor, { personId })) < factorsPerPerson) return;
   throw new IdentityRefused(

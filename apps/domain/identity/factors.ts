@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { consumeChallenge, consumeTotpSetup, findTotpSetup, setupExpired, storeChallenge } from './challenges.ts';
 import { insertFactor, listPasskeyRows, type NewFactor, verifyNewPasskey, verifyNewTotp } from './factor-rows.ts';
@@ -17,21 +17,21 @@ import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from '
 
 /** Lists the person's factors, oldest first, with the number of unused recovery codes. */
 export async function listFactors(
-  em: EntityManager,
+  db: Queryable,
   session: Session,
 ): Promise<{ factors: FactorRow[]; recoveryCodesLeft: number }> {
   assertFull(session);
   const { personId } = session;
-  const rows = await em.fork().find(SecondFactor, { personId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
+  const rows = await db.find(SecondFactor, { personId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
   const factors = rows.map(({ id, kind, name, createdAt, lastUsedAt = null }) => {
     return { id, kind, name, createdAt, lastUsedAt };
   });
-  return { factors, recoveryCodesLeft: await countRecoveryCodes(em.fork(), personId) };
+  return { factors, recoveryCodesLeft: await countRecoveryCodes(db, personId) };
 }
 
 /** Starts the setup of an authenticator app: returns its secret, and the text of the QR code. */
 export async function startTotp(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { sealingKeys, relyingParty }: FactorSettings,
   now: () => Date = () => new Date(),
@@ -39,7 +39,9 @@ export async function startTotp(
   assertSteppedUp(session, now());
   const secret = generateTotpSecret();
   const totpSealed = sealTotp(secret, session.id, sealingKeys);
-  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'totp_setup' }, { totpSealed }, now());
+  await database.change((tx) =>
+    storeChallenge(tx, { sessionId: session.id, purpose: 'totp_setup' }, { totpSealed }, now()),
+  );
   return { secret, uri: totpUri(secret, session.email, relyingParty.name) };
 }
 
@@ -49,29 +51,29 @@ export async function startTotp(
  * @throws IdentityRefused `wrong_code`, `setup_expired`, `step_up_needed`, `too_many_attempts`
  */
 export async function addTotp(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { visitor, ...given }: { code: string; name: string; visitor: Visitor },
   { sealingKeys }: Pick<FactorSettings, 'sealingKeys'>,
   now: () => Date = () => new Date(),
 ): Promise<{ id: string }> {
   assertSteppedUp(session, now());
-  const sealed = await findTotpSetup(em.fork(), session.id, now());
+  const sealed = await findTotpSetup(database, session.id, now());
   if (sealed === null) throw setupExpired();
   const failure = ownFailure('step_up', session.id);
-  await countFailure(em, failure, now());
+  await countFailure(database, failure, now());
   const factor = verifyNewTotp(given, { sealed, row: session.id }, sealingKeys, now());
-  const added = await em.fork().transactional(async (tx) => {
+  const added = await database.change(async (tx) => {
     if (!(await consumeTotpSetup(tx, session.id, sealed))) throw setupExpired();
     return recordFactor(tx, session, { factor, visitor }, now());
   });
-  await clearFailures(em, [failure]);
+  await clearFailures(database, [failure]);
   return added;
 }
 
 /** Inserts a factor that has answered, and records it. */
 async function recordFactor(
-  tx: EntityManager,
+  tx: Transaction,
   { personId }: Session,
   { factor, visitor }: { factor: NewFactor; visitor: Visitor },
   now: Date,
@@ -84,13 +86,13 @@ async function recordFactor(
 
 /** Starts the setup of a passkey: returns options for `navigator.credentials.create`. */
 export async function startPasskey(
-  em: EntityManager,
+  database: Database,
   session: Session,
   party: RelyingParty,
   now: () => Date = () => new Date(),
 ) {
   assertSteppedUp(session, now());
-  const known = await listPasskeyRows(em.fork(), session.personId);
+  const known = await listPasskeyRows(database, session.personId);
   const person = { ...session, name: session.memberships[0]?.name ?? session.email };
   const options = await passkeySetupOptions(
     person,
@@ -98,7 +100,9 @@ export async function startPasskey(
     party,
   );
   const { challenge } = options;
-  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_setup' }, { challenge }, now());
+  await database.change((tx) =>
+    storeChallenge(tx, { sessionId: session.id, purpose: 'passkey_setup' }, { challenge }, now()),
+  );
   return options;
 }
 
@@ -108,7 +112,7 @@ export async function startPasskey(
  * @throws IdentityRefused `wrong_passkey`, `setup_expired`, `factor_known`, `step_up_needed`
  */
 export async function addPasskey(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { visitor, ...given }: { response: unknown; name: string; visitor: Visitor },
   party: RelyingParty,
@@ -116,10 +120,12 @@ export async function addPasskey(
 ): Promise<{ id: string }> {
   assertSteppedUp(session, now());
   const requested = { sessionId: session.id, purpose: 'passkey_setup' } as const;
-  const challenge = await consumeChallenge(em.fork(), requested, findAnsweredChallenge(given.response), now());
+  const challenge = await database.change((tx) =>
+    consumeChallenge(tx, requested, findAnsweredChallenge(given.response), now()),
+  );
   if (challenge === null) throw setupExpired();
   const factor = await verifyNewPasskey(given, challenge, party);
-  return em.fork().transactional((tx) => recordFactor(tx, session, { factor, visitor }, now()));
+  return database.change((tx) => recordFactor(tx, session, { factor, visitor }, now()));
 }
 
 /**
@@ -129,13 +135,13 @@ export async function addPasskey(
  * @throws IdentityRefused `no_such_factor`, `last_factor`, `step_up_needed`.
  */
 export async function removeFactor(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { factorId, visitor }: { factorId: string; visitor: Visitor },
   now: () => Date = () => new Date(),
 ): Promise<void> {
   assertSteppedUp(session, now());
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     const { personId } = session;
     // The database itself refuses to remove the last one; with the lock, concurrent calls get a
     // sentence.
@@ -159,13 +165,13 @@ export async function removeFactor(
  * @throws IdentityRefused `step_up_needed`
  */
 export async function renewRecoveryCodes(
-  em: EntityManager,
+  database: Database,
   session: Session,
   visitor: Visitor,
   now: () => Date = () => new Date(),
 ): Promise<string[]> {
   assertSteppedUp(session, now());
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     const { personId } = session;
     const codes = await replaceRecoveryCodes(tx, personId, now());
     await recordPersonEntry(tx, { personId, action: 'recovery_codes.renew', visitor });

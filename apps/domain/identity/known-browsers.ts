@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { KnownBrowser } from './identity.entity.ts';
 import { browsersPerPerson, knownBrowserDays } from './limits.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
@@ -12,7 +12,7 @@ import { findTokenHash, generateToken, hashOf } from './token.ts';
 
 /** Remembers a browser after both factors. `known`: its previous token. Returns its token. */
 export async function rememberBrowser(
-  tx: EntityManager,
+  tx: Transaction,
   { personId, known }: { personId: string; known: string | null },
   now: Date,
 ): Promise<string> {
@@ -34,19 +34,19 @@ export async function rememberBrowser(
 
 /** Returns the hash that counts a browser's attempts; null when the person never used it. */
 export async function findKnownBrowser(
-  em: EntityManager,
+  db: Queryable,
   personId: string,
   token: string | null,
   now: Date,
 ): Promise<Buffer | null> {
   const tokenHash = token === null ? null : findTokenHash(token);
   if (tokenHash === null) return null;
-  const known = await em.count(KnownBrowser, { tokenHash, personId, expiresAt: { $gt: now } });
+  const known = await db.count(KnownBrowser, { tokenHash, personId, expiresAt: { $gt: now } });
   return known === 0 ? null : tokenHash;
 }
 
 /** Deletes a person's known browsers except `except`, when password or factors change. */
-export async function deleteKnownBrowsers(tx: EntityManager, personId: string, except: string | null): Promise<void> {
+export async function deleteKnownBrowsers(tx: Transaction, personId: string, except: string | null): Promise<void> {
   const kept = except === null ? null : findTokenHash(except);
   await tx.nativeDelete(KnownBrowser, { personId, ...(kept !== null && { tokenHash: { $ne: kept } }) });
 }

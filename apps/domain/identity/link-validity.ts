@@ -1,5 +1,5 @@
+import { type RawBuilder, sql } from 'kysely';
 import { isConfirmed } from '../access/console-access.ts';
-import { type SqlPart, sql } from '../db/statement.ts';
 
 /**
  * Returns an SQL condition on a link's row `e`: whether the link could still be created. It checks
@@ -10,7 +10,7 @@ import { type SqlPart, sql } from '../db/statement.ts';
  * administrator who kept the link of a plain member could enrol as the owner that this member has
  * become. Use it under `lockOrganization` where the answer must stay true.
  */
-export const isLinkValid = (now: Date): SqlPart => sql`(
+export const isLinkValid = (now: Date): RawBuilder<unknown> => sql`(
   e.expires_at > ${now.toISOString()}::timestamptz and ${isLinkForPerson} and ${isForPerson} and ${isInviterValid})`;
 
 /** The address identifies this member of the organization, and no other one. */

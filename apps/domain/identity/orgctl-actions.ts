@@ -1,10 +1,11 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { findMember } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
 import { canonicalEmail } from '../contract/email.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
-import { query, withDates } from '../db/statement.ts';
+import { withDates } from '../db/statement.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { assertEmail } from './email.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from './identity.entity.ts';
@@ -37,11 +38,11 @@ interface SignInDetails {
 
 /** @throws IdentityRefused `no_such_sign_in` when no person signs in with the address. */
 export async function getSignIn(
-  em: EntityManager,
+  db: Queryable,
   email: string,
   now: () => Date = () => new Date(),
 ): Promise<SignInDetails> {
-  const [found] = await query<SignInDetails>(em)`
+  const [found] = await db.query(sql<SignInDetails>`
     select i.person_id as "personId", i.email, i.created_at as "createdAt",
       (select count(*)::int from console_session s where s.person_id = i.person_id
         and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
@@ -50,7 +51,7 @@ export async function getSignIn(
           order by o.name collate "und-x-icu", o.id), '[]')
         from membership m join organization o on o.id = m.organization_id
           where m.person_id = i.person_id and m.status <> 'left') as memberships
-    from sign_in i where i.email = ${canonicalEmail(email)}`;
+    from sign_in i where i.email = ${canonicalEmail(email)}`);
   if (found === undefined) throw noSuchSignIn();
   return withDates(found, 'createdAt');
 }
@@ -63,11 +64,11 @@ export async function getSignIn(
  * @throws IdentityRefused `no_such_sign_in`, `not_an_active_member`.
  */
 export async function confirmSignInOf(
-  em: EntityManager,
+  database: Database,
   { email, organizationId }: { email: string; organizationId: string },
   now: () => Date = () => new Date(),
 ): Promise<{ personId: string; confirmed: boolean }> {
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     // In the order of a link that is used: the organization, then the sign-in.
     await lockOrganization(tx, organizationId);
     const personId = await lockSignIn(tx, email);
@@ -87,8 +88,8 @@ export async function confirmSignInOf(
  *
  * @throws IdentityRefused `no_such_sign_in`
  */
-export async function endSessionsOf(em: EntityManager, email: string): Promise<{ personId: string; ended: number }> {
-  return em.fork().transactional(async (tx) => {
+export async function endSessionsOf(database: Database, email: string): Promise<{ personId: string; ended: number }> {
+  return database.change(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
     await deleteKnownBrowsers(tx, personId, null);
@@ -105,12 +106,12 @@ export async function endSessionsOf(em: EntityManager, email: string): Promise<{
  * @throws IdentityRefused `no_such_sign_in`, `email_malformed`, `email_taken`.
  */
 export async function changeAddress(
-  em: EntityManager,
+  database: Database,
   { email, to }: { email: string; to: string },
 ): Promise<{ personId: string; email: string }> {
   const address = assertEmail(to);
   try {
-    return await em.fork().transactional(async (tx) => {
+    return await database.change(async (tx) => {
       const personId = await lockSignIn(tx, email);
       await tx.nativeUpdate(SignIn, { personId }, { email: address });
       await recordPersonEntry(tx, { personId, action: 'sign_in.change_address', visitor: null, by: 'orgctl' });
@@ -132,8 +133,8 @@ export async function changeAddress(
  *
  * @throws IdentityRefused `no_such_sign_in`.
  */
-export async function releaseAddress(em: EntityManager, email: string): Promise<{ personId: string; ended: number }> {
-  return em.fork().transactional(async (tx) => {
+export async function releaseAddress(database: Database, email: string): Promise<{ personId: string; ended: number }> {
+  return database.change(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
     // Before the organizations' confirmations are deleted with the sign-in: they determine whose
@@ -145,7 +146,7 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
   });
 }
 
-async function lockSignIn(tx: EntityManager, email: string): Promise<string> {
+async function lockSignIn(tx: Transaction, email: string): Promise<string> {
   const found = await tx.findOne(SignIn, { email: canonicalEmail(email) }, writeLock);
   if (found === null) throw noSuchSignIn();
   return found.personId;

@@ -1,13 +1,11 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { isConfirmed } from '../access/console-access.ts';
-import { query, sql } from '../db/statement.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import type { Visitor } from './types.ts';
 
 /** Records a failed step of a person's sign-in, in a transaction of its own. */
-export const recordFailure = (em: EntityManager, personId: string, visitor: Visitor, step: string): Promise<void> =>
-  em
-    .fork()
-    .transactional((tx) => recordPersonEntry(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } }));
+export const recordFailure = (database: Database, personId: string, visitor: Visitor, step: string): Promise<void> =>
+  database.change((tx) => recordPersonEntry(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } }));
 
 /**
  * Records an action on a person's sign-in in the log of every organization that has confirmed it,
@@ -18,7 +16,7 @@ export const recordFailure = (em: EntityManager, personId: string, visitor: Visi
  * and never a password, code, token or address that was tried.
  */
 export async function recordPersonEntry(
-  tx: EntityManager,
+  tx: Transaction,
   entry: {
     personId: string;
     action: string;
@@ -35,6 +33,7 @@ export async function recordPersonEntry(
       ? sql`record_orgctl_entry(m.organization_id, null, ${action}, ${about})`
       : sql`record_console_entry(m.organization_id, m.person_id, null, ${action},
           ${visitor?.address ?? null}::inet, ${about})`;
-  await query(tx)`
-    select ${record} from membership m where m.person_id = ${personId} and ${isConfirmed()} order by m.organization_id`;
+  await tx.query(sql`
+    select ${record} from membership m where m.person_id = ${personId} and ${isConfirmed()}
+    order by m.organization_id`);
 }

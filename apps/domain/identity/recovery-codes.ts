@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { RecoveryCode } from './identity.entity.ts';
 import { recoveryCodes } from './limits.ts';
@@ -17,7 +17,7 @@ const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const codeLength = 28;
 
 /** Replaces all codes of a person and returns the new ones, which are shown once. */
-export async function replaceRecoveryCodes(tx: EntityManager, personId: string, now: Date): Promise<string[]> {
+export async function replaceRecoveryCodes(tx: Transaction, personId: string, now: Date): Promise<string[]> {
   const codes = Array.from({ length: recoveryCodes }, generateRecoveryCode);
   await tx.nativeDelete(RecoveryCode, { personId });
   for (const code of codes)
@@ -28,7 +28,7 @@ export async function replaceRecoveryCodes(tx: EntityManager, personId: string, 
 
 /** Uses up a code, once also for concurrent calls. Returns false when none is unused. */
 export async function consumeRecoveryCode(
-  tx: EntityManager,
+  tx: Transaction,
   personId: string,
   code: string,
   now: Date,
@@ -41,8 +41,8 @@ export async function consumeRecoveryCode(
 }
 
 /** Returns how many unused codes a person has. */
-export const countRecoveryCodes = (em: EntityManager, personId: string): Promise<number> =>
-  em.count(RecoveryCode, { personId, usedAt: null });
+export const countRecoveryCodes = (db: Queryable, personId: string): Promise<number> =>
+  db.count(RecoveryCode, { personId, usedAt: null });
 
 /** 32 divides 256, so each character is equally likely. */
 function generateRecoveryCode(): string {

@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Database, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { reseal } from '../encryption/envelope.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
@@ -43,18 +43,18 @@ type Step = keyof typeof wrong;
  * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`.
  */
 export async function verifyTotp(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { code, visitor }: { code: string; visitor: Visitor },
   settings: Pick<FactorSettings, 'sealingKeys'>,
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep> {
-  const consume = async (tx: EntityManager) => {
+  const consume = async (tx: Transaction) => {
     for (const factor of await lockTotpFactors(tx, session.personId))
       if (consumeTotpCode(factor, code, settings, now())) return true;
     return false;
   };
-  return pass(em, { session, visitor, step: 'totp', consume }, now);
+  return pass(database, { session, visitor, step: 'totp', consume }, now);
 }
 
 /** Uses up the code when it is this app's. A secret under an older sealing key is sealed again. */
@@ -76,16 +76,18 @@ function consumeTotpCode(
  * answer `verifyPasskey` takes; null when they have none.
  */
 export async function startPasskeyUse(
-  em: EntityManager,
+  database: Database,
   session: Session,
   party: RelyingParty,
   now: () => Date = () => new Date(),
 ) {
-  const known = await listPasskeyRows(em.fork(), session.personId);
+  const known = await listPasskeyRows(database, session.personId);
   if (known.length === 0) return null;
   const options = await passkeyUseOptions(known, party);
   const { challenge } = options;
-  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, { challenge }, now());
+  await database.change((tx) =>
+    storeChallenge(tx, { sessionId: session.id, purpose: 'passkey_use' }, { challenge }, now()),
+  );
   return options;
 }
 
@@ -97,7 +99,7 @@ export async function startPasskeyUse(
  * counter that decreased; `too_many_attempts`, `session_expired`.
  */
 export async function verifyPasskey(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { response, visitor }: { response: unknown; visitor: Visitor },
   party: RelyingParty,
@@ -105,8 +107,10 @@ export async function verifyPasskey(
 ): Promise<SecondFactorStep> {
   // A separate transaction, so that a wrong answer uses up the challenge too.
   const purpose = { sessionId: session.id, purpose: 'passkey_use' } as const;
-  const requested = await consumeChallenge(em.fork(), purpose, findAnsweredChallenge(response), now());
-  const consume = async (tx: EntityManager) => {
+  const requested = await database.change((tx) =>
+    consumeChallenge(tx, purpose, findAnsweredChallenge(response), now()),
+  );
+  const consume = async (tx: Transaction) => {
     const known = await listPasskeyRows(tx, session.personId);
     const passkey = known.find(({ credentialId }) => credentialId === findCredentialId(response));
     if (requested === null || passkey === undefined) return false;
@@ -115,7 +119,7 @@ export async function verifyPasskey(
     const factor = await tx.findOne(SecondFactor, { id: passkey.id }, writeLock);
     return factor?.useCounter(counter, now()) ?? false;
   };
-  return pass(em, { session, visitor, step: 'passkey', consume }, now);
+  return pass(database, { session, visitor, step: 'passkey', consume }, now);
 }
 
 /**
@@ -124,31 +128,31 @@ export async function verifyPasskey(
  * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`
  */
 export async function redeemRecoveryCode(
-  em: EntityManager,
+  database: Database,
   session: Session,
   { code, visitor }: { code: string; visitor: Visitor },
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep & { left: number }> {
-  const consume = (tx: EntityManager) => consumeRecoveryCode(tx, session.personId, code, now());
-  const passed = await pass(em, { session, visitor, step: 'recovery_code', consume }, now);
-  return { ...passed, left: await countRecoveryCodes(em.fork(), session.personId) };
+  const consume = (tx: Transaction) => consumeRecoveryCode(tx, session.personId, code, now());
+  const passed = await pass(database, { session, visitor, step: 'recovery_code', consume }, now);
+  return { ...passed, left: await countRecoveryCodes(database, session.personId) };
 }
 
 /** The common part of the three. `take` uses the factor up and returns whether it is accepted. */
 async function pass(
-  em: EntityManager,
-  input: { session: Session; visitor: Visitor; step: Step; consume: (tx: EntityManager) => Promise<boolean> },
+  database: Database,
+  input: { session: Session; visitor: Visitor; step: Step; consume: (tx: Transaction) => Promise<boolean> },
   now: () => Date,
 ): Promise<SecondFactorStep> {
   const { session, visitor, step, consume } = input;
   const { personId } = session;
   const isStepUp = session.state === 'full';
   const known = visitor.browser ?? null;
-  const browserHash = isStepUp ? null : await findKnownBrowser(em.fork(), personId, known, now());
+  const browserHash = isStepUp ? null : await findKnownBrowser(database, personId, known, now());
   const from = { address: visitor.address, browserHash };
   const failure = isStepUp ? ownFailure('step_up', session.id) : signInFailure('factor', factorSubject(personId), from);
-  await countFailure(em, failure, now());
-  const passed = await em.fork().transactional(async (tx) => {
+  await countFailure(database, failure, now());
+  const passed = await database.change(async (tx) => {
     if (!(await consume(tx))) {
       await recordPersonEntry(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } });
       return null;
@@ -161,7 +165,7 @@ async function pass(
   if (passed !== null) {
     // The password was correct, too.
     const password = signInFailure('password', passwordSubject(session.email), from);
-    await clearFailures(em, isStepUp ? [failure] : [failure, password]);
+    await clearFailures(database, isStepUp ? [failure] : [failure, password]);
     return passed;
   }
   throw wrong[step]();

@@ -1,9 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { permissionsHeld } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
-import { query, sql, withDates } from '../db/statement.ts';
+import { withDates } from '../db/statement.ts';
 import { ConsoleSession } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import {
@@ -31,11 +32,11 @@ import type { Session, SessionRow, Visitor } from './types.ts';
  * @param isUse - false for requests that a page sends without a person's action: these do not
  * extend the session.
  */
-export async function findSession(em: EntityManager, token: string, now: Date, isUse = true): Promise<Session | null> {
+export async function findSession(db: Queryable, token: string, now: Date, isUse = true): Promise<Session | null> {
   const hash = findTokenHash(token);
   if (hash === null) return null;
   const at = sql`${now.toISOString()}::timestamptz`;
-  const [found] = await query<Session>(em)`
+  const [found] = await db.query(sql<Session>`
     with found as (
       select s.id, s.person_id, s.state, s.created_at, s.last_seen_at, s.expires_at, s.second_factor_at
       from console_session s
@@ -64,7 +65,7 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
         where m.person_id = f.person_id and ${consoleAccess()} is not null) m
       join organization o on o.id = m.organization_id
     ) m
-    where m.count > 0`;
+    where m.count > 0`);
   return found === undefined ? null : withDates(found, 'createdAt', 'lastSeenAt', 'expiresAt', 'secondFactorAt');
 }
 
@@ -74,7 +75,7 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
  * the second factor, so that a thief of the password ends few others.
  */
 export async function startSession(
-  tx: EntityManager,
+  tx: Transaction,
   { personId, visitor }: { personId: string; visitor: Visitor },
   now: Date,
 ): Promise<{ token: string; sessionId: string }> {
@@ -93,13 +94,13 @@ export async function startSession(
   });
   await tx.flush();
   const at = sql`${now.toISOString()}::timestamptz`;
-  const ended = await query<{ id: string }>(tx)`
+  const ended = await tx.query(sql<{ id: string }>`
     delete from console_session where id in (
       select s.id from console_session s
       where s.person_id = ${personId} and s.expires_at > ${at}
         and s.last_seen_at > ${at} - make_interval(mins => ${sessionIdleMinutes})
       order by (s.id = ${sessionId}) desc, (s.state = 'full') desc, s.created_at desc, s.id desc
-      offset ${sessionsPerPerson}) returning id`;
+      offset ${sessionsPerPerson}) returning id`);
   for (const { id } of ended)
     await recordPersonEntry(tx, { personId, action: 'session.end_oldest', visitor, detail: { sessionId: id } });
   return { token, sessionId };
@@ -111,7 +112,7 @@ export async function startSession(
  *
  * @throws IdentityRefused `session_expired` when it has ended meanwhile.
  */
-export async function recordSecondFactor(tx: EntityManager, sessionId: string, now: Date): Promise<{ token: string }> {
+export async function recordSecondFactor(tx: Transaction, sessionId: string, now: Date): Promise<{ token: string }> {
   const session = await tx.findOne(ConsoleSession, { id: sessionId, expiresAt: { $gt: now } }, writeLock);
   if (session === null) throw sessionExpired();
   const token = generateToken();
@@ -145,9 +146,9 @@ export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt
 }
 
 /** Lists the live sessions of the person, the last used first. */
-export async function listSessions(em: EntityManager, session: Session, now: Date): Promise<SessionRow[]> {
+export async function listSessions(db: Queryable, session: Session, now: Date): Promise<SessionRow[]> {
   assertFull(session);
-  const rows = await em.fork().find(
+  const rows = await db.find(
     ConsoleSession,
     {
       personId: session.personId,
@@ -170,13 +171,13 @@ export async function listSessions(em: EntityManager, session: Session, now: Dat
  * `second_factor_needed` for another session than their own before it is full.
  */
 export async function endSession(
-  em: EntityManager,
+  database: Database,
   session: Session,
   sessionId: string,
   visitor: Visitor,
 ): Promise<void> {
   if (sessionId !== session.id) assertFull(session);
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     const living = await tx.find(ConsoleSession, { personId: session.personId }, { fields: ['id'] });
     const found = living.find(({ id }) => id === sessionId.toLowerCase());
     const ended = new IdentityRefused('no_such_session', 'This session does not exist or has already ended.');
@@ -190,10 +191,10 @@ export async function endSession(
 }
 
 /** Ends every session of the person but this one. Returns how many there were. */
-export async function endOtherSessions(em: EntityManager, session: Session, visitor: Visitor): Promise<number> {
+export async function endOtherSessions(database: Database, session: Session, visitor: Visitor): Promise<number> {
   assertFull(session);
   const { personId } = session;
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     const ended = await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
     await recordPersonEntry(tx, { personId, action: 'session.end_others', visitor, detail: { ended } });
@@ -202,18 +203,18 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
 }
 
 /** Ends a person's sessions except `exceptId`. Returns how many there were. */
-export const endSessions = (tx: EntityManager, personId: string, exceptId: string | null = null): Promise<number> =>
+export const endSessions = (tx: Transaction, personId: string, exceptId: string | null = null): Promise<number> =>
   tx.nativeDelete(ConsoleSession, { personId, ...(exceptId !== null && { id: { $ne: exceptId } }) });
 
 /**
  * Ends the sessions of a person without any access to the console. Their rows stay until they are
  * purged: the log accepts the entry of a member who leaves only from a person with a session.
  */
-export async function endSessionsWithoutAccess(tx: EntityManager, personId: string): Promise<void> {
-  await query(tx)`
+export async function endSessionsWithoutAccess(tx: Transaction, personId: string): Promise<void> {
+  await tx.query(sql`
     update console_session s set expires_at = least(s.expires_at, s.last_seen_at)
       where s.person_id = ${personId} and not exists (
-        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`;
+        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`);
 }
 
 export const sessionExpired = () => new IdentityRefused('session_expired', 'Your session has expired. Sign in again.');

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
-import { poolOf } from '../db/pool.ts';
+import type { Database } from '../db/database.ts';
 import {
   failuresPerNetwork,
   failuresPerPerson,
@@ -77,7 +76,7 @@ function countsOf({ subject, address }: SignInFailure): { limit: Limit; key: str
 /** The library's types lack how long (ms) a key is refused, as far as this process knows. */
 type Waits = RateLimiterPostgres & { getInMemoryBlockMsBeforeExpire(key: string): number };
 
-/** The counts of one process's pool; the table is the migration's. */
+/** The counts of one process's database; the table is the migration's. */
 function createLimiters(pool: Pool) {
   const common = {
     storeClient: pool,
@@ -102,11 +101,11 @@ function createLimiters(pool: Pool) {
 }
 
 const limiters = new WeakMap<Pool, ReturnType<typeof createLimiters>>();
-const limitersOf = (em: EntityManager) => limiters.getOrInsertComputed(poolOf(em), createLimiters);
+const limitersOf = ({ pool }: Database) => limiters.getOrInsertComputed(pool, createLimiters);
 const waitOf = (key: string) => keyOf('wait', key);
 
 /** Returns at most how many refusals this process remembers. */
-export const rememberedRefusals = (em: EntityManager): number => limitersOf(em).remembered;
+export const rememberedRefusals = (database: Database): number => limitersOf(database).remembered;
 
 /** The library rejects with a result when a limit is exceeded, and with an error otherwise. */
 function refusalOnly(thrown: unknown): RateLimiterRes {
@@ -119,8 +118,8 @@ function refusalOnly(thrown: unknown): RateLimiterRes {
  *
  * @throws TooManyAttempts
  */
-export function assertAdmitted(em: EntityManager, failure: SignInFailure, now: Date): void {
-  const { waits } = limitersOf(em);
+export function assertAdmitted(database: Database, failure: SignInFailure, now: Date): void {
+  const { waits } = limitersOf(database);
   const refusedMs = Math.max(...countsOf(failure).map(({ key }) => waits.getInMemoryBlockMsBeforeExpire(waitOf(key))));
   if (refusedMs > 0) throw new TooManyAttempts(new Date(now.getTime() + refusedMs), now);
 }
@@ -130,9 +129,9 @@ export function assertAdmitted(em: EntityManager, failure: SignInFailure, now: D
  *
  * @throws TooManyAttempts
  */
-export async function countFailure(em: EntityManager, failure: SignInFailure, now: Date): Promise<void> {
-  assertAdmitted(em, failure, now);
-  const held = limitersOf(em);
+export async function countFailure(database: Database, failure: SignInFailure, now: Date): Promise<void> {
+  assertAdmitted(database, failure, now);
+  const held = limitersOf(database);
   for (const { limit, key } of countsOf(failure)) {
     const counted = await held[limit].consume(key).catch(refusalOnly);
     if (counted.consumedPoints <= held[limit].points) continue;
@@ -155,8 +154,8 @@ export async function countFailure(em: EntityManager, failure: SignInFailure, no
  * attempts from the other counts. Call it after the transaction that accepts them. When PostgreSQL
  * does not answer, they stay counted, which refuses nothing by itself.
  */
-export async function clearFailures(em: EntityManager, failures: readonly SignInFailure[]): Promise<void> {
-  const { waits, ...counts } = limitersOf(em);
+export async function clearFailures(database: Database, failures: readonly SignInFailure[]): Promise<void> {
+  const { waits, ...counts } = limitersOf(database);
   const clear = ({ limit, key }: { limit: Limit; key: string }): Promise<unknown> =>
     limit === 'pair' ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))]) : counts[limit].reward(key);
   for (const count of failures.flatMap(countsOf)) await clear(count).catch(() => {});

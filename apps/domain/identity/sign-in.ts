@@ -1,8 +1,8 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { consoleAccess } from '../access/console-access.ts';
 import { canonicalEmail } from '../contract/email.ts';
+import type { Database, Queryable } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
-import { query } from '../db/statement.ts';
 import { createBoundedQueue } from './bounded-queue.ts';
 import { SignIn } from './identity.entity.ts';
 import { signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
@@ -34,10 +34,10 @@ const strangers = createBoundedQueue({ concurrency: strangersSignInsAtOnce, maxW
  *
  * @throws TooManyAttempts
  */
-export function assertMayTry(em: EntityManager, { email, visitor }: SignInRequest, now: Date): void {
+export function assertMayTry(database: Database, { email, visitor }: SignInRequest, now: Date): void {
   const browserHash = findTokenHash(visitor.browser ?? '');
   const subject = passwordSubject(canonicalEmail(email));
-  assertAdmitted(em, signInFailure('password', subject, { address: visitor.address, browserHash }), now);
+  assertAdmitted(database, signInFailure('password', subject, { address: visitor.address, browserHash }), now);
 }
 
 /**
@@ -51,32 +51,32 @@ export function assertMayTry(em: EntityManager, { email, visitor }: SignInReques
  * suspended; `too_many_attempts`; `busy` when too many strangers sign in at once.
  */
 export async function signIn(
-  em: EntityManager,
+  database: Database,
   request: SignInRequest & { password: string },
   now: () => Date = () => new Date(),
 ): Promise<{ token: string; personId: string }> {
-  const enter = () => verifyPassword(em, request, now);
+  const enter = () => verifyPassword(database, request, now);
   return request.visitor.browser ? enter() : strangers.run(enter, now());
 }
 
 async function verifyPassword(
-  em: EntityManager,
+  database: Database,
   { email, password, visitor }: SignInRequest & { password: string },
   now: () => Date,
 ): Promise<{ token: string; personId: string }> {
-  assertMayTry(em, { email, visitor }, now());
+  assertMayTry(database, { email, visitor }, now());
   const canonical = canonicalEmail(email);
-  const { browserHash, known } = await findSignIn(em, canonical, visitor.browser ?? null, now());
+  const { browserHash, known } = await findSignIn(database, canonical, visitor.browser ?? null, now());
   const { address } = visitor;
-  await countFailure(em, signInFailure('password', passwordSubject(canonical), { address, browserHash }), now());
+  await countFailure(database, signInFailure('password', passwordSubject(canonical), { address, browserHash }), now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
   const isRight = await isPassword(password, known?.passwordHash ?? null);
   if (known === null || !isRight || !known.mayEnter) {
-    await recordFailure(em, known?.personId ?? '', visitor, 'password');
+    await recordFailure(database, known?.personId ?? '', visitor, 'password');
     throw wrongCredentials();
   }
   const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password) : null;
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     const { personId, passwordHash } = known;
     // The password may have changed while this one was verified.
     const found = await tx.findOne(SignIn, { personId, passwordHash }, writeLock);
@@ -94,16 +94,16 @@ const wrongCredentials = () => new IdentityRefused('wrong_credentials', 'The ema
  * Finds the person with an address in one statement, so that an unknown address takes as long, and
  * the hash of the browser, if this person has signed in with it.
  */
-async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date) {
+async function findSignIn(db: Queryable, email: string, browser: string | null, at: Date) {
   const tokenHash = browser === null ? null : findTokenHash(browser);
-  const [row] = await query<Known & { browserHash: Buffer | null; personId: string | null }>(em)`
+  const [row] = await db.query(sql<Known & { browserHash: Buffer | null; personId: string | null }>`
     select b.token_hash as "browserHash", i.person_id as "personId", i.password_hash as "passwordHash",
       exists (
         select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter"
     from (select ${email}::text as email) f
     left join sign_in i on i.email = f.email
     left join known_browser b on b.person_id = i.person_id and b.token_hash = ${tokenHash}
-      and b.expires_at > ${at.toISOString()}::timestamptz`;
+      and b.expires_at > ${at.toISOString()}::timestamptz`);
   if (row === undefined) throw new Error('a join from one row gave none');
   const { browserHash, ...known } = row;
   return { browserHash, known: known.personId === null ? null : known };

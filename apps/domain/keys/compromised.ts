@@ -1,5 +1,5 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordAuditEntry } from '../audit-log/record.ts';
+import type { Database } from '../db/database.ts';
 import { clearFailures, countFailure, ownFailure } from '../identity/sign-in-failures.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { fingerprints, type KeySecrets } from './key.ts';
@@ -21,18 +21,18 @@ const keysInText = /aln_[a-z]{2}_[0-9A-Za-z]{40}(?![0-9A-Za-z])/g;
  * @throws IdentityRefused `too_many_attempts` after ten misses, with the time of the next attempt.
  */
 export async function findCompromisedKey(
-  em: EntityManager,
+  database: Database,
   input: { organizationId: string; personId: string; text: string; address: string | null },
   secrets: KeySecrets,
   now: () => Date = () => new Date(),
 ): Promise<{ keyId: string } | null> {
   const { organizationId, personId, text, address } = input;
-  await assertMayManageKeys(em.fork(), organizationId, { personId });
+  await assertMayManageKeys(database, organizationId, { personId });
   const key = readKey(text);
   // No address: the misses of one person must not slow down sign-ins from the same office.
   const failure = ownFailure('compromised_key', personId);
-  await countFailure(em, failure, now());
-  const reported = await em.fork().transactional(async (tx) => {
+  await countFailure(database, failure, now());
+  const reported = await database.change(async (tx) => {
     const found = await tx.findOne(ApiKey, {
       organizationId,
       fingerprint: { $in: fingerprints(key, secrets.peppers) },
@@ -43,7 +43,7 @@ export async function findCompromisedKey(
     await recordAuditEntry(tx, { organizationId, by, keyId, action: 'key.report', detail: { hint } });
     return { keyId };
   });
-  if (reported !== null) await clearFailures(em, [failure]);
+  if (reported !== null) await clearFailures(database, [failure]);
   return reported;
 }
 

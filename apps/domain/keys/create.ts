@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { findPermissions } from '../access/authority.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { fingerprint, generateKey, type KeySecrets, keyHint } from './key.ts';
@@ -42,12 +42,12 @@ export interface CreatedKey {
  * when no scope is given, when the expiry has passed, or when 25 keys are live.
  */
 export async function createKey(
-  em: EntityManager,
+  database: Database,
   input: CreateKey,
   secrets: KeySecrets,
   now: () => Date = () => new Date(),
 ): Promise<CreatedKey> {
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await lockOrganization(tx, input.organizationId);
     const createdAt = now();
     await assertMayCreate(tx, input, createdAt);
@@ -63,7 +63,7 @@ export async function createKey(
 }
 
 /** Checks what creating and rotating a key both require. */
-export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: Date): Promise<void> {
+export async function assertMayCreate(tx: Transaction, input: CreateKey, now: Date): Promise<void> {
   if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'Choose at least one permission.');
   if (input.expiresAt !== null && input.expiresAt <= now)
     throw new KeyRefused('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
@@ -84,7 +84,7 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
 
 /** Writes the row and its audit entry. Find the number under `lockOrganization`. */
 export async function insertKey(
-  tx: EntityManager,
+  tx: Transaction,
   input: CreateKey & { number: number; predecessorId: string | null; createdAt: Date },
   secrets: KeySecrets,
   action: 'key.create' | 'key.rotate',

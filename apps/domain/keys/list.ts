@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import type { Pool } from 'pg';
+import { type RawBuilder, sql } from 'kysely';
 import type { Scope } from '../contract/scopes.ts';
+import type { Queryable } from '../db/database.ts';
 import { withDates } from '../db/statement.ts';
 import { ApiKey, type KeyState } from './api-key.entity.ts';
 
@@ -34,14 +34,17 @@ export interface KeyUsage {
 /** Page size of ended keys. */
 const endedPerPage = 25;
 
-const usageOf = (row: KeyUsage): KeyUsage =>
-  withDates(row, 'createdAt', 'expiresAt', 'revokedAt', 'creatorLeftAt', 'lastUsedAt');
-
 /** Matches calls with an answer, except calls over the limit. */
-const isUse = 'a.status is not null and a.status <> 429';
+const isUse = sql`a.status is not null and a.status <> 429`;
 
-/** `$1` organization, `$2` now. */
-const usageSql = /* sql */ `
+/** Returns the keys of an organization that match `which`, a condition on `k` with the order. */
+async function selectUsage(
+  db: Queryable,
+  organizationId: string,
+  now: Date,
+  which: RawBuilder<unknown>,
+): Promise<KeyUsage[]> {
+  const rows = await db.query(sql<KeyUsage>`
   select k.id, k.label, k.hint, k.creator_id as "creatorId", coalesce(m.name, k.creator_id) as "creatorName",
     coalesce(m.status, 'left') as "creatorStatus", k.scopes,
     array(
@@ -53,7 +56,7 @@ const usageSql = /* sql */ `
     ) as working,
     k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
       k.creator_left_at as "creatorLeftAt",
-    case when k.revoked_at is not null then 'revoked' when k.expires_at <= $2::timestamptz then 'expired'
+    case when k.revoked_at is not null then 'revoked' when k.expires_at <= ${now}::timestamptz then 'expired'
       when k.creator_left_at is not null then 'inactive' else 'live' end as state,
     (select a.at from audit_entry a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse}
       order by a.at desc, a.id desc limit 1) as "lastUsedAt",
@@ -65,51 +68,54 @@ const usageSql = /* sql */ `
   left join membership m on m.organization_id = k.organization_id and m.person_id = k.creator_id
   left join (
     select s.key_id, sum(s.calls) as uses from call_sum s
-    where s.organization_id = $1 and s.unit = 'hour' and s.starts_at > $2::timestamptz - interval '24 hours'
+    where s.organization_id = ${organizationId} and s.unit = 'hour'
+      and s.starts_at > ${now}::timestamptz - interval '24 hours'
       and s.status <> 429
     group by s.key_id
   ) u on u.key_id = k.id
-  where k.organization_id = $1`;
-
-const liveSql = `${usageSql} and k.revoked_at is null and k.creator_left_at is null
-    and (k.expires_at is null or k.expires_at > $2::timestamptz)
-  order by k.id desc`;
-const endedSql = `${usageSql} and (k.revoked_at is not null or k.creator_left_at is not null
-  or k.expires_at <= $2::timestamptz)
-    and ($3::uuid is null or k.id < $3::uuid)
-  order by k.id desc limit $4`;
-const oneSql = `${usageSql} and k.id = $3`;
+  where k.organization_id = ${organizationId} ${which}`);
+  return rows.map((row) => withDates(row, 'createdAt', 'expiresAt', 'revokedAt', 'creatorLeftAt', 'lastUsedAt'));
+}
 
 /** Lists the live keys of an organization, newest first: 25 at most. */
-export async function listLiveKeys(pool: Pool, organizationId: string, now: Date): Promise<KeyUsage[]> {
-  const values = [organizationId, now];
-  const { rows } = await pool.query<KeyUsage>({ name: 'listLiveKeys', text: liveSql, values });
-  return rows.map(usageOf);
-}
+export const listLiveKeys = (db: Queryable, organizationId: string, now: Date): Promise<KeyUsage[]> =>
+  selectUsage(
+    db,
+    organizationId,
+    now,
+    sql`and k.revoked_at is null and k.creator_left_at is null
+      and (k.expires_at is null or k.expires_at > ${now}::timestamptz)
+    order by k.id desc`,
+  );
 
 /** Lists ended keys, newest first. `older` is the `before` of the next page; null at the end. */
 export async function listEndedKeys(
-  pool: Pool,
+  db: Queryable,
   organizationId: string,
   before: string | null,
   now: Date,
 ): Promise<{ keys: KeyUsage[]; older: string | null }> {
-  const values = [organizationId, now, before, endedPerPage + 1];
-  const { rows } = await pool.query<KeyUsage>({ name: 'listEndedKeys', text: endedSql, values });
-  const keys = rows.slice(0, endedPerPage).map(usageOf);
+  const rows = await selectUsage(
+    db,
+    organizationId,
+    now,
+    sql`and (k.revoked_at is not null or k.creator_left_at is not null or k.expires_at <= ${now}::timestamptz)
+      and (${before}::uuid is null or k.id < ${before}::uuid)
+    order by k.id desc limit ${endedPerPage + 1}`,
+  );
+  const keys = rows.slice(0, endedPerPage);
   return { keys, older: rows.length > endedPerPage ? (keys.at(-1)?.id ?? null) : null };
 }
 
 /** Returns one key; null when the organization has no such key. */
 export async function findKeyUsage(
-  pool: Pool,
+  db: Queryable,
   organizationId: string,
   keyId: string,
   now: Date,
 ): Promise<KeyUsage | null> {
-  const values = [organizationId, now, keyId];
-  const { rows } = await pool.query<KeyUsage>({ name: 'findKeyUsage', text: oneSql, values });
-  return rows[0] === undefined ? null : usageOf(rows[0]);
+  const [key] = await selectUsage(db, organizationId, now, sql`and k.id = ${keyId}`);
+  return key ?? null;
 }
 
 /** A caller among a key's last 1,000 uses, newest first: who a revocation affects. */
@@ -120,20 +126,17 @@ export interface KeyCaller {
   lastUsedAt: Date;
 }
 
-/** `$1` organization, `$2` key. */
-const callersSql = /* sql */ `
-  select host(u.address) as address, count(*)::int as uses, max(u.at) as "lastUsedAt"
-  from (
-    select a.address, a.at from audit_entry a where a.organization_id = $1 and a.key_id = $2 and ${isUse}
-      order by a.at desc, a.id desc limit 1000
-  ) u
-  group by u.address
-  order by max(u.at) desc, u.address
-  limit 10`;
-
-export async function listCallers(pool: Pool, organizationId: string, keyId: string): Promise<KeyCaller[]> {
-  const values = [organizationId, keyId];
-  const { rows } = await pool.query<KeyCaller>({ name: 'listKeyCallers', text: callersSql, values });
+export async function listCallers(db: Queryable, organizationId: string, keyId: string): Promise<KeyCaller[]> {
+  const rows = await db.query(sql<KeyCaller>`
+    select host(u.address) as address, count(*)::int as uses, max(u.at) as "lastUsedAt"
+    from (
+      select a.address, a.at from audit_entry a
+      where a.organization_id = ${organizationId} and a.key_id = ${keyId} and ${isUse}
+        order by a.at desc, a.id desc limit 1000
+    ) u
+    group by u.address
+    order by max(u.at) desc, u.address
+    limit 10`);
   return rows.map((row) => withDates(row, 'lastUsedAt'));
 }
 
@@ -142,17 +145,11 @@ interface CreatorRole {
   name: string;
 }
 
-/** `$1` organization, `$2` person. */
-const creatorRolesSql = /* sql */ `
-  select r.id, r.name from membership_role mr join role r on r.id = mr.role_id
-  where mr.organization_id = $1 and mr.person_id = $2
-  order by r.position nulls last, r.name collate "und-x-icu", r.id`;
-
-export async function listCreatorRoles(pool: Pool, organizationId: string, personId: string): Promise<CreatorRole[]> {
-  const values = [organizationId, personId];
-  const { rows } = await pool.query<CreatorRole>({ name: 'listCreatorRoles', text: creatorRolesSql, values });
-  return rows;
-}
+export const listCreatorRoles = (db: Queryable, organizationId: string, personId: string): Promise<CreatorRole[]> =>
+  db.query(sql<CreatorRole>`
+    select r.id, r.name from membership_role mr join role r on r.id = mr.role_id
+    where mr.organization_id = ${organizationId} and mr.person_id = ${personId}
+    order by r.position nulls last, r.name collate "und-x-icu", r.id`);
 
 /** A key in a list. `state` is as of `now`. */
 export type KeyRow = Pick<ApiKey, 'id' | 'label' | 'hint' | 'creatorId' | 'scopes' | 'createdAt' | 'expiresAt'> & {
@@ -160,8 +157,8 @@ export type KeyRow = Pick<ApiKey, 'id' | 'label' | 'hint' | 'creatorId' | 'scope
 };
 
 /** Returns every key that an organization ever had, oldest first. */
-export async function listKeys(em: EntityManager, organizationId: string, now: Date): Promise<KeyRow[]> {
-  const keys = await em.fork().find(ApiKey, { organizationId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
+export async function listKeys(db: Queryable, organizationId: string, now: Date): Promise<KeyRow[]> {
+  const keys = await db.find(ApiKey, { organizationId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
   return keys.map((key) => {
     const { id, label, hint, creatorId, scopes, createdAt, expiresAt } = key;
     return { id, label, hint, creatorId, scopes, createdAt, expiresAt, state: key.stateAt(now) };

@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { Membership } from '../access/membership.entity.ts';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
+import type { Transaction } from '../db/database.ts';
 import { shareLock } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 
@@ -9,12 +9,12 @@ import { ApiKey } from './api-key.entity.ts';
  * that is under way: a key created while its creator leaves would otherwise be missed by the
  * trigger that ends their keys.
  */
-export async function lockMembership(tx: EntityManager, organizationId: string, personId: string): Promise<void> {
+export async function lockMembership(tx: Transaction, organizationId: string, personId: string): Promise<void> {
   await tx.findOne(Membership, { organizationId, personId }, shareLock);
 }
 
 /** Frees numbers of expired keys. Returns the lowest free one, or null. Call it under `lockOrganization`. */
-export async function findFreeNumber(tx: EntityManager, organizationId: string, now: Date): Promise<number | null> {
+export async function findFreeNumber(tx: Transaction, organizationId: string, now: Date): Promise<number | null> {
   const keys = await tx.find(ApiKey, { organizationId, number: { $ne: null } });
   for (const key of keys) key.releaseSlot(now);
   await tx.flush(); // before another key takes one of them

@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, findPermissions } from '../access/authority.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
+import type { Database, Queryable } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { KeyRefused } from './refused.ts';
@@ -12,12 +12,12 @@ import { KeyRefused } from './refused.ts';
  * @throws KeyRefused when the person may not manage keys, or the organization has no such key.
  */
 export async function revokeKey(
-  em: EntityManager,
+  database: Database,
   input: { organizationId: string; keyId: string; by: Authority },
   now: () => Date = () => new Date(),
 ): Promise<void> {
   const { organizationId, keyId, by } = input;
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     await assertMayManageKeys(tx, organizationId, by);
     const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
@@ -33,9 +33,9 @@ export async function revokeKey(
  *
  * @throws KeyRefused `may_not_manage_keys`
  */
-export async function assertMayManageKeys(tx: EntityManager, organizationId: string, by: Authority): Promise<void> {
+export async function assertMayManageKeys(db: Queryable, organizationId: string, by: Authority): Promise<void> {
   if (by === 'orgctl') return;
-  const held = await findPermissions(tx, organizationId, by.personId);
+  const held = await findPermissions(db, organizationId, by.personId);
   if (!held?.has('org.keys.manage')) {
     throw new KeyRefused(
       'may_not_manage_keys',

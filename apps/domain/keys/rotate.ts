@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { keyRotationOverlapMaxDays } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { assertMayCreate, type CreatedKey, insertKey } from './create.ts';
@@ -35,7 +35,7 @@ export interface RotatedKey extends CreatedKey {
  * than 7 days.
  */
 export async function rotateKey(
-  em: EntityManager,
+  database: Database,
   input: RotateKey,
   secrets: KeySecrets,
   now: () => Date = () => new Date(),
@@ -44,7 +44,7 @@ export async function rotateKey(
   if (!(overlapSeconds >= 0 && overlapSeconds <= keyRotationOverlapMaxDays * 86_400)) {
     throw new KeyRefused('overlap_too_long', `Both keys can work for 0 to ${keyRotationOverlapMaxDays} days.`);
   }
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     const at = now();
     const { key: old, number: oldNumber } = await getLiveKey(tx, organizationId, keyId, at);
@@ -74,7 +74,7 @@ export async function rotateKey(
   });
 }
 
-async function getLiveKey(tx: EntityManager, organizationId: string, keyId: string, at: Date) {
+async function getLiveKey(tx: Transaction, organizationId: string, keyId: string, at: Date) {
   const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
   if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
   const { number } = key;

@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
   assertHolds,
@@ -12,6 +11,7 @@ import type { Authority } from '../access/authority.ts';
 import { Membership, MembershipRole, type Role } from '../access/membership.entity.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { endSessionsWithoutAccess } from '../identity/sessions.ts';
 import { getRole } from './roles.ts';
@@ -38,10 +38,10 @@ const longestText = 200;
  * @throws OrganizationRefused `nothing_to_change`, `field_refused` and others.
  */
 export async function changeMember(
-  em: EntityManager,
+  database: Database,
   input: MemberRequest & { name?: string; title?: string | null },
 ): Promise<void> {
-  await changing(em, input, 'member.change', async (_tx, { membership }) => {
+  await changing(database, input, 'member.change', async (_tx, { membership }) => {
     if (input.name === undefined && input.title === undefined)
       throw new OrganizationRefused('nothing_to_change', 'Change the name or the title.');
     const name = input.name?.trim() ?? membership.name;
@@ -61,8 +61,8 @@ export async function changeMember(
  *
  * @throws OrganizationRefused `last_owner`, `wrong_status` and others.
  */
-export async function suspendMember(em: EntityManager, input: MemberRequest): Promise<void> {
-  await changing(em, input, 'member.suspend', async (tx, { membership, access }) => {
+export async function suspendMember(database: Database, input: MemberRequest): Promise<void> {
+  await changing(database, input, 'member.suspend', async (tx, { membership, access }) => {
     const wasActive = membership.status === 'active';
     if (!membership.suspend()) throw wrongStatus('The member is already suspended.');
     await endAccess(tx, membership, access.isOwner && wasActive);
@@ -76,8 +76,8 @@ export async function suspendMember(em: EntityManager, input: MemberRequest): Pr
  *
  * @throws OrganizationRefused `not_held`, `wrong_status` and others.
  */
-export async function reinstateMember(em: EntityManager, input: MemberRequest): Promise<void> {
-  await changing(em, input, 'member.reinstate', async (_tx, { membership, access, actor }) => {
+export async function reinstateMember(database: Database, input: MemberRequest): Promise<void> {
+  await changing(database, input, 'member.reinstate', async (_tx, { membership, access, actor }) => {
     if (!membership.reinstate()) throw wrongStatus('Only a suspended member can be reinstated.');
     assertHolds(actor, access.permissions);
     return {};
@@ -90,8 +90,8 @@ export async function reinstateMember(em: EntityManager, input: MemberRequest): 
  *
  * @throws OrganizationRefused `last_owner` and others.
  */
-export async function removeMember(em: EntityManager, input: MemberRequest): Promise<void> {
-  await changing(em, input, 'member.remove', async (tx, { membership, access }) => {
+export async function removeMember(database: Database, input: MemberRequest): Promise<void> {
+  await changing(database, input, 'member.remove', async (tx, { membership, access }) => {
     const { status } = membership;
     membership.leave();
     await endAccess(tx, membership, access.isOwner && status === 'active');
@@ -115,8 +115,8 @@ interface MemberRoleRequest extends MemberRequest {
  *
  * @throws OrganizationRefused `not_held`, `only_owners` and others.
  */
-export async function assignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
-  await em.fork().transactional(async (tx) => {
+export async function assignRole(database: Database, input: MemberRoleRequest): Promise<void> {
+  await database.change(async (tx) => {
     const { actor, role, held } = await startRoleChange(tx, input);
     assertHolds(actor, role.permissions);
     if (held !== null) return;
@@ -132,8 +132,8 @@ export async function assignRole(em: EntityManager, input: MemberRoleRequest): P
  *
  * @throws OrganizationRefused `last_owner`, `only_owners` and others.
  */
-export async function unassignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
-  await em.fork().transactional(async (tx) => {
+export async function unassignRole(database: Database, input: MemberRoleRequest): Promise<void> {
+  await database.change(async (tx) => {
     const { member, role, held } = await startRoleChange(tx, input);
     if (held === null) return;
     const { organizationId, personId, by } = input;
@@ -145,7 +145,7 @@ export async function unassignRole(em: EntityManager, input: MemberRoleRequest):
 }
 
 async function startRoleChange(
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, personId, roleId, by }: MemberRoleRequest,
 ): Promise<{ actor: Actor; member: MemberAccess; role: Role; held: MembershipRole | null }> {
   await lockOrganization(tx, organizationId);
@@ -167,12 +167,12 @@ interface ChangedMember {
 
 /** Runs one change of a member. `change` returns what the audit entry holds beside the member. */
 async function changing(
-  em: EntityManager,
+  database: Database,
   { organizationId, personId, by }: MemberRequest,
   action: string,
-  change: (tx: EntityManager, member: ChangedMember) => Promise<Record<string, unknown>>,
+  change: (tx: Transaction, member: ChangedMember) => Promise<Record<string, unknown>>,
 ): Promise<void> {
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     const isLeaving = action === 'member.remove' && by !== 'orgctl' && by.personId === personId;
     const actor = isLeaving ? leaver(personId) : await getActor(tx, organizationId, by, 'org.members.manage');
@@ -193,7 +193,7 @@ const leaver = (personId: string): Actor => ({ personId, permissions: new Set(),
  *
  * @throws OrganizationRefused `last_owner`
  */
-async function endAccess(tx: EntityManager, membership: Membership, isActiveOwner: boolean): Promise<void> {
+async function endAccess(tx: Transaction, membership: Membership, isActiveOwner: boolean): Promise<void> {
   const { organizationId, personId } = membership;
   if (isActiveOwner) await assertOwnerRemains(tx, organizationId, personId);
   await tx.flush(); // the sessions are checked by what is written

@@ -1,7 +1,7 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { operationsOfScope } from '../contract/operations.ts';
 import type { Permission, Scope } from '../contract/scopes.ts';
-import { query } from '../db/statement.ts';
+import type { Queryable } from '../db/database.ts';
 
 /**
  * Previews of a change: a key can do only what its creator may do now, so a change of a member or a
@@ -42,12 +42,12 @@ interface Creator {
 
 /** Lists the live keys that a member created, oldest first, with what each can read now. */
 export async function listKeysOfCreator(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   personId: string,
   now: Date,
 ): Promise<MemberKey[]> {
-  const creators = await listCreators(em, organizationId, { personId, roleId: null }, now);
+  const creators = await listCreators(db, organizationId, { personId, roleId: null }, now);
   return creators.flatMap((creator) => {
     const held = permissionsOf(creator);
     const workingOf = (key: { scopes: Scope[] }) => key.scopes.filter((scope) => held.has(scope));
@@ -57,30 +57,30 @@ export async function listKeysOfCreator(
 
 /** Returns which keys lose scopes when a member is suspended, removed or loses a role. */
 export async function previewImpact(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   personId: string,
   change: MemberChange,
   now: Date,
 ): Promise<Impact> {
-  const creators = await listCreators(em, organizationId, { personId, roleId: null }, now);
+  const creators = await listCreators(db, organizationId, { personId, roleId: null }, now);
   const after = (creator: Creator): Creator =>
     change.kind === 'unassign'
       ? { ...creator, roles: creator.roles.filter(({ id }) => id !== change.roleId.toLowerCase()) }
       : { ...creator, isActive: false };
-  const activeGrants = change.kind === 'unassign' ? 0 : await countActiveGrants(em, organizationId, personId);
+  const activeGrants = change.kind === 'unassign' ? 0 : await countActiveGrants(db, organizationId, personId);
   return { keys: findAffectedKeys(creators, after), activeGrants };
 }
 
 /** Returns which keys lose scopes when a role keeps only these permissions (none: deleted). */
 export async function previewRoleImpact(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   roleId: string,
   permissionsAfter: readonly string[],
   now: Date,
 ): Promise<AffectedKey[]> {
-  const creators = await listCreators(em, organizationId, { personId: null, roleId }, now);
+  const creators = await listCreators(db, organizationId, { personId: null, roleId }, now);
   const changed = (role: Creator['roles'][number]) => ({
     ...role,
     permissions: role.permissions.filter((permission) => permissionsAfter.includes(permission)),
@@ -115,12 +115,12 @@ const permissionsOf = ({ isActive, roles }: Creator): ReadonlySet<Permission> =>
 
 /** Lists members with live keys by id: the one given, or all who hold the role given. */
 async function listCreators(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   { personId, roleId }: { personId: string | null; roleId: string | null },
   now: Date,
 ): Promise<Creator[]> {
-  return query<Creator>(em)`
+  return db.query(sql<Creator>`
     select m.person_id as "personId", m.status = 'active' as "isActive",
       (select coalesce(json_agg(json_build_object('id', r.id, 'permissions', r.permissions)), '[]')
         from membership_role mr join role r on r.id = mr.role_id
@@ -140,13 +140,13 @@ async function listCreators(
       and (${roleId}::uuid is null or exists (
         select from membership_role mr where mr.organization_id = m.organization_id and mr.person_id = m.person_id
           and mr.role_id = ${roleId}::uuid))
-    order by m.person_id`;
+    order by m.person_id`);
 }
 
-async function countActiveGrants(em: EntityManager, organizationId: string, personId: string): Promise<number> {
-  const rows = await query<{ count: number }>(em)`
+async function countActiveGrants(db: Queryable, organizationId: string, personId: string): Promise<number> {
+  const rows = await db.query(sql<{ count: number }>`
     select count(*)::int as count from client_grant
     where organization_id = ${organizationId} and professional_id = ${personId} and status = 'active'
-      and (ends_at is null or ends_at > now())`;
+      and (ends_at is null or ends_at > now())`);
   return rows[0]?.count ?? 0;
 }

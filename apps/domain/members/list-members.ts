@@ -1,10 +1,11 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
 import type { MemberAccess } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { canonicalEmail } from '../contract/email.ts';
+import type { Queryable } from '../db/database.ts';
 import { contains, type ListPage, pageOf } from '../db/list-page.ts';
-import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/statement.ts';
+import { allOf, withDates } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
 
 export type MemberStatus = MemberAccess['status'];
@@ -51,7 +52,7 @@ const order = (table: 'm' | 'c') =>
  * @param after - the id of the last member of the previous page; null for the first page.
  */
 export async function listMembers(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   filter: MemberFilter,
   after: string | null,
@@ -72,12 +73,12 @@ export async function listMembers(
       sql`(${order('m')}) > (select ${order('c')} from membership c
         where c.organization_id = ${organizationId} and c.person_id = ${after})`,
   ];
-  const rows = await query<MemberRow>(em)`
+  const rows = await db.query(sql<MemberRow>`
     with m as (
       select m.organization_id, m.person_id, m.name, m.email, m.title, m.status, m.accepted from membership m
-      where ${allOf(conditions)} order by ${order('m')} limit ${literal(pageSize + 1)}
+      where ${allOf(conditions)} order by ${order('m')} limit ${sql.lit(pageSize + 1)}
     )
-    select ${columns(now)} from m order by ${order('m')}`;
+    select ${columns(now)} from m order by ${order('m')}`);
   return pageOf(
     rows.map((row) => withDates(row, 'lastSeenAt')),
     pageSize,
@@ -100,19 +101,19 @@ export interface MemberDetails extends MemberRow {
  * @throws OrganizationRefused `no_such_member`
  */
 export async function getMemberDetails(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   personId: string,
   now: Date,
 ): Promise<MemberDetails> {
-  const [row] = await query<MemberRow & { activeGrants: number; linkExpiresAt: string | null }>(em)`
+  const [row] = await db.query(sql<MemberRow & { activeGrants: number; linkExpiresAt: string | null }>`
     select ${columns(now)},
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id
         and g.professional_id = m.person_id
         and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
         and ${isLinkValid(now)}) as "linkExpiresAt"
-    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`);
   if (row === undefined) throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
   const { linkExpiresAt, ...member } = row;
   return {
@@ -129,7 +130,7 @@ export async function getMemberDetails(
  * has confirmed it. Otherwise any administrator could invite an address to learn whether it signs
  * in here.
  */
-const columns = (now: Date): SqlPart => sql`
+const columns = (now: Date): RawBuilder<unknown> => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,
   (select coalesce(json_agg(json_build_object('id', r.id, 'key', r.key, 'name', r.name, 'isSystem',
     r.organization_id is null)

@@ -1,7 +1,7 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import type { Permission } from '../contract/scopes.ts';
-import { literal, query, sql } from '../db/statement.ts';
+import type { Queryable } from '../db/database.ts';
 
 /** A role. `holders` counts members who have not left; with one, it cannot be deleted. */
 export interface RoleRow {
@@ -18,14 +18,14 @@ export interface RoleRow {
 const rolesListed = 500;
 
 /** Lists the system roles in their fixed order, then the organization's own by name. */
-export async function listRoles(em: EntityManager, organizationId: string): Promise<RoleRow[]> {
-  return query<RoleRow>(em)`
+export async function listRoles(db: Queryable, organizationId: string): Promise<RoleRow[]> {
+  return db.query(sql<RoleRow>`
     select ${columns}, coalesce(h.holders, 0) as holders
     from role r
     left join (select mr.role_id, count(*)::int as holders ${held(organizationId)} group by mr.role_id) h
       on h.role_id = r.id
     where r.organization_id = ${organizationId} or r.organization_id is null
-    order by r.position nulls last, r.name collate "und-x-icu", r.id limit ${literal(rolesListed)}`;
+    order by r.position nulls last, r.name collate "und-x-icu", r.id limit ${sql.lit(rolesListed)}`);
 }
 
 /**
@@ -33,11 +33,11 @@ export async function listRoles(em: EntityManager, organizationId: string): Prom
  *
  * @throws OrganizationRefused `no_such_role`
  */
-export async function getRoleDetails(em: EntityManager, organizationId: string, roleId: string): Promise<RoleRow> {
-  const [role] = await query<RoleRow>(em)`
+export async function getRoleDetails(db: Queryable, organizationId: string, roleId: string): Promise<RoleRow> {
+  const [role] = await db.query(sql<RoleRow>`
     select ${columns}, (select count(*)::int ${held(organizationId)} and mr.role_id = r.id) as holders
     from role r
-    where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`;
+    where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`);
   if (role === undefined) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
   return role;
 }

@@ -1,13 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { assertHolds, getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { MembershipRole, Role } from '../access/membership.entity.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
-import { query } from '../db/statement.ts';
 
 /** An organization's own roles. Each change requires `org.roles.manage`. */
 
@@ -23,7 +23,7 @@ const longestText = 200;
  * @throws OrganizationRefused `not_held`, `role_key_taken`, `too_many_roles` and others.
  */
 export async function createRole(
-  em: EntityManager,
+  database: Database,
   input: {
     organizationId: string;
     by: Authority;
@@ -34,7 +34,7 @@ export async function createRole(
   },
 ): Promise<{ id: string; key: string }> {
   const { organizationId, by } = input;
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     const actor = await getActor(tx, organizationId, by, 'org.roles.manage');
     const fields = { name: readText(input.name, 1), description: readText(input.description ?? '', 0) };
@@ -57,7 +57,7 @@ export async function createRole(
  * @throws OrganizationRefused `not_held` for an added permission that the caller lacks, and others.
  */
 export async function changeRole(
-  em: EntityManager,
+  database: Database,
   input: {
     organizationId: string;
     roleId: string;
@@ -68,7 +68,7 @@ export async function changeRole(
   },
 ): Promise<void> {
   const { organizationId, roleId, by } = input;
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     const actor = await getActor(tx, organizationId, by, 'org.roles.manage');
     const role = await getOwnRole(tx, organizationId, roleId);
@@ -93,17 +93,17 @@ export async function changeRole(
  * @throws OrganizationRefused `role_in_use` and others.
  */
 export async function deleteRole(
-  em: EntityManager,
+  database: Database,
   { organizationId, roleId, by }: { organizationId: string; roleId: string; by: Authority },
 ): Promise<void> {
-  await em.fork().transactional(async (tx) => {
+  await database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     await getActor(tx, organizationId, by, 'org.roles.manage');
     const role = await getOwnRole(tx, organizationId, roleId);
-    await query(tx)`
+    await tx.query(sql`
       delete from membership_role mr using membership m
       where mr.organization_id = ${organizationId} and mr.role_id = ${roleId}
-        and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`;
+        and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`);
     const holders = await tx.count(MembershipRole, { organizationId, roleId });
     if (holders > 0)
       throw new OrganizationRefused(
@@ -121,20 +121,20 @@ export async function deleteRole(
  *
  * @throws OrganizationRefused `no_such_role`
  */
-export async function getRole(tx: EntityManager, organizationId: string, roleId: string): Promise<Role> {
+export async function getRole(tx: Transaction, organizationId: string, roleId: string): Promise<Role> {
   const role = await tx.findOne(Role, { id: roleId, $or: [{ organizationId }, { organizationId: null }] });
   if (role === null) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
   return role;
 }
 
-async function getOwnRole(tx: EntityManager, organizationId: string, roleId: string): Promise<Role> {
+async function getOwnRole(tx: Transaction, organizationId: string, roleId: string): Promise<Role> {
   const role = await getRole(tx, organizationId, roleId);
   if (role.isSystem)
     throw new OrganizationRefused('system_role', 'You can’t change a system role. Create a custom role instead.');
   return role;
 }
 
-async function assertFree(tx: EntityManager, organizationId: string, key: string): Promise<void> {
+async function assertFree(tx: Transaction, organizationId: string, key: string): Promise<void> {
   const own = await tx.find(Role, { organizationId }, { fields: ['key'] });
   if (own.some((role) => role.key === key) || (systemRoleKeys as readonly string[]).includes(key))
     throw new OrganizationRefused('role_key_taken', `The role ${key} already exists. Enter another name.`);

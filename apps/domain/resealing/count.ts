@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import { sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 import type { SealingKeys } from '../encryption/envelope.ts';
 import { type SealedTable, sealedKinds } from './kinds.ts';
 
@@ -21,10 +22,9 @@ export interface Sealing {
 }
 
 /** Counts sealed rows by version and compares them with the keys. Expired rows do not count. */
-export async function countSealed(pool: Pool, keys: SealingKeys): Promise<Sealing> {
-  const { rows } = await pool.query<SealedCount>(
-    'select kind as table, version, count::integer as rows from sealed_versions() order by version nulls last',
-  );
+export async function countSealed(db: Queryable, keys: SealingKeys): Promise<Sealing> {
+  const rows = await db.query(sql<SealedCount>`
+    select kind as table, version, count::integer as rows from sealed_versions() order by version nulls last`);
   const counts = sealedKinds.flatMap((kind) => rows.filter(({ table }) => table === kind.table));
   const others = keys.slice(1).map(({ version }) => version);
   const needed = new Set(counts.flatMap(({ version }) => version ?? []));

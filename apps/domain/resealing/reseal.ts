@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import { sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 import { reseal, type SealingKeys, UnsealError, unseal } from '../encryption/envelope.ts';
 import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
@@ -36,26 +37,26 @@ const pageRows = 1_000;
  * @param onPage - receives the number of rows of a table after each page of a thousand.
  */
 export async function resealAll(
-  pool: Pool,
+  db: Queryable,
   keys: SealingKeys,
   onPage: (table: SealedTable, rows: number) => void = () => {},
 ): Promise<Resealed[]> {
   const all: Resealed[] = [];
-  for (const kind of sealedKinds) all.push(await resealKind(pool, kind, keys, onPage));
+  for (const kind of sealedKinds) all.push(await resealKind(db, kind, keys, onPage));
   return all;
 }
 
 async function resealKind(
-  pool: Pool,
+  db: Queryable,
   kind: SealedKind,
   keys: SealingKeys,
   onPage: (table: SealedTable, rows: number) => void,
 ): Promise<Resealed> {
   const done: Resealed = { table: kind.table, resealed: 0, current: 0, unopened: [] };
   let rows = 0;
-  for (let page = await listPage(pool, kind, null); page.length > 0; ) {
+  for (let page = await listPage(db, kind, null); page.length > 0; ) {
     for (const row of page) {
-      const outcome = await resealRow(pool, kind, row, keys);
+      const outcome = await resealRow(db, kind, row, keys);
       if (typeof outcome === 'object') done.unopened.push(outcome);
       else if (outcome !== 'gone') done[outcome] += 1;
     }
@@ -63,21 +64,21 @@ async function resealKind(
     const last = page.at(-1);
     if (last === undefined || page.length < pageRows) break;
     onPage(kind.table, rows);
-    page = await listPage(pool, kind, last.ids);
+    page = await listPage(db, kind, last.ids);
   }
   return done;
 }
 
 async function resealRow(
-  pool: Pool,
+  db: Queryable,
   kind: SealedKind,
   { ids, sealed }: SealedRow,
   keys: SealingKeys,
 ): Promise<'resealed' | 'current' | 'gone' | UnopenedRow> {
-  for (let was: Buffer | null = sealed; was !== null; was = await findSealed(pool, kind, ids)) {
+  for (let was: Buffer | null = sealed; was !== null; was = await findSealed(db, kind, ids)) {
     const text = sealAgain(kind, { ids, sealed: was }, keys);
     if (!Buffer.isBuffer(text)) return text;
-    if (await swap(pool, kind, ids, was, text)) return 'resealed';
+    if (await swap(db, kind, ids, was, text)) return 'resealed';
   }
   return 'gone';
 }
@@ -99,42 +100,37 @@ function sealAgain(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKe
 }
 
 /** Lists the next rows of a kind by its key, after `after`. */
-async function listPage(pool: Pool, kind: SealedKind, after: SealedIds | null): Promise<SealedRow[]> {
-  const ids = Object.entries(kind.ids).map(([id, column]) => `'${id}', ${column}`);
+async function listPage(db: Queryable, kind: SealedKind, after: SealedIds | null): Promise<SealedRow[]> {
+  const ids = Object.entries(kind.ids).map(([id, column]) => sql`${sql.lit(id)}, ${sql.ref(column)}`);
   const { columns, values } = keyOf(kind, after ?? {});
-  const isAfter = after === null ? '' : `and (${columns}) > (${numbered(values, 2)})`;
-  const { rows } = await pool.query<SealedRow>(
-    `select json_build_object(${ids}) as ids, ${kind.column} as sealed from ${kind.table}
-     where ${isSealedSql(kind)} ${isAfter} order by ${columns} limit $1`,
-    [pageRows, ...(after === null ? [] : values)],
-  );
-  return rows;
+  return db.query(sql<SealedRow>`
+    select json_build_object(${sql.join(ids)}) as ids, ${sql.ref(kind.column)} as sealed from ${sql.table(kind.table)}
+    where ${sql.raw(isSealedSql(kind))} ${after === null ? sql`` : sql`and (${columns}) > (${values})`}
+    order by ${columns} limit ${pageRows}`);
 }
 
 /** Replaces a row's sealed text; false when it is not what it was. */
-async function swap(pool: Pool, kind: SealedKind, ids: SealedIds, was: Buffer, sealed: Buffer): Promise<boolean> {
+async function swap(db: Queryable, kind: SealedKind, ids: SealedIds, was: Buffer, sealed: Buffer): Promise<boolean> {
   const { columns, values } = keyOf(kind, ids);
-  const { rowCount } = await pool.query(
-    `update ${kind.table} set ${kind.column} = $1
-     where (${columns}) = (${numbered(values, 3)}) and ${kind.column} = $2`,
-    [sealed, was, ...values],
-  );
-  return rowCount === 1;
+  const swapped = await db.query(sql`
+    update ${sql.table(kind.table)} set ${sql.ref(kind.column)} = ${sealed}
+    where (${columns}) = (${values}) and ${sql.ref(kind.column)} = ${was} returning 1`);
+  return swapped.length === 1;
 }
 
 /** Returns the sealed text of a row; null when the row is gone or has expired. */
-async function findSealed(pool: Pool, kind: SealedKind, ids: SealedIds): Promise<Buffer | null> {
+async function findSealed(db: Queryable, kind: SealedKind, ids: SealedIds): Promise<Buffer | null> {
   const { columns, values } = keyOf(kind, ids);
-  const { rows } = await pool.query<{ sealed: Buffer }>(
-    `select ${kind.column} as sealed from ${kind.table}
-     where (${columns}) = (${numbered(values, 1)}) and ${isSealedSql(kind)}`,
-    values,
-  );
-  return rows[0]?.sealed ?? null;
+  const [row] = await db.query(sql<{ sealed: Buffer }>`
+    select ${sql.ref(kind.column)} as sealed from ${sql.table(kind.table)}
+    where (${columns}) = (${values}) and ${sql.raw(isSealedSql(kind))}`);
+  return row?.sealed ?? null;
 }
 
-function keyOf({ key, ids: columns }: SealedKind, ids: SealedIds): { columns: string; values: unknown[] } {
-  return { columns: key.map((id) => columns[id]).join(', '), values: key.map((id) => ids[id]) };
+/** Returns the columns of a kind's key, and the values of one row. */
+function keyOf({ key, ids: columns }: SealedKind, ids: SealedIds) {
+  return {
+    columns: sql.join(key.map((id) => sql.ref(columns[id] ?? id))),
+    values: sql.join(key.map((id) => ids[id])),
+  };
 }
-
-const numbered = (values: unknown[], first: number): string => values.map((_, index) => `$${first + index}`).join(', ');

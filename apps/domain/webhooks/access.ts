@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, type ClusterObject, findPermissions } from '../access/authority.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { WebhookRefused } from './refused.ts';
 import { Webhook } from './webhook.entity.ts';
@@ -24,12 +24,9 @@ export interface WebhookRequest extends WebhooksRequest {
  *
  * @throws WebhookRefused `may_not_manage_webhooks`
  */
-export async function assertMayManageWebhooks(
-  em: EntityManager,
-  { organizationId, by }: WebhooksRequest,
-): Promise<void> {
+export async function assertMayManageWebhooks(db: Queryable, { organizationId, by }: WebhooksRequest): Promise<void> {
   if (by === 'orgctl' || 'objectUid' in by) return;
-  const held = await findPermissions(em, organizationId, by.personId);
+  const held = await findPermissions(db, organizationId, by.personId);
   if (held?.has('org.webhooks.manage')) return;
   throw new WebhookRefused(
     'may_not_manage_webhooks',
@@ -64,7 +61,7 @@ function assertManager(webhook: Pick<Webhook, 'managedBy' | 'managedUid'>, by: W
  * @throws WebhookRefused when the caller may not, there is no such webhook, or it is managed by
  * another.
  */
-export async function lockWebhook(tx: EntityManager, request: WebhookRequest): Promise<Webhook> {
+export async function lockWebhook(tx: Transaction, request: WebhookRequest): Promise<Webhook> {
   const { organizationId, webhookId, by } = request;
   await assertMayManageWebhooks(tx, request);
   const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId }, writeLock);
@@ -78,7 +75,7 @@ export async function lockWebhook(tx: EntityManager, request: WebhookRequest): P
  *
  * @throws WebhookRefused also when it is deleted.
  */
-export async function lockLivingWebhook(tx: EntityManager, request: WebhookRequest): Promise<Webhook> {
+export async function lockLivingWebhook(tx: Transaction, request: WebhookRequest): Promise<Webhook> {
   const webhook = await lockWebhook(tx, request);
   if (webhook.state === 'deleted') throw webhookDeleted();
   return webhook;
@@ -90,23 +87,23 @@ export async function lockLivingWebhook(tx: EntityManager, request: WebhookReque
  *
  * @throws WebhookRefused when the caller may not, or the webhook is managed by another.
  */
-export async function assertMayUse(tx: EntityManager, request: WebhookRequest): Promise<Webhook | null> {
+export async function assertMayUse(db: Queryable, request: WebhookRequest): Promise<Webhook | null> {
   const { organizationId, webhookId, by } = request;
-  await assertMayManageWebhooks(tx, request);
-  const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId });
+  await assertMayManageWebhooks(db, request);
+  const webhook = await db.findOne(Webhook, { organizationId, id: webhookId });
   if (webhook !== null) assertManager(webhook, by);
   return webhook;
 }
 
 /** Returns the organization of a webhook, for operators, who name it by id only; else null. */
-export async function findWebhookOrganization(em: EntityManager, webhookId: string): Promise<string | null> {
-  const webhook = await em.fork().findOne(Webhook, { id: webhookId }, { fields: ['organizationId'] });
+export async function findWebhookOrganization(db: Queryable, webhookId: string): Promise<string | null> {
+  const webhook = await db.findOne(Webhook, { id: webhookId }, { fields: ['organizationId'] });
   return webhook?.organizationId ?? null;
 }
 
 /** Records an action on a webhook, in the transaction of the change. */
 export const recordWebhookEntry = (
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, webhookId, by }: WebhookRequest,
   action: string,
   detail: Record<string, unknown> = {},

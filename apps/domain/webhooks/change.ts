@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Database } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
@@ -23,8 +23,8 @@ export interface ChangeWebhook extends WebhookRequest {
  * @throws WebhookRefused when the caller may not, a field is refused, the webhook is deleted, or
  * nothing is to be changed.
  */
-export async function changeWebhook(em: EntityManager, input: ChangeWebhook, allow: AllowList): Promise<void> {
-  await em.fork().transactional(async (tx) => {
+export async function changeWebhook(database: Database, input: ChangeWebhook, allow: AllowList): Promise<void> {
+  await database.change(async (tx) => {
     if (input.url !== undefined) await lockOrganization(tx, input.organizationId);
     const webhook = await lockLivingWebhook(tx, input);
     const { url, ...fields } = readChange(input, allow);

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { Organization } from '../access/membership.entity.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { assertMayManageWebhooks, recordWebhookEntry, type WebhookAuthority, type WebhooksRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
@@ -41,12 +41,12 @@ export interface WebhookSettings {
  * 20 webhooks already.
  */
 export async function createWebhook(
-  em: EntityManager,
+  database: Database,
   input: CreateWebhook,
   { allow, sealingKeys }: WebhookSettings,
 ): Promise<{ id: string; secret: string }> {
   const { organizationId, by, url, description, ordered = true, secret = generateSecret() } = input;
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await assertMayManageWebhooks(tx, input);
     assertUrl(url, allow);
     assertDescription(description);
@@ -98,7 +98,7 @@ const managerOf = (by: WebhookAuthority) =>
  * 21st webhook of every writer; with the lock, concurrent callers get different numbers and no
  * error.
  */
-async function findFreeNumber(tx: EntityManager, organizationId: string): Promise<number> {
+async function findFreeNumber(tx: Transaction, organizationId: string): Promise<number> {
   await lockOrganization(tx, organizationId);
   if ((await tx.count(Organization, { id: organizationId })) === 0)
     throw new WebhookRefused('no_such_organization', 'There is no such organization.');

@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
-import { literal, numbered, query, type SqlPart, sql } from '../db/statement.ts';
+import type { Queryable } from '../db/database.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { isHoldingSql, isOpenSql } from './open-deliveries.ts';
 import { WebhookRefused } from './refused.ts';
@@ -48,10 +48,10 @@ export interface AttemptSummary {
 }
 
 /** Whether a delivery `d` is open. */
-export const isOpen = numbered(isOpenSql, []);
+export const isOpen = sql.raw(isOpenSql);
 
 /** Whether a webhook `w` is paused or suspended. */
-export const isHolding = numbered(isHoldingSql, []);
+export const isHolding = sql.raw(isHoldingSql);
 
 /** Whether a delivery `d` is held. */
 export const isHeld = sql`(${isOpen} and exists (
@@ -71,10 +71,10 @@ export const deliveryColumns = sql`
     api.utc(d.settled_at) as "settledAt"`;
 
 /** Returns a condition on the state of `d`, true for null. Literals allow partial indexes. */
-export function isInState(state: DeliveryState | null): SqlPart {
+export function isInState(state: DeliveryState | null): RawBuilder<unknown> {
   if (state === null) return sql`true`;
   if (state === 'held') return isHeld;
-  return state === 'waiting' ? sql`${isOpen} and not ${isHeld}` : sql`d.state = ${literal(state)}`;
+  return state === 'waiting' ? sql`${isOpen} and not ${isHeld}` : sql`d.state = ${sql.lit(state)}`;
 }
 
 /** Whether an attempt of a delivery `d` is in progress. */
@@ -82,14 +82,14 @@ export const isAttempting = sql`exists (
   select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
     and s.event_id = d.event_id and s.attempt_id is not null)`;
 
-const progressConditions: Record<Progress, SqlPart> = {
+const progressConditions: Record<Progress, RawBuilder<unknown>> = {
   Pending: sql`d.attempts = 0 and not ${isAttempting}`,
   Delivering: isAttempting,
   Retrying: sql`d.attempts > 0 and not ${isAttempting}`,
 };
 
 /** Returns a condition on how far a waiting `d` is, true for null. */
-export const isInProgress = (progress: Progress | null): SqlPart =>
+export const isInProgress = (progress: Progress | null): RawBuilder<unknown> =>
   progress === null ? sql`true` : progressConditions[progress];
 
 export const noSuchDelivery = () =>
@@ -99,9 +99,9 @@ export const noSuchDelivery = () =>
   );
 
 /** @throws WebhookRefused when the caller may not see the webhook, or there is none. */
-export async function assertShown(em: EntityManager, request: WebhookRequest): Promise<void> {
-  await assertMayManageWebhooks(em, request);
-  const rows = await query(em)`
-    select from webhook w where w.organization_id = ${request.organizationId} and w.id = ${request.webhookId}`;
+export async function assertShown(db: Queryable, request: WebhookRequest): Promise<void> {
+  await assertMayManageWebhooks(db, request);
+  const rows = await db.query(sql`
+    select from webhook w where w.organization_id = ${request.organizationId} and w.id = ${request.webhookId}`);
   if (rows.length === 0) throw noSuchWebhook();
 }

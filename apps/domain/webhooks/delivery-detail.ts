@@ -1,5 +1,5 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { query, sql } from '../db/statement.ts';
+import { sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 import type { WebhookRequest } from './access.ts';
 import { type AttemptSummary, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
 import { type FoundDelivery, lastAttempt, nowColumns } from './search-deliveries.ts';
@@ -40,27 +40,26 @@ const attemptColumns = sql`
  * @throws WebhookRefused when the caller may not, or there is none.
  */
 export async function getDeliveryDetail(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest & { eventId: string },
   page: { before: number | null; atMost: number | null; withResponses?: boolean },
 ): Promise<DeliveryDetail> {
   const { organizationId, webhookId, eventId } = request;
-  const fork = em.fork();
-  await assertShown(fork, request);
-  const [delivery] = await query<FoundDelivery & { body: string }>(fork)`
+  await assertShown(db, request);
+  const [delivery] = await db.query(sql<FoundDelivery & { body: string }>`
     select ${deliveryColumns}, ${nowColumns}, e.body
     from delivery d
     join event e on e.organization_id = d.organization_id and e.id = d.event_id
     ${lastAttempt}
-    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`;
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`);
   if (delivery === undefined) throw noSuchDelivery();
   const { before, atMost, withResponses = false } = page;
-  const attempts = await query<DeliveryDetail['newestAttempts'][number]>(fork)`
+  const attempts = await db.query(sql<DeliveryDetail['newestAttempts'][number]>`
     select ${attemptColumns}, ${withResponses ? sql`a.response` : sql`null as response`} from delivery_attempt a
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
       and (${before}::integer is null or a.number < ${before}::integer)
     order by a.number desc
-    limit ${atMost === null ? null : atMost + 1}`;
+    limit ${atMost === null ? null : atMost + 1}`);
   const newestAttempts = attempts.slice(0, atMost ?? attempts.length);
   const olderAttempts = attempts.length > newestAttempts.length ? (newestAttempts.at(-1)?.number ?? null) : null;
   return { ...delivery, newestAttempts, olderAttempts };
@@ -72,16 +71,15 @@ export async function getDeliveryDetail(
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function findAttempt(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest & { eventId: string; number: number },
 ): Promise<AttemptDetail | null> {
   const { organizationId, webhookId, eventId, number } = request;
-  const fork = em.fork();
-  await assertShown(fork, request);
-  const rows = await query<AttemptDetail>(fork)`
+  await assertShown(db, request);
+  const rows = await db.query(sql<AttemptDetail>`
     select ${attemptColumns}, e.type, e.body, a.headers, a.response from delivery_attempt a
     join event e on e.organization_id = a.organization_id and e.id = a.event_id
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
-      and a.number = ${number}`;
+      and a.number = ${number}`);
   return rows[0] ?? null;
 }

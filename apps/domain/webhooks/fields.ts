@@ -1,5 +1,5 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { type EventType, eventTypes as knownEventTypes } from '../contract/events.ts';
+import type { Transaction } from '../db/database.ts';
 import type { AllowList } from './address/addresses.ts';
 import { refusals } from './address/refusals.ts';
 import { checkUrl } from './address/url.ts';
@@ -25,7 +25,7 @@ export function assertUrl(url: string, allow: AllowList): void {
  * @throws WebhookRefused `url_in_use`
  */
 export async function assertUrlIsFree(
-  tx: EntityManager,
+  tx: Transaction,
   requested: { organizationId: string; url: string; allowSameUrl?: boolean; except?: string },
 ): Promise<void> {
   const { organizationId, url, allowSameUrl = false, except = null } = requested;

@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
 import { firstEventIdAt } from '../contract/events.ts';
-import { arrayOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
+import type { Queryable } from '../db/database.ts';
 import type { WebhookRequest } from './access.ts';
 import { assertShown, isHeld, isOpen } from './deliveries.ts';
 
@@ -66,20 +66,19 @@ export type HealthSpan = keyof typeof healthSpans;
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function listHealth(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest,
   span: HealthSpan,
   now: Date,
 ): Promise<HealthBucket[]> {
   const { organizationId, webhookId } = request;
-  const fork = em.fork();
-  await assertShown(fork, request);
+  await assertShown(db, request);
   const buckets = bucketsOf(span, now);
-  const rows = await query<HealthCounts>(fork)`
+  const rows = await db.query(sql<HealthCounts>`
     select c.* from ${buckets.source}
     cross join lateral (${selectHealth(sql`d.organization_id = ${organizationId} and d.webhook_id = ${webhookId}
       and d.event_id >= b.from_id and d.event_id < b.until_id`)}) c
-    order by b.position`;
+    order by b.position`);
   return buckets.withCounts(rows);
 }
 
@@ -90,7 +89,7 @@ export function bucketsOf(span: HealthSpan, now: Date) {
   const begins = Array.from({ length: count + 1 }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
   const ids = begins.map(firstEventIdAt);
   return {
-    source: sql`unnest(${arrayOf(ids.slice(0, -1))}::uuid[], ${arrayOf(ids.slice(1))}::uuid[])
+    source: sql`unnest(${ids.slice(0, -1)}::uuid[], ${ids.slice(1)}::uuid[])
       with ordinality as b (from_id, until_id, position)`,
     withCounts: (rows: readonly HealthCounts[]): HealthBucket[] =>
       rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts })),
@@ -110,7 +109,7 @@ const isFirstAccepted = sql`(d.attempts <= 1 or d.run > 1 and exists (
 const hasFailed = sql`d.attempts > 0`;
 
 /** Selects the counts of the newest deliveries `d` that match, at most `maxHealthDeliveries`. */
-export const selectHealth = (matching: SqlPart): SqlPart => sql`
+export const selectHealth = (matching: RawBuilder<unknown>): RawBuilder<unknown> => sql`
   select count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
   count(*) filter (where ${isOpen} and not ${isHeld} and not ${hasFailed})::integer as pending,
@@ -118,10 +117,10 @@ export const selectHealth = (matching: SqlPart): SqlPart => sql`
   count(*) filter (where ${isOpen} and ${isHeld})::integer as held,
   count(*) filter (where d.state = 'exhausted')::integer as failed,
   count(*) filter (where d.state = 'cancelled')::integer as cancelled,
-  count(*) = ${literal(maxHealthDeliveries)} as "isCapped"
+  count(*) = ${sql.lit(maxHealthDeliveries)} as "isCapped"
   from (
     select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.run from delivery d
-    where ${matching} order by d.event_id desc limit ${literal(maxHealthDeliveries)}
+    where ${matching} order by d.event_id desc limit ${sql.lit(maxHealthDeliveries)}
   ) d`;
 
 /** Returns how many events the counts cover. */

@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import { CompiledQuery } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 import {
   foldLedgerSql,
   listLedgerFaultsSql,
@@ -86,9 +87,8 @@ interface FaultRow extends Omit<LedgerFault, 'explanation'> {
  * nothing when all are rolled up. Rolling up took 0.6 s for 20,000 deliveries and 20,000 events;
  * listing faults 0.4 s, of every row 9 s.
  */
-export async function readLedger(pool: Pool): Promise<Ledger> {
-  const { rows } = await pool.query<{ ledger: Ledger }>({ name: 'readLedger', text: readLedgerSql });
-  const [row] = rows;
+export async function readLedger(db: Queryable): Promise<Ledger> {
+  const [row] = await db.query<{ ledger: Ledger }>(CompiledQuery.raw(readLedgerSql));
   if (row === undefined) throw new Error('the ledger answered no row');
   return row.ledger;
 }
@@ -100,13 +100,14 @@ export async function readLedger(pool: Pool): Promise<Ledger> {
  * @returns how many rows it rolled up; `atMost` of either when there may be more.
  */
 export async function rollUpLedger(
-  pool: Pool,
+  db: Queryable,
   { settledForSeconds = 60, atMost = 20_000 }: { settledForSeconds?: number; atMost?: number } = {},
 ): Promise<{ deliveries: number; events: number }> {
-  const values = [settledForSeconds, atMost];
-  const { rows } = await pool.query<{ deliveries: number; events: number }>(rollUpLedgerSql, values);
-  await pool.query(foldLedgerSql);
-  return rows[0] ?? { deliveries: 0, events: 0 };
+  const [row] = await db.query<{ deliveries: number; events: number }>(
+    CompiledQuery.raw(rollUpLedgerSql, [settledForSeconds, atMost]),
+  );
+  await db.query(CompiledQuery.raw(foldLedgerSql));
+  return row ?? { deliveries: 0, events: 0 };
 }
 
 /**
@@ -115,12 +116,12 @@ export async function rollUpLedger(
  * every row, rolled up or not.
  */
 export async function listLedgerFaults(
-  pool: Pool,
+  db: Queryable,
   { limit = 100, everything = false }: { limit?: number; everything?: boolean } = {},
 ): Promise<LedgerFault[]> {
-  const faults = await pool.query<FaultRow>(listLedgerFaultsSql(everything), [limit]);
-  const unexplained = await pool.query<FaultRow>(listUnexplainedSql, [limit]);
-  return [...faults.rows, ...unexplained.rows].slice(0, limit).map((row) => {
+  const faults = await db.query<FaultRow>(CompiledQuery.raw(listLedgerFaultsSql(everything), [limit]));
+  const unexplained = await db.query<FaultRow>(CompiledQuery.raw(listUnexplainedSql, [limit]));
+  return [...faults, ...unexplained].slice(0, limit).map((row) => {
     const { kind, organizationId, webhookId, eventId } = row;
     return { kind, organizationId, webhookId, eventId, explanation: explain(row) };
   });

@@ -1,5 +1,5 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { query, type SqlPart, sql } from '../db/statement.ts';
+import { type RawBuilder, sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, type WebhooksRequest } from './access.ts';
 import { noCounts, type WebhookCounts, type WebhookHead } from './summary.ts';
 
@@ -17,13 +17,12 @@ export interface SecretPeriod {
  * @throws WebhookRefused when the caller may not.
  */
 export async function listWebhooks<Counts = object>(
-  em: EntityManager,
+  db: Queryable,
   request: WebhooksRequest,
   counts?: WebhookCounts<Counts>,
 ): Promise<(WebhookHead & Counts)[]> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, request);
-  return selectWebhooks<Counts>(fork, request.organizationId, sql`w.state <> 'deleted'`, counts);
+  await assertMayManageWebhooks(db, request);
+  return selectWebhooks<Counts>(db, request.organizationId, sql`w.state <> 'deleted'`, counts);
 }
 
 /**
@@ -32,14 +31,13 @@ export async function listWebhooks<Counts = object>(
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function getWebhook<Counts = object>(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest,
   counts?: WebhookCounts<Counts>,
 ): Promise<WebhookHead & Counts> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, request);
+  await assertMayManageWebhooks(db, request);
   const { organizationId, webhookId } = request;
-  const [webhook] = await selectWebhooks<Counts>(fork, organizationId, sql`w.id = ${webhookId}`, counts);
+  const [webhook] = await selectWebhooks<Counts>(db, organizationId, sql`w.id = ${webhookId}`, counts);
   if (webhook === undefined) throw noSuchWebhook();
   return webhook;
 }
@@ -50,27 +48,27 @@ export async function getWebhook<Counts = object>(
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function getWebhookWithSecrets<Counts>(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest,
   counts: WebhookCounts<Counts>,
 ): Promise<WebhookHead & Counts & { secrets: SecretPeriod[] }> {
-  const webhook = await getWebhook(em, request, counts);
+  const webhook = await getWebhook(db, request, counts);
   const { organizationId, webhookId } = request;
-  const secrets = await query<SecretPeriod>(em.fork())`
+  const secrets = await db.query(sql<SecretPeriod>`
     select s.id, api.utc(s.created_at) as "createdAt", api.utc(s.valid_until) as "validUntil" from webhook_secret s
     where s.organization_id = ${organizationId} and s.webhook_id = ${webhookId}
-    order by s.valid_until desc nulls first, s.created_at desc, s.id`;
+    order by s.valid_until desc nulls first, s.created_at desc, s.id`);
   return { ...webhook, secrets };
 }
 
 /** `which` is a condition on a webhook `w`. */
 async function selectWebhooks<Counts>(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
-  which: SqlPart,
+  which: RawBuilder<unknown>,
   { columns, source }: Pick<WebhookCounts<Counts>, 'columns' | 'source'> = noCounts,
 ): Promise<(WebhookHead & Counts)[]> {
-  return query<WebhookHead & Counts>(em)`
+  return db.query(sql<WebhookHead & Counts>`
     select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.ordered,
       w.state, w.suspended_reason as "suspendedReason", api.utc(r.failing_since) as "failingSince", r.concurrency,
       api.utc(case when r.retry_after_until > clock_timestamp() then r.retry_after_until end) as "retryAfterUntil",
@@ -78,5 +76,5 @@ async function selectWebhooks<Counts>(
       api.utc(w.created_at) as "createdAt", w.managed_by as "managedBy" ${columns}
     from webhook w join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id ${source}
     where w.organization_id = ${organizationId} and ${which}
-    order by w.created_at, w.id`;
+    order by w.created_at, w.id`);
 }

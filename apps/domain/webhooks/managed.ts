@@ -1,5 +1,5 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { query } from '../db/statement.ts';
+import { sql } from 'kysely';
+import type { Database, Queryable } from '../db/database.ts';
 import {
   assertMayUse,
   lockLivingWebhook,
@@ -28,8 +28,8 @@ export interface ManagedWebhook
 }
 
 /** Returns the webhook that a cluster object manages and that is not deleted; null for none. */
-export async function findManagedWebhook(em: EntityManager, objectUid: string): Promise<ManagedWebhook | null> {
-  const [webhook] = await query<ManagedWebhook>(em.fork())`
+export async function findManagedWebhook(db: Queryable, objectUid: string): Promise<ManagedWebhook | null> {
+  const [webhook] = await db.query(sql<ManagedWebhook>`
     select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.ordered, w.state,
       w.suspended_reason as "suspendedReason", api.utc(r.failing_since) as "failingSince", s.id as "secretId",
       api.utc(s.created_at) as "secretCreatedAt", api.utc(l.settled_at) as "lastDeliveredAt"
@@ -44,7 +44,7 @@ export async function findManagedWebhook(em: EntityManager, objectUid: string): 
         limit ${maxHealthDeliveries}
       ) d
     ) l
-    where w.managed_uid = ${objectUid}::uuid and w.state <> 'deleted'`;
+    where w.managed_uid = ${objectUid}::uuid and w.state <> 'deleted'`);
   return webhook ?? null;
 }
 
@@ -56,16 +56,15 @@ export async function findManagedWebhook(em: EntityManager, objectUid: string): 
  * @throws SecretNotUnsealed when none of the keys unseals it.
  */
 export async function getNewestSecret(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest,
   sealingKeys: SealingKeys,
 ): Promise<{ id: string; secret: string }> {
   const { organizationId, webhookId } = request;
-  const fork = em.fork();
-  const webhook = await assertMayUse(fork, request);
+  const webhook = await assertMayUse(db, request);
   if (webhook === null) throw noSuchWebhook();
   if (webhook.state === 'deleted') throw webhookDeleted();
-  const { id, sealed } = await fork.findOneOrFail(WebhookSecret, { organizationId, webhookId, validUntil: null });
+  const { id, sealed } = await db.findOneOrFail(WebhookSecret, { organizationId, webhookId, validUntil: null });
   return { id, secret: unsealSecret(Buffer.from(sealed), { organizationId, webhookId }, sealingKeys) };
 }
 
@@ -75,8 +74,8 @@ export async function getNewestSecret(
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted or managed by another.
  */
-export async function releaseWebhook(em: EntityManager, request: WebhookRequest): Promise<void> {
-  await em.fork().transactional(async (tx) => {
+export async function releaseWebhook(database: Database, request: WebhookRequest): Promise<void> {
+  await database.change(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
     if (webhook.managedBy === null) return;
     // Before the change: afterwards the webhook does not name the object that released it.

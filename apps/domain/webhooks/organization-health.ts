@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
-import { literal, numbered, query, sql } from '../db/statement.ts';
+import type { Queryable } from '../db/database.ts';
 import { assertMayManageWebhooks, type WebhooksRequest } from './access.ts';
 import { bucketsOf, type HealthBucket, type HealthCounts, healthKeys, selectHealth } from './health.ts';
 
@@ -11,14 +11,13 @@ import { bucketsOf, type HealthBucket, type HealthCounts, healthKeys, selectHeal
  * @throws WebhookRefused when the caller may not.
  */
 export async function listOrganizationHealth(
-  em: EntityManager,
+  db: Queryable,
   request: WebhooksRequest,
   now: Date,
 ): Promise<HealthBucket[]> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, request);
+  await assertMayManageWebhooks(db, request);
   const buckets = bucketsOf('24h', now);
-  const rows = await query<HealthCounts>(fork)`
+  const rows = await db.query(sql<HealthCounts>`
     select ${sums} from ${buckets.source}
     left join lateral (
       select c.* from webhook w
@@ -27,16 +26,15 @@ export async function listOrganizationHealth(
       where w.organization_id = ${request.organizationId} and w.state <> 'deleted'
     ) c on true
     group by b.position
-    order by b.position`;
+    order by b.position`);
   return buckets.withCounts(rows);
 }
 
-const sums = numbered(
+const sums = sql.raw(
   [
     ...healthKeys.map((key) => `coalesce(sum(c."${key}"), 0)::integer as "${key}"`),
     'coalesce(bool_or(c."isCapped"), false) as "isCapped"',
   ].join(', '),
-  [],
 );
 
 /** A delivery whose last attempt failed. */
@@ -66,14 +64,13 @@ const maxAttemptsScanned = 100;
  * @throws WebhookRefused when the caller may not.
  */
 export async function listRecentFailures(
-  em: EntityManager,
+  db: Queryable,
   request: WebhooksRequest & { webhookId?: string },
   atMost: number,
 ): Promise<RecentFailure[]> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, request);
+  await assertMayManageWebhooks(db, request);
   const isWanted = request.webhookId ? sql`w.id = ${request.webhookId}` : sql`w.state <> 'deleted'`;
-  return query<RecentFailure>(fork)`
+  return db.query(sql<RecentFailure>`
     select d.webhook_id as "webhookId", w.url, w.description, d.event_id as "eventId", e.type,
       case when d.settled_at is null then 'waiting' else d.state end as state, d.attempts,
       api.utc(a.started_at) as at, a.status, a.cause, a.explanation
@@ -82,7 +79,7 @@ export async function listRecentFailures(
       select a.* from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
       order by a.started_at desc
-      limit ${literal(maxAttemptsScanned)}
+      limit ${sql.lit(maxAttemptsScanned)}
     ) a
     join delivery d on d.organization_id = a.organization_id and d.webhook_id = a.webhook_id
       and d.event_id = a.event_id and d.attempts = a.number
@@ -90,5 +87,5 @@ export async function listRecentFailures(
     where w.organization_id = ${request.organizationId} and ${isWanted} and d.state <> 'delivered'
       and a.finished_at is not null and (a.status is null or a.status not between 200 and 299)
     order by a.started_at desc, a.event_id
-    limit ${atMost}`;
+    limit ${atMost}`);
 }

@@ -1,11 +1,11 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Queryable } from '../db/database.ts';
 import { assertMayUse, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { redeliverableDays } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
 /** @throws WebhookRefused when the caller may not, or the webhook cannot send. */
-export async function assertSendable(tx: EntityManager, request: WebhookRequest): Promise<void> {
-  const webhook = await assertMayUse(tx, request);
+export async function assertSendable(db: Queryable, request: WebhookRequest): Promise<void> {
+  const webhook = await assertMayUse(db, request);
   if (webhook === null) throw noSuchWebhook();
   if (webhook.state === 'deleted') throw webhookDeleted();
   if (webhook.state !== 'active') throw webhookNotActive();

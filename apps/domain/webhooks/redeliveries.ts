@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
 import { findPersonOf } from '../access/authority.ts';
 import { firstEventIdAt } from '../contract/events.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import type { Database, Queryable } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
-import { query, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import {
   assertMayManageWebhooks,
   assertMayUse,
@@ -77,13 +77,13 @@ const columns = sql`
  * empty or begins more than 30 days ago, or a redelivery of the webhook is in progress.
  */
 export async function requestRedelivery(
-  em: EntityManager,
+  database: Database,
   input: WebhookRequest & { selection: Selection },
 ): Promise<RedeliveryRow> {
   const { organizationId, webhookId, by, selection } = input;
   const id = randomUUIDv7();
   try {
-    return await em.fork().transactional(async (tx) => {
+    return await database.change(async (tx) => {
       await assertSendable(tx, input);
       assertSelectable(selection);
       tx.create(Redelivery, {
@@ -104,7 +104,7 @@ export async function requestRedelivery(
       return getRedelivery(tx, organizationId, id);
     });
   } catch (error) {
-    if (brokenConstraint(error) === 'redelivery_one_open') throw await underWay(em, input);
+    if (brokenConstraint(error) === 'redelivery_one_open') throw await underWay(database, input);
     throw error;
   }
 }
@@ -119,16 +119,15 @@ const redeliveryCountedTo = 100_000;
  * @throws WebhookRefused as `requestRedelivery`, except for a redelivery in progress.
  */
 export async function countRedelivery(
-  em: EntityManager,
+  db: Queryable,
   input: WebhookRequest & { selection: Selection; scanAtMost?: number },
 ): Promise<{ events: number; isCapped: boolean }> {
   const { organizationId, webhookId, selection, scanAtMost = redeliveryCountedTo } = input;
-  const fork = em.fork();
-  await assertSendable(fork, input);
+  await assertSendable(db, input);
   assertSelectable(selection);
   const begins = 'from' in selection ? new Date(selection.from) : oldestRedeliverable(new Date());
   const ends = new Date(('from' in selection ? Date.parse(selection.to) : Date.now()) + idLeewayMs);
-  const look = (state: SqlPart, matches: SqlPart) => sql`
+  const look = (state: RawBuilder<unknown>, matches: RawBuilder<unknown>) => sql<{ seen: number; events: number }>`
     select count(*)::int as seen, count(*) filter (where ${matches})::int as events
     from (
       select d.state, d.created_at, d.settled_at, d.attempts from delivery d
@@ -142,9 +141,12 @@ export async function countRedelivery(
           sql`d.state <> 'cancelled'`,
           sql`d.created_at >= ${selection.from}::timestamptz and d.created_at < ${selection.to}::timestamptz`,
         )
-      : sql`${look(sql`d.state = 'exhausted'`, sql`d.settled_at >= ${selection.failedSince}::timestamptz`)}
+      : sql<{
+          seen: number;
+          events: number;
+        }>`${look(sql`d.state = 'exhausted'`, sql`d.settled_at >= ${selection.failedSince}::timestamptz`)}
           union all ${look(isOpen, sql`d.attempts > 0`)}`;
-  const rows = await runStatement<{ seen: number; events: number }>(fork, parts);
+  const rows = await db.query(parts);
   const events = rows.reduce((sum, row) => sum + row.events, 0);
   return { events, isCapped: rows.some(({ seen }) => seen === scanAtMost) };
 }
@@ -160,9 +162,9 @@ const idLeewayMs = 2_000;
  * @throws WebhookRefused when the caller may not, the webhook is managed by another, or the
  * organization has no such redelivery.
  */
-export async function cancelRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryRow> {
+export async function cancelRedelivery(database: Database, request: RedeliveryRequest): Promise<RedeliveryRow> {
   const { organizationId, redeliveryId, by } = request;
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     await assertMayManageWebhooks(tx, request);
     const redelivery = await tx.findOne(Redelivery, { organizationId, id: redeliveryId }, writeLock);
     if (redelivery === null) throw noSuchRedelivery();
@@ -183,10 +185,9 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
  *
  * @throws WebhookRefused when the caller may not.
  */
-export async function findRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryRow | null> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, request);
-  return selectRedelivery(fork, request.organizationId, request.redeliveryId);
+export async function findRedelivery(db: Queryable, request: RedeliveryRequest): Promise<RedeliveryRow | null> {
+  await assertMayManageWebhooks(db, request);
+  return selectRedelivery(db, request.organizationId, request.redeliveryId);
 }
 
 /**
@@ -196,35 +197,34 @@ export async function findRedelivery(em: EntityManager, request: RedeliveryReque
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function listRedeliveries(
-  em: EntityManager,
+  db: Queryable,
   input: WebhookRequest & { atMost: number; before: string | null },
 ): Promise<RedeliveryRow[]> {
   const { organizationId, webhookId, atMost, before } = input;
-  const fork = em.fork();
-  await assertShown(fork, input);
-  return query<RedeliveryRow>(fork)`
+  await assertShown(db, input);
+  return db.query(sql<RedeliveryRow>`
     select ${columns} from redelivery r
     where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and (${before}::uuid is null
       or r.id < ${before}::uuid)
     order by r.id desc
-    limit ${atMost}`;
+    limit ${atMost}`);
 }
 
 /** Returns the organization of a redelivery, for operators, who name it by id alone; else null. */
-export async function findRedeliveryOrganization(em: EntityManager, redeliveryId: string): Promise<string | null> {
-  const redelivery = await em.fork().findOne(Redelivery, { id: redeliveryId }, { fields: ['organizationId'] });
+export async function findRedeliveryOrganization(db: Queryable, redeliveryId: string): Promise<string | null> {
+  const redelivery = await db.findOne(Redelivery, { id: redeliveryId }, { fields: ['organizationId'] });
   return redelivery?.organizationId ?? null;
 }
 
-async function getRedelivery(em: EntityManager, organizationId: string, id: string): Promise<RedeliveryRow> {
-  const redelivery = await selectRedelivery(em, organizationId, id);
+async function getRedelivery(db: Queryable, organizationId: string, id: string): Promise<RedeliveryRow> {
+  const redelivery = await selectRedelivery(db, organizationId, id);
   if (redelivery === null) throw noSuchRedelivery();
   return redelivery;
 }
 
-async function selectRedelivery(em: EntityManager, organizationId: string, id: string) {
-  const rows = await query<RedeliveryRow>(em)`
-    select ${columns} from redelivery r where r.organization_id = ${organizationId} and r.id = ${id}`;
+async function selectRedelivery(db: Queryable, organizationId: string, id: string) {
+  const rows = await db.query(sql<RedeliveryRow>`
+    select ${columns} from redelivery r where r.organization_id = ${organizationId} and r.id = ${id}`);
   return rows[0] ?? null;
 }
 
@@ -235,8 +235,8 @@ function assertSelectable(selection: Selection): void {
   if (begins < oldestRedeliverable(new Date())) throw eventTooOld();
 }
 
-async function underWay(em: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<WebhookRefused> {
-  const open = await em.fork().findOne(Redelivery, {
+async function underWay(db: Queryable, { organizationId, webhookId }: WebhookRequest): Promise<WebhookRefused> {
+  const open = await db.findOne(Redelivery, {
     organizationId,
     webhookId,
     state: { $in: ['requested', 'running'] },

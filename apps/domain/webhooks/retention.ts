@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import { sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
 
 /**
  * Purges deliveries that were settled more than `$1` days ago, with their attempts, and events of
@@ -15,9 +16,9 @@ export const purgeDeliveriesSql = /* sql */ `
 export const purgeExpiredSecretsSql = /* sql */ `select purge_expired_secrets()`;
 
 /** Returns for how many days settled deliveries are kept, as last applied; null before the first purge. */
-export async function findDeliveryRetentionDays(pool: Pool): Promise<number | null> {
-  const { rows } = await pool.query<{ days: number | null }>(
-    'select f.applied_delivery_days as days from retention_floor f',
+export async function findDeliveryRetentionDays(db: Queryable): Promise<number | null> {
+  const [row] = await db.query(
+    sql<{ days: number | null }>`select f.applied_delivery_days as days from retention_floor f`,
   );
-  return rows[0]?.days ?? null;
+  return row?.days ?? null;
 }

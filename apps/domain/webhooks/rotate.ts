@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Database, Transaction } from '../db/database.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 import { lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import { assertSecret } from './fields.ts';
@@ -34,13 +34,13 @@ interface RotatedSecret {
  * 0 to 7 days, the secret is malformed, or more than five secrets would sign.
  */
 export async function rotateSecret(
-  em: EntityManager,
+  database: Database,
   input: RotateSecret,
   sealingKeys: SealingKeys,
 ): Promise<RotatedSecret> {
   const { organizationId, webhookId, overlapSeconds = secretOverlapDefaultSeconds } = input;
   const { secret = generateSecret() } = input;
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     const webhook = await lockLivingWebhook(tx, input);
     if (!(overlapSeconds >= 0 && overlapSeconds <= secretOverlapMaxDays * 86_400))
       throw new WebhookRefused('overlap_out_of_range', `Both secrets can sign for 0 to ${secretOverlapMaxDays} days.`);
@@ -59,7 +59,7 @@ export async function rotateSecret(
 
 /** Ends the older secrets, erases those that end now, and returns when the last one ends. */
 async function endOlderSecrets(
-  tx: EntityManager,
+  tx: Transaction,
   { organizationId, webhookId }: WebhookRequest,
   { now, overlapSeconds }: { now: Date; overlapSeconds: number },
 ): Promise<string> {

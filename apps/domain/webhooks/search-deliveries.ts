@@ -1,6 +1,8 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { type EventType, firstEventIdAt } from '../contract/events.ts';
-import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { type RawBuilder, sql } from 'kysely';
+import type { EventType } from '../contract/events.ts';
+import { firstEventIdAt } from '../contract/events.ts';
+import type { Queryable } from '../db/database.ts';
+import { allOf } from '../db/statement.ts';
 import { assertMayManageWebhooks, type WebhookRequest, type WebhooksRequest } from './access.ts';
 import {
   assertShown,
@@ -80,17 +82,16 @@ export const searchScanLimit = 2_000;
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function searchDeliveries(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest,
   filter: DeliveryFilter,
   { before, ...page }: ListPage<string>,
 ): Promise<FoundDeliveries> {
   const { organizationId, webhookId } = request;
-  const fork = em.fork();
-  await assertShown(fork, request);
+  await assertShown(db, request);
   const position = before === null ? null : { eventId: before, webhookId };
   const statement = searchSql({ organizationId, webhookId }, filter, { ...page, before: position });
-  const { older, ...found } = await readPage(fork, statement, page.atMost);
+  const { older, ...found } = await readPage(db, statement, page.atMost);
   return { ...found, older: older?.eventId ?? null };
 }
 
@@ -104,19 +105,20 @@ export async function searchDeliveries(
  * @throws WebhookRefused when the caller may not.
  */
 export async function searchOrganizationDeliveries(
-  em: EntityManager,
+  db: Queryable,
   request: WebhooksRequest,
   filter: DeliveryFilter,
   { webhookId, ...page }: ListPage<DeliveryRef> & { webhookId: string | null },
 ): Promise<FoundDeliveries<DeliveryRef>> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, request);
+  await assertMayManageWebhooks(db, request);
   const of = { organizationId: request.organizationId, webhookId };
-  return readPage(fork, searchSql(of, filter, page), page.atMost);
+  return readPage(db, searchSql(of, filter, page), page.atMost);
 }
 
+type SearchedRow = ListedDelivery & { seen: number; lastEvent: string; lastWebhook: string };
+
 interface SearchStatement {
-  statement: SqlPart;
+  statement: RawBuilder<SearchedRow>;
   scanLimit: number;
 }
 
@@ -131,7 +133,7 @@ export function searchSql(
   // Where the index alone finds what is wanted, a page and one more is enough.
   const isSifted = progress !== null || type !== null || from !== null || to !== null || state === 'delivered';
   const scanLimit = isSifted ? scannedAtMost : atMost + 1;
-  const newestFirst = sql`order by d.event_id desc, d.webhook_id desc limit ${literal(scanLimit)}`;
+  const newestFirst = sql`order by d.event_id desc, d.webhook_id desc limit ${sql.lit(scanLimit)}`;
   const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.attempts, d.created_at`;
   // Plans are generic, so a bound that is not set must not be part of the statement: `$1 is null or
   // …` is no condition of an index.
@@ -159,12 +161,12 @@ export function searchSql(
     type &&
       sql`(select e.type from event e where e.organization_id = d.organization_id and e.id = d.event_id) = ${type}`,
   ]);
-  const statement = sql`
+  const statement = sql<SearchedRow>`
     with seen as materialized (${webhookId === null && isIndexed ? ofEachWebhook : ofOrganization}), found as (
       select d.webhook_id, d.event_id from seen d
       where ${inState} and ${isInProgress(progress)} and ${isExact}
       order by d.event_id desc, d.webhook_id desc
-      limit ${literal(atMost + 1)}
+      limit ${sql.lit(atMost + 1)}
     ), looked as (
       select count(*)::integer as seen from seen
     ), last as (
@@ -192,14 +194,11 @@ export function searchSql(
 }
 
 async function readPage(
-  em: EntityManager,
+  db: Queryable,
   { statement, scanLimit }: SearchStatement,
   atMost: number,
 ): Promise<FoundDeliveries<DeliveryRef>> {
-  const rows = await runStatement<ListedDelivery & { seen: number; lastEvent: string; lastWebhook: string }>(
-    em,
-    statement,
-  );
+  const rows = await db.query(statement);
   const found = rows.filter((row) => row.eventId !== null);
   const deliveries = found
     .slice(0, atMost)
@@ -218,7 +217,7 @@ async function readPage(
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function listDeliveries(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest,
   state: DeliveryState | null,
   { before, atMost }: { before: string | null; atMost: number },
@@ -226,7 +225,7 @@ export async function listDeliveries(
   const filter = { state, progress: null, type: null, eventId: null, from: null, to: null };
   const found: FoundDelivery[] = [];
   for (let below = before; ; ) {
-    const page = await searchDeliveries(em, request, filter, { before: below, atMost: atMost - found.length });
+    const page = await searchDeliveries(db, request, filter, { before: below, atMost: atMost - found.length });
     found.push(...page.deliveries);
     if (page.older === null || found.length === atMost) return found;
     below = page.older;

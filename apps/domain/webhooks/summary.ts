@@ -1,5 +1,5 @@
+import { type RawBuilder, sql } from 'kysely';
 import { firstEventIdAt } from '../contract/events.ts';
-import { type SqlPart, sql } from '../db/statement.ts';
 import { isHolding, isOpen } from './deliveries.ts';
 import { type HealthCounts, selectHealth } from './health.ts';
 import { redeliverableDays } from './limits.ts';
@@ -37,8 +37,8 @@ export interface WebhookHead {
  * before it, and what they are read from beside `w`. `Counts` is what a row gains.
  */
 export interface WebhookCounts<Counts> {
-  columns: SqlPart;
-  source: SqlPart;
+  columns: RawBuilder<unknown>;
+  source: RawBuilder<unknown>;
   /** Only for the compiler. */
   row?: Counts;
 }

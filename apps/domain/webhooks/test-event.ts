@@ -1,7 +1,7 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
-import { literal, query } from '../db/statement.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { assertMayManageWebhooks, lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import { testsPerMinute } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
@@ -40,11 +40,11 @@ export function buildTestEvent(type: EventType, organizationId: string, at: Date
  * the type, or people have sent it 10 within a minute.
  */
 export function requestTest(
-  em: EntityManager,
+  database: Database,
   request: WebhookRequest,
   requestedType: string | null,
 ): Promise<EventType> {
-  return requestPost(em, request, requestedType, 'webhook.test');
+  return requestPost(database, request, requestedType, 'webhook.test');
 }
 
 /**
@@ -56,17 +56,17 @@ export function requestTest(
  * @throws WebhookRefused when the caller may not, the webhook is deleted, or people have sent it 10
  * within a minute.
  */
-export function requestSignatureCheck(em: EntityManager, request: WebhookRequest): Promise<EventType> {
-  return requestPost(em, request, null, 'webhook.verify');
+export function requestSignatureCheck(database: Database, request: WebhookRequest): Promise<EventType> {
+  return requestPost(database, request, null, 'webhook.verify');
 }
 
 function requestPost(
-  em: EntityManager,
+  database: Database,
   request: WebhookRequest,
   requestedType: string | null,
   action: string,
 ): Promise<EventType> {
-  return em.fork().transactional(async (tx) => {
+  return database.change(async (tx) => {
     const { eventTypes } = await lockLivingWebhook(tx, request);
     const eventType = requestedType === null ? eventTypes[0] : eventTypes.find((type) => type === requestedType);
     if (eventType === undefined) {
@@ -87,11 +87,11 @@ function requestPost(
  *
  * @throws WebhookRefused `too_many_tests`
  */
-async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<void> {
-  const rows = await query<{ count: number }>(tx)`
+async function assertFewTests(tx: Transaction, { organizationId, webhookId }: WebhookRequest): Promise<void> {
+  const rows = await tx.query(sql<{ count: number }>`
     select count(*)::integer as count from audit_entry a
     where a.organization_id = ${organizationId} and a.action in ('webhook.test', 'webhook.verify') and a.status is null
-      and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`;
+      and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`);
   if ((rows[0]?.count ?? 0) < testsPerMinute) return;
   throw new WebhookRefused(
     'too_many_tests',
@@ -110,8 +110,8 @@ interface TestOutcome {
 }
 
 /** Records the outcome of a test event that a person sent. */
-export function recordTestOutcome(em: EntityManager, request: WebhookRequest, outcome: TestOutcome): Promise<void> {
-  return em.fork().transactional((tx) => recordWebhookEntry(tx, request, 'webhook.tested', { ...outcome }));
+export function recordTestOutcome(database: Database, request: WebhookRequest, outcome: TestOutcome): Promise<void> {
+  return database.change((tx) => recordWebhookEntry(tx, request, 'webhook.tested', { ...outcome }));
 }
 
 /** The audit entries of test events that are searched for those of one webhook. */
@@ -124,15 +124,14 @@ const maxTestsScanned = 500;
  * @throws WebhookRefused when the caller may not.
  */
 export async function listTestOutcomes(
-  em: EntityManager,
+  db: Queryable,
   request: WebhookRequest,
   atMost: number,
 ): Promise<(TestOutcome & { at: string; requestedBy: string | null })[]> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, request);
+  await assertMayManageWebhooks(db, request);
   const { organizationId, webhookId } = request;
   // JSON values, not casts of text: no row can fail the page.
-  return query<TestOutcome & { at: string; requestedBy: string | null }>(fork)`
+  return db.query(sql<TestOutcome & { at: string; requestedBy: string | null }>`
     select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "requestedBy",
       a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",
       coalesce(a.detail -> 'delivered' = 'true', false) as delivered,
@@ -142,10 +141,10 @@ export async function listTestOutcomes(
       select a.at, a.id, a.person_id, a.detail from audit_entry a
       where a.organization_id = ${organizationId} and a.action = 'webhook.tested' and a.status is null
       order by a.at desc, a.id desc
-      limit ${literal(maxTestsScanned)}
+      limit ${sql.lit(maxTestsScanned)}
     ) a
     left join membership m on m.organization_id = ${organizationId} and m.person_id = a.person_id
     where a.detail ->> 'webhookId' = ${webhookId}
     order by a.at desc, a.id desc
-    limit ${atMost}`;
+    limit ${atMost}`);
 }

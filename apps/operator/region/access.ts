@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Database } from '#domain/db/database.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
@@ -12,7 +12,7 @@ export interface RegionAccess {
   /** Ids of organizations; `*` stands for all. */
   allowedOrganizations: readonly string[];
   /** Over the login of the role `org_api_operator`. */
-  em: EntityManager;
+  database: Database;
   sealingKeys: SealingKeys;
   /** Addresses that webhooks may use although they are not public. */
   allow: AllowList;
@@ -41,8 +41,8 @@ export function createRegionAccess(
     const allow = addressBlocks.safeParse(webhooks?.allow.join(',') ?? '');
     if (!allow.success)
       throw new ReconcileFailed('AllowMalformed', 'webhooks.allow must list addresses and CIDR blocks.');
-    const { orm } = await connections.openDatabase(region);
-    return { allowedOrganizations, em: orm.em, sealingKeys, allow: allow.data };
+    const database = await connections.openDatabase(region);
+    return { allowedOrganizations, database, sealingKeys, allow: allow.data };
   };
 }
 

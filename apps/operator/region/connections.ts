@@ -1,9 +1,9 @@
 import type { CoreV1Api, V1Secret } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
-import type { Pool } from 'pg';
 import { z } from 'zod';
+import type { Database } from '#domain/db/database.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
-import { type Database, openDatabase } from '#domain/open-database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { SettingsRefused } from '#runtime/errors.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
@@ -151,7 +151,7 @@ export class Connections {
   }
 
   /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
-  async withLogin<T>(region: Region, ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
+  async withLogin<T>(region: Region, ref: SecretRef, work: (database: Database) => Promise<T>): Promise<T> {
     const url = await this.readKey(ref);
     const opened = await openDatabase({
       server: parseOrFail(() => parseDatabase(url, region)),
@@ -159,7 +159,7 @@ export class Connections {
       poolMax: 1,
     });
     try {
-      return await work(opened.pool);
+      return await work(opened);
     } finally {
       await opened.close();
     }

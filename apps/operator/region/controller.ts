@@ -44,10 +44,8 @@ export function createRegionController(
     ],
     async execute(action, region, signal) {
       switch (action.kind) {
-        case 'setDeliverySwitch': {
-          const { pool } = await connections.openDatabase(region);
-          return setDeliverySwitch(pool, action.state);
-        }
+        case 'setDeliverySwitch':
+          return setDeliverySwitch(await connections.openDatabase(region), action.state);
         case 'resealSecrets':
           return resealSecrets(region, connections, signal);
         case 'createNamespace':

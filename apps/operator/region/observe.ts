@@ -1,4 +1,5 @@
 import type { Connection } from '@temporalio/client';
+import { CompiledQuery } from 'kysely';
 import { endingSignal } from '#domain/db/end-statements.ts';
 import type { Sealing } from '#domain/resealing/count.ts';
 import type { DeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
@@ -65,10 +66,10 @@ async function readPart<T>(reason: Reason, server: string, read: () => Promise<T
 }
 
 async function readDatabase(region: Region, connections: Connections) {
-  const { pool } = await connections.openDatabase(region);
-  const { rows } = await pool.query<{ state: RegionState }>(readRegionStateSql);
-  if (rows[0] === undefined) throw new Error('the region state answered no row');
-  const ledger = await readLedger(pool);
-  const deliverySwitch = await readDeliverySwitch(pool);
-  return { ...rows[0].state, ledger, deliverySwitch };
+  const database = await connections.openDatabase(region);
+  const [row] = await database.query<{ state: RegionState }>(CompiledQuery.raw(readRegionStateSql));
+  if (row === undefined) throw new Error('the region state answered no row');
+  const ledger = await readLedger(database);
+  const deliverySwitch = await readDeliverySwitch(database);
+  return { ...row.state, ledger, deliverySwitch };
 }

@@ -26,6 +26,5 @@ export async function readSealingKeys(
 /** Counts what is sealed with which key. @throws ReconcileFailed */
 export async function readSealing(region: Region, connections: Connections): Promise<Sealing> {
   const keys = await readSealingKeys(region, connections);
-  const { pool } = await connections.openDatabase(region);
-  return countSealed(pool, keys);
+  return countSealed(await connections.openDatabase(region), keys);
 }

@@ -33,8 +33,8 @@ export async function resealSecrets(region: Region, connections: Connections, si
   const { sealing } = region.spec;
   if (sealing === undefined) return;
   const keys = await readSealingKeys(region, connections);
-  const resealed = await connections.withLogin(region, sealing.databaseSecretRef, (pool) =>
-    resealAll(pool, keys, () => signal.throwIfAborted()),
+  const resealed = await connections.withLogin(region, sealing.databaseSecretRef, (database) =>
+    resealAll(database, keys, () => signal.throwIfAborted()),
   );
   const unopened = resealed.reduce((sum, one) => sum + one.unopened.length, 0);
   if (unopened === 0) return;

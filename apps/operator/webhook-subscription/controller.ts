@@ -41,11 +41,11 @@ export function createSubscriptionController(options: {
       // Without a Region no database is known. A deletion does not wait for one.
       if (resource.metadata.deletionTimestamp !== undefined && (await options.getRegion()) === null)
         return { now: new Date(), isAllowed: false, webhook: null, secret: 'missing' };
-      const { em, sealingKeys, allowedOrganizations } = await getRegion();
+      const { database, sealingKeys, allowedOrganizations } = await getRegion();
       const { organizationId } = resource.spec;
-      const webhook = await findManagedWebhook(em, resource.metadata.uid);
+      const webhook = await findManagedWebhook(database, resource.metadata.uid);
       const request = webhook && { organizationId, webhookId: webhook.id, by: objectOf(resource) };
-      const newest = request && (await getNewestSecret(em, request, sealingKeys));
+      const newest = request && (await getNewestSecret(database, request, sealingKeys));
       return {
         now: new Date(),
         isAllowed: allowedOrganizations.includes('*') || allowedOrganizations.includes(organizationId),
@@ -58,38 +58,38 @@ export function createSubscriptionController(options: {
       const { organizationId, url, eventTypes, ordered, secret } = resource.spec;
       if (action.kind === 'addFinalizer' || action.kind === 'removeFinalizer')
         return objects.changeFinalizer(resource, action.kind, subscriptionFinalizer);
-      const { em, allow, sealingKeys } = await getRegion();
+      const { database, allow, sealingKeys } = await getRegion();
       const by = objectOf(resource);
       if (action.kind === 'createWebhook') {
         const fields = { organizationId, by, url, eventTypes, ordered, description: '' };
         const input = { ...fields, ...referenced(resource, secrets) };
-        return createWebhook(em, input, { allow, sealingKeys });
+        return createWebhook(database, input, { allow, sealingKeys });
       }
-      const webhook = await findManagedWebhook(em, resource.metadata.uid);
+      const webhook = await findManagedWebhook(database, resource.metadata.uid);
       if (webhook === null) return; // deleted meanwhile; the next pass sees it
       const request = { organizationId, webhookId: webhook.id, by };
       switch (action.kind) {
         case 'changeWebhook': {
           const { kind: _, ...change } = action;
-          return changeWebhook(em, { ...request, ...change }, allow);
+          return changeWebhook(database, { ...request, ...change }, allow);
         }
         case 'rotateSecret': {
           const overlapSeconds = readSeconds(secret.rotation.overlap);
-          return rotateSecret(em, { ...request, overlapSeconds, ...referenced(resource, secrets) }, sealingKeys);
+          return rotateSecret(database, { ...request, overlapSeconds, ...referenced(resource, secrets) }, sealingKeys);
         }
         case 'publishSecret': {
           if (secret.generate === undefined) return;
-          const newest = await getNewestSecret(em, request, sealingKeys);
+          const newest = await getNewestSecret(database, request, sealingKeys);
           return secrets.publish(resource, secret.generate.secretName, newest.secret);
         }
         case 'pauseWebhook':
-          return pauseWebhook(em, request);
+          return pauseWebhook(database, request);
         case 'resumeWebhook':
-          return resumeWebhook(em, request);
+          return resumeWebhook(database, request);
         case 'deleteWebhook':
-          return deleteWebhook(em, request);
+          return deleteWebhook(database, request);
         case 'releaseWebhook':
-          return releaseWebhook(em, request);
+          return releaseWebhook(database, request);
       }
     },
     describe: ({ kind }) => notes[kind],

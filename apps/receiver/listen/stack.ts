@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { type Region, regionCodes } from '#domain/contract/regions.ts';
-import { type Database, openDatabase } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { SettingsRefused } from '#runtime/errors.ts';
 import { databaseUrl, webhookSecretKeys } from '#runtime/settings/types.ts';
@@ -68,13 +70,13 @@ export async function openStack(
 }
 
 /** `npm start` marks its databases. @throws SettingsRefused for any other, and when it does not answer. */
-export async function assertDevelopment({ pool }: Database): Promise<void> {
-  const { rows } = await pool
-    .query<{ mark: string | null }>(`select current_setting('org_api.development', true) as mark`)
+export async function assertDevelopment(database: Database): Promise<void> {
+  const [row] = await database
+    .query(sql<{ mark: string | null }>`select current_setting('org_api.development', true) as mark`)
     .catch(() => {
       throw new SettingsRefused(['the stack’s database does not answer; is npm start running?']);
     });
-  if (rows[0]?.mark !== 'on')
+  if (row?.mark !== 'on')
     throw new SettingsRefused(['this database is not a development stack’s; use the console of the installation']);
 }
 

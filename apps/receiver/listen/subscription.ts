@@ -19,17 +19,16 @@ export async function subscribe(
   { database, sealingKeys, organization }: OpenStack,
   { url, events }: { url: string; events: readonly EventType[] },
 ): Promise<{ id: string; secret: string; remove(): Promise<void> }> {
-  const { em } = database.orm;
   const of = { organizationId: organization.id, by: 'orgctl' } as const;
-  for (const webhook of await listWebhooks(em, of)) {
+  for (const webhook of await listWebhooks(database, of)) {
     const [, pid] = /^npm run tool -- listen, process (\d+)$/.exec(webhook.description) ?? [];
-    if (pid !== undefined && !isAlive(Number(pid))) await deleteWebhook(em, { ...of, webhookId: webhook.id });
+    if (pid !== undefined && !isAlive(Number(pid))) await deleteWebhook(database, { ...of, webhookId: webhook.id });
   }
   const allow = new BlockList();
   allow.addSubnet('127.0.0.0', 8, 'ipv4');
   const description = descriptionOf(process.pid);
   const { id, secret } = await createWebhook(
-    em,
+    database,
     { ...of, url, eventTypes: events, description },
     { allow, sealingKeys },
   );
@@ -38,7 +37,7 @@ export async function subscribe(
     id,
     secret,
     async remove() {
-      removing ??= deleteWebhook(em, { ...of, webhookId: id });
+      removing ??= deleteWebhook(database, { ...of, webhookId: id });
       await removing;
     },
   };

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 import type { MadeMember } from '#test/make.ts';
 
 /** Number of grants in a roster of about 4 MB. */

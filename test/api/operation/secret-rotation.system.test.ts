@@ -32,7 +32,7 @@ it('a new database login and a new pepper are loaded while reads continue, and n
   await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), patient);
   const [member] = members;
   const made = await createKey(
-    owner.orm.em,
+    owner,
     {
       organizationId: member?.orgId ?? '',
       creatorId: member?.userId ?? '',

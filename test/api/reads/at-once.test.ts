@@ -34,7 +34,7 @@ const changes: Record<string, [change: Change, code: ErrorCode]> = {
   'a rotation without overlap': [
     (c) =>
       rotateKey(
-        c.installation.owner.orm.em,
+        c.installation.owner,
         {
           organizationId: c.made.orgId,
           keyId: c.made.id,

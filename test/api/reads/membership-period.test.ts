@@ -41,17 +41,17 @@ const imported =
 
 const ends: Record<string, Write> = {
   'an operator removed them': ({ owner }, { orgId, personId }) =>
-    removeMember(owner.orm.em, { organizationId: orgId, personId, by: 'orgctl' }),
+    removeMember(owner, { organizationId: orgId, personId, by: 'orgctl' }),
   'an import wrote that they left': imported('left'),
   'a statement of the owner said so': withStatus('left'),
 };
 
 const returns: Record<string, Write> = {
   'a new invitation that they accepted': async (people, { orgId, email, token: session }) => {
-    const { em, now, owner } = people;
+    const { db, now, owner } = people;
     const invitation = { organizationId: orgId, email, by: 'orgctl', roleKeys: ['admin'] } as const;
-    const { token } = await createEnrolment(owner.orm.em, invitation, now);
-    await acceptEnrolment(em, await people.session(session), { token, visitor }, now);
+    const { token } = await createEnrolment(owner, invitation, now);
+    await acceptEnrolment(db, await people.session(session), { token, visitor }, now);
   },
   'an import that has them active': imported('active'),
 };
@@ -109,7 +109,7 @@ it.each(Object.entries(ends))(
   'once %s, their keys are inactive, have freed their numbers and cannot be rotated',
   async (_end, leave) => {
     const people = await setupPeople();
-    const { em, make } = people;
+    const { db, make } = people;
     const member = await people.enrol({ roleKey: 'admin' });
     const other = await make.member({ orgId: member.orgId });
     const creator: MadeMember = { orgId: member.orgId, userId: member.personId, roleId: null };
@@ -117,11 +117,11 @@ it.each(Object.entries(ends))(
     await expect(make.apiKey({ creator: other })).rejects.toMatchObject({ reason: 'too_many_keys' });
 
     await leave(people, member);
-    const keys = await listKeys(em, member.orgId, new Date());
+    const keys = await listKeys(db, member.orgId, new Date());
     expect(keys.map(({ state }) => state)).toEqual(Array(liveKeysPerOrganization).fill('inactive'));
     const [first] = keys;
     const rotation = { organizationId: member.orgId, keyId: first?.id ?? '', overlapSeconds: 60, expiresAt: null };
-    await expect(rotateKey(em, { ...rotation, creatorId: other.userId }, testKeySecrets)).rejects.toMatchObject({
+    await expect(rotateKey(db, { ...rotation, creatorId: other.userId }, testKeySecrets)).rejects.toMatchObject({
       reason: 'key_not_live',
     });
     for (let made = 0; made < liveKeysPerOrganization; made += 1) await make.apiKey({ creator: other });
@@ -131,13 +131,13 @@ it.each(Object.entries(ends))(
 
 it('a key that is created while its creator leaves is refused, or ends with the membership', async () => {
   const people = await setupPeople();
-  const { em, owner } = people;
+  const { db, owner } = people;
   const outcomes = await Promise.all(
     Array.from({ length: 12 }, async (_, n) => {
       const { orgId, userId: personId } = await people.make.member({ roleKey: 'admin' });
       const member = { orgId, personId, email: `${personId}@example.org`, token: '' };
       const input = { organizationId: member.orgId, creatorId: member.personId, scopes: ['org.read'] as const };
-      const creating = createKey(em, { ...input, label: '', expiresAt: null }, testKeySecrets).then(
+      const creating = createKey(db, { ...input, label: '', expiresAt: null }, testKeySecrets).then(
         () => 'created',
         (error: { reason?: string }) => error.reason,
       );
@@ -157,14 +157,14 @@ it('a key that is created while its creator leaves is refused, or ends with the 
 
 it('a key waits for a removal in progress, and is then refused', async () => {
   const people = await setupPeople();
-  const { em, owner } = people;
+  const { db, owner } = people;
   const member = await people.enrol({ roleKey: 'admin' });
   const client = await owner.pool.connect();
   try {
     await client.query('begin');
     await client.query(`update membership set status = 'left' where organization_id = $1`, [member.orgId]);
     const input = { organizationId: member.orgId, creatorId: member.personId, scopes: ['org.read'] as const };
-    const creating = createKey(em, { ...input, label: '', expiresAt: null }, testKeySecrets);
+    const creating = createKey(db, { ...input, label: '', expiresAt: null }, testKeySecrets);
     creating.catch(() => {});
     await expect
       .poll(async () => (await owner.pool.query(`select from pg_locks where not granted`)).rows.length)

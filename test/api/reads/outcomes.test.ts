@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { outcomesMinimumFamilies, outcomesWindowDays } from '#domain/contract/limits.ts';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 import { setup } from '#test/setup.ts';
 
 const dayMs = 86_400_000;

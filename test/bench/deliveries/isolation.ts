@@ -110,10 +110,11 @@ async function compareBeside([stack, options, report]: Run, { what, aim, begin }
  * number of its attempts. @throws Error when there were none: then nothing was measured.
  */
 async function endDisturbing(stack: BenchStack, { id }: BenchOrganization): Promise<number> {
-  const { orm, pool } = stack.owner;
+  const { owner } = stack;
+  const { pool } = owner;
   const webhooks = await pool.query<{ id: string }>('select id from webhook where organization_id = $1', [id]);
   for (const webhook of webhooks.rows)
-    await deleteWebhook(orm.em, { organizationId: id, webhookId: webhook.id, by: 'orgctl' });
+    await deleteWebhook(owner, { organizationId: id, webhookId: webhook.id, by: 'orgctl' });
   await stack.receiver.release();
   const giveUpAt = performance.now() + 120_000;
   for (;;) {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { generateSync } from 'otplib';
 import type pg from 'pg';
+import type { Database } from '#domain/db/database.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { confirmSignInOf } from '#domain/identity/orgctl-actions.ts';
 import { createKey } from '#domain/keys/create.ts';
-import type { Database } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
 import type { ConsoleConfig } from '../../../apps/console/config.ts';
@@ -90,10 +90,10 @@ export async function fillOrganization(
       label: `Key ${n}`,
       expiresAt: null,
     };
-    keys.push((await createKey(database.orm.em, input, config.keys)).id);
+    keys.push((await createKey(database, input, config.keys)).id);
   }
   const webhook = await createWebhook(
-    database.orm.em,
+    database,
     {
       organizationId: id,
       by: 'orgctl',
@@ -187,14 +187,14 @@ export async function signIn(
   [organizationId, ...others]: [string, ...string[]],
   config: ConsoleConfig,
 ): Promise<string> {
-  const em = database.orm.em;
+  const db = database;
   const { factors } = config;
-  const { token } = await createEnrolment(em, { organizationId, email, by: 'orgctl' });
-  await setEnrolmentPassword(em, { token, password: randomUUID() });
-  const { secret } = await startEnrolmentTotp(em, token, factors);
+  const { token } = await createEnrolment(db, { organizationId, email, by: 'orgctl' });
+  await setEnrolmentPassword(db, { token, password: randomUUID() });
+  const { secret } = await startEnrolmentTotp(db, token, factors);
   const factor = { kind: 'totp', code: generateSync({ secret }), name: 'Bench' } as const;
   const visitor = { address: '127.0.0.1', userAgent: 'bench' };
-  const done = await completeEnrolment(em, { token, factor, visitor }, factors);
-  for (const each of others) await confirmSignInOf(em, { email, organizationId: each });
+  const done = await completeEnrolment(db, { token, factor, visitor }, factors);
+  for (const each of others) await confirmSignInOf(db, { email, organizationId: each });
   return done.token;
 }

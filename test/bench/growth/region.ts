@@ -20,8 +20,6 @@ export interface GrownRegion {
   owner: pg.Client;
   /** The worker's login, with generic plans as in production. */
   worker: pg.Client;
-  /** For the functions of the ledger. */
-  workerPool: pg.Pool;
   apiUrl: string;
   /** Returns the next key of one organization: each may be used 120 times a minute. */
   nextKey(): BenchKey;
@@ -118,15 +116,12 @@ export async function growRegion(
   servers.onStop(() => console.stop());
   const api = await startApi(apiConfig, log('api'));
   servers.onStop(() => api.stop());
-  const workerPool = new pg.Pool({ connectionString: urlOf('worker'), max: 2 });
-  servers.onStop(() => workerPool.end());
   const ownKeys = keys.filter(({ organizationId }) => organizationId === keys[0]?.organizationId);
   let used = 0;
   return {
     rows,
     owner,
     worker: await connect(urlOf('worker')),
-    workerPool,
     apiUrl,
     nextKey: () => ownKeys[used++ % ownKeys.length] as BenchKey,
     organization,

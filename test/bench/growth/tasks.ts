@@ -1,4 +1,4 @@
-import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { readLedgerSql, rollUpLedgerSql } from '#domain/webhooks/ledger-statements.ts';
 import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { deliver, type Statement } from './deliver.ts';
@@ -73,8 +73,8 @@ export const tasks: readonly { title: string; tasks: readonly Task[] }[] = [
   {
     title: 'The ledger and retention',
     tasks: [
-      timed('read the ledger', { ratio: 1.5, ms: 100 }, ({ workerPool }) => readLedger(workerPool)),
-      timed('roll up the ledger', { ratio: 1.5, ms: 100 }, ({ workerPool }) => rollUpLedger(workerPool)),
+      timed('read the ledger', { ratio: 1.5, ms: 100 }, ({ worker }) => worker.query(readLedgerSql)),
+      timed('roll up the ledger', { ratio: 1.5, ms: 100 }, ({ worker }) => worker.query(rollUpLedgerSql, [60, 20_000])),
       timed(`purge ${purgedAtOnce} deliveries`, { ratio: 1.5, ms: 100 }, ({ worker }) =>
         worker.query(purgeDeliveriesSql, [keptDays, purgedAtOnce]),
       ),

@@ -34,7 +34,7 @@ export function createHours(stack: SoakStack, region: SoakRegion, apps: Record<A
       counts.purgedDeliveries += deliveries;
     },
   }).filter(({ everyMs }) => everyMs === hourMs);
-  const { em } = stack.database.orm;
+  const db = stack.database;
 
   async function maintain(): Promise<void> {
     for (const step of steps) while (!(await step.run(stack.worker)).isAllDone);
@@ -49,12 +49,12 @@ export function createHours(stack: SoakStack, region: SoakRegion, apps: Record<A
     const { id = '', creatorId = '' } = rows[0] ?? {};
     const expiresAt = new Date(Date.now() + keyDays * 24 * hourMs);
     const request = { organizationId: used.organizationId, keyId: id, creatorId, overlapSeconds, expiresAt };
-    used.key = (await rotateKey(em, request, stack.secrets)).key;
+    used.key = (await rotateKey(db, request, stack.secrets)).key;
 
     const { id: organizationId, webhookId } = region.organizations[
       hour % region.organizations.length
     ] as SoakRegion['organizations'][number];
-    await rotateSecret(em, { organizationId, webhookId, by: 'orgctl', overlapSeconds }, stack.sealingKeys);
+    await rotateSecret(db, { organizationId, webhookId, by: 'orgctl', overlapSeconds }, stack.sealingKeys);
     counts.rotations += 2;
   }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { type Database, openDatabase } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { type AppProcess, startAppProcess } from '#test/app-processes.ts';

@@ -35,7 +35,7 @@ export const pages: readonly JudgedPage[] = [
     picture: 'audit-log-entry',
     async path(t, { orgId }) {
       const filter = { ...everything, action: 'key.revoke' };
-      const { entries } = await listAuditEntries(t.owner.orm.em, orgId, filter, null, 1);
+      const { entries } = await listAuditEntries(t.owner, orgId, filter, null, 1);
       return `/o/${orgId}/audit-log/${entries[0]?.id}`;
     },
   },

@@ -90,7 +90,7 @@ export const pages: readonly JudgedPage[] = [
       const { webhook } = await story(t, ada);
       const request = { organizationId: ada.orgId, webhookId: webhook.id, by: 'orgctl' } as const;
       const failedSince = new Date(Date.now() - 86_400_000).toISOString();
-      const { id } = await requestRedelivery(t.owner.orm.em, { ...request, selection: { failedSince } });
+      const { id } = await requestRedelivery(t.owner, { ...request, selection: { failedSince } });
       return `/o/${ada.orgId}/webhooks/${webhook.id}/redeliveries/${id}`;
     },
   },

@@ -24,7 +24,7 @@ async function insertKey(
     byOrgctl: true,
     expiresAt: expiresInDays === undefined ? null : new Date(Date.now() + expiresInDays * day),
   };
-  const { id } = await createKey(t.owner.orm.em, input, testKeySecrets, () => new Date(Date.now() - daysOld * day));
+  const { id } = await createKey(t.owner, input, testKeySecrets, () => new Date(Date.now() - daysOld * day));
   await t.owner.pool.query(
     `insert into audit_entry (at, organization_id, person_id, key_id, action, status, address)
      select now() - make_interval(mins => n * 7), $1, $2, $3, 'api.getOrg', 200, ('203.0.113.' || (n % 3 + 1))::inet
@@ -54,7 +54,7 @@ async function makeKeys(t: ConsoleInstallation, ada: Enrolled): Promise<void> {
 }
 
 async function firstKey(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
-  const keys = await listLiveKeys(t.owner.pool, ada.orgId, new Date());
+  const keys = await listLiveKeys(t.owner, ada.orgId, new Date());
   return (
     keys.find(({ label }) => label === 'Monthly report')?.id ??
     (await insertKey(t, ada, { label: 'Monthly report', calls: 12 }))
@@ -123,7 +123,7 @@ export const pages: readonly JudgedPage[] = [
     route: 'showNewKey',
     picture: 'key-new-full',
     async path(t, ada) {
-      const live = (await listLiveKeys(t.owner.pool, ada.orgId, new Date())).length;
+      const live = (await listLiveKeys(t.owner, ada.orgId, new Date())).length;
       for (let n = live; n < liveKeysPerOrganization; n += 1)
         await insertKey(t, ada, { label: `Office ${n}`, daysOld: n * 3, calls: n % 2 });
       return `/o/${ada.orgId}/keys/new`;

@@ -51,7 +51,7 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
   ];
   for (const [label, scopes] of keys)
     await createKey(
-      t.owner.orm.em,
+      t.owner,
       { organizationId: orgId, creatorId: creator.userId, scopes, label, expiresAt: null, byOrgctl: true },
       testKeySecrets,
     );

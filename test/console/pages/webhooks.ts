@@ -29,7 +29,7 @@ async function pausedWebhook(t: ConsoleInstallation, ada: Enrolled): Promise<str
     description: '<b>Billing</b> \u202Egnillib',
     url: 'https://billing.example.com/a',
   });
-  await pauseWebhook(t.owner.orm.em, { organizationId: ada.orgId, webhookId: id, by: 'orgctl' });
+  await pauseWebhook(t.owner, { organizationId: ada.orgId, webhookId: id, by: 'orgctl' });
   return id;
 }
 

@@ -12,7 +12,7 @@ import {
   listAuditAnchorsSql,
 } from '#domain/audit-log/chain.ts';
 import { verifyAuditLog } from '#domain/audit-log/verify.ts';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { writeEntries } from '#test/write-entries.ts';
 
@@ -24,7 +24,7 @@ async function setup() {
   const worker = await connect(database.urls.worker);
   const orgId = await make.organization();
   const verify = async (anchors: AuditAnchor[] = []) => {
-    const { faults } = await verifyAuditLog(owner.pool, everything, anchors);
+    const { faults } = await verifyAuditLog(owner, everything, anchors);
     return faults.map(({ fault, entryId }) => (entryId === null ? fault : `${fault} ${entryId}`)).sort();
   };
   return { database, owner, worker, orgId, make, verify };
@@ -80,7 +80,7 @@ describe('the chain of the audit log', () => {
        group by organization_id, month order by count(*)`,
     );
     expect(rows.map(({ places }) => places)).toEqual([[1], [1], [1, 2, 3], [1, 2, 3]]);
-    expect(await verifyAuditLog(t.owner.pool, everything)).toEqual({ chains: 4, entries: 8, anchors: 0, faults: [] });
+    expect(await verifyAuditLog(t.owner, everything)).toEqual({ chains: 4, entries: 8, anchors: 0, faults: [] });
   });
 
   it('takes an entry that commits late at a late place, passes over none, and links no rolled-back one', async () => {
@@ -122,7 +122,7 @@ describe('the chain of the audit log', () => {
     isWriting = false;
     await appending;
     await linkAll(t.worker, t.owner);
-    expect(await verifyAuditLog(t.owner.pool, everything)).toMatchObject({ entries: 128, faults: [] });
+    expect(await verifyAuditLog(t.owner, everything)).toMatchObject({ entries: 128, faults: [] });
   });
 
   it('follows an entry that counts requests while it grows, and finds it changed afterwards', async () => {
@@ -312,10 +312,7 @@ describe('verifying the audit log', () => {
       await linkAll(t.worker, t.owner);
       expect(await t.verify()).toEqual([]);
       // An anchor of the changed chain, which the worker sent afterwards, does not narrow the range.
-      const { faults } = await verifyAuditLog(t.owner.pool, everything, [
-        ...t.anchors,
-        ...(await listAnchors(t.worker)),
-      ]);
+      const { faults } = await verifyAuditLog(t.owner, everything, [...t.anchors, ...(await listAnchors(t.worker))]);
       const [from, toPlace] = places;
       expect(faults).toMatchObject([{ organizationId: t.orgId, place: from, toPlace, fault: 'anchor' }]);
       const { rows } = await t.owner.pool.query('select entry_id as id from audit_link where place = $1', [from]);

@@ -24,13 +24,13 @@ it('an entry with hostile details, from a time without constraints, fails no pag
   for (const id of hostile)
     await insert('webhook.tested', { webhookId: id, grantId: id, roleId: id, memberId: id, delivered: id, status: id });
   for (const detail of [[1], 1, 'x']) await insert('webhook.tested', detail);
-  const { em } = t.owner.orm;
-  const { entries } = await listAuditEntries(em, orgId, everything, null, 50);
+  const db = t.owner;
+  const { entries } = await listAuditEntries(db, orgId, everything, null, 50);
   expect(entries.length).toBe(hostile.length + 3);
   for (const filter of [{ objectId: webhook.id }, { text: { ids: [webhook.id], actions: [], exact: 'x' } }])
-    await listAuditEntries(em, orgId, { ...everything, ...filter }, null, 50);
-  for (const { id } of entries) expect(await findAuditEntry(em, orgId, id)).toMatchObject({ id });
+    await listAuditEntries(db, orgId, { ...everything, ...filter }, null, 50);
+  for (const { id } of entries) expect(await findAuditEntry(db, orgId, id)).toMatchObject({ id });
   await insert('webhook.tested', { webhookId: webhook.id, delivered: 'x', status: '1e9', eventType: 'seat.given' });
   const request = { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' } as const;
-  expect(await listTestOutcomes(em, request, 5)).toMatchObject([{ delivered: false, status: null }]);
+  expect(await listTestOutcomes(db, request, 5)).toMatchObject([{ delivered: false, status: null }]);
 });

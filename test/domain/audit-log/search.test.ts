@@ -22,7 +22,7 @@ const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 it('paging forward and back shows the same entries, also when many share a timestamp', async () => {
   const { owner, make } = await setupDatabase();
   const orgId = await make.organization();
-  const em = owner.orm.em;
+  const db = owner;
   await owner.pool.query(
     `insert into audit_entry (at, organization_id, action, status)
      select date_trunc('hour', now()) - make_interval(secs => (n / 7)), $1, 'api.getOrg', 200
@@ -31,17 +31,17 @@ it('paging forward and back shows the same entries, also when many share a times
   );
   const { rows } = await owner.pool.query<{ id: string }>('select id from audit_entry order by at desc, id desc');
   const down: string[][] = [];
-  let page = await listAuditEntries(em, orgId, everything, null, 15);
+  let page = await listAuditEntries(db, orgId, everything, null, 15);
   expect(page.newer).toBeNull();
   down.push(idsOf(page));
   while (page.older !== null) {
-    page = await listAuditEntries(em, orgId, everything, { place: page.older, direction: 'older' }, 15);
+    page = await listAuditEntries(db, orgId, everything, { place: page.older, direction: 'older' }, 15);
     down.push(idsOf(page));
   }
   expect(down.flat()).toEqual(rows.map(({ id }) => id));
   const up: string[][] = [idsOf(page)];
   while (page.newer !== null) {
-    page = await listAuditEntries(em, orgId, everything, { place: page.newer, direction: 'newer' }, 15);
+    page = await listAuditEntries(db, orgId, everything, { place: page.newer, direction: 'newer' }, 15);
     up.unshift(idsOf(page));
   }
   expect(up.flat()).toEqual(rows.map(({ id }) => id));
@@ -61,7 +61,7 @@ it('each filter matches exactly its entries, and filters combine with AND', asyn
     { orgId: ada.orgId, at: minutesAgo(4), action: 'webhook.suspend', status: null },
   ]);
   const found = async (filter: Partial<AuditLogFilter>) =>
-    idsOf(await listAuditEntries(owner.orm.em, ada.orgId, { ...everything, ...filter }, null, 50));
+    idsOf(await listAuditEntries(owner, ada.orgId, { ...everything, ...filter }, null, 50));
   expect(await found({})).toEqual([read, refused, made, strange, old]);
   expect(await found({ keyId: key.id })).toEqual([read, refused]);
   expect(await found({ personId: bo.userId })).toEqual([made, old]);
@@ -95,7 +95,7 @@ it('an entry has all that is stored of it, with current names', async () => {
       detail,
     },
   ]);
-  expect(await findAuditEntry(owner.orm.em, ada.orgId, id)).toMatchObject({
+  expect(await findAuditEntry(owner, ada.orgId, id)).toMatchObject({
     id,
     personId: ada.userId,
     personName: 'Ada Rivers',
@@ -122,8 +122,8 @@ it('a text finds the entries of a person by the name of their time and by the cu
   );
   await owner.pool.query(`update membership set name = 'Ada Brook' where person_id = $1`, [ada.userId]);
   const found = async (text: string) => {
-    const match = await matchText(owner.orm.em, ada.orgId, text, seesNoClients);
-    const { entries } = await listAuditEntries(owner.orm.em, ada.orgId, { ...everything, text: match }, null, 50);
+    const match = await matchText(owner, ada.orgId, text, seesNoClients);
+    const { entries } = await listAuditEntries(owner, ada.orgId, { ...everything, text: match }, null, 50);
     return entries.map(({ action, personName }) => `${action} ${personName}`);
   };
   expect(await found('rivers')).toContain('role.create Ada Rivers');
@@ -137,13 +137,13 @@ it('another organization’s entries appear on no page and in no file, and are n
   const theirs = await make.member();
   const key = await make.apiKey({ creator: theirs });
   const [id = ''] = await writeEntries(owner, [{ orgId: theirs.orgId, personId: theirs.userId, keyId: key.id }]);
-  const em = owner.orm.em;
+  const db = owner;
   for (const filter of [everything, { ...everything, keyId: key.id }, { ...everything, personId: theirs.userId }]) {
-    expect(idsOf(await listAuditEntries(em, organizationId, filter, null, 50))).toEqual([]);
-    for await (const batch of eachAuditEntry(em, organizationId, filter)) expect(batch).toEqual([]);
+    expect(idsOf(await listAuditEntries(db, organizationId, filter, null, 50))).toEqual([]);
+    for await (const batch of eachAuditEntry(db, organizationId, filter)) expect(batch).toEqual([]);
   }
-  expect(await findAuditEntry(em, organizationId, id)).toBeNull();
-  expect(await findAuditEntry(em, theirs.orgId, id)).not.toBeNull();
+  expect(await findAuditEntry(db, organizationId, id)).toBeNull();
+  expect(await findAuditEntry(db, theirs.orgId, id)).not.toBeNull();
 });
 
 /**
@@ -162,31 +162,31 @@ async function setupSeldom(met: number, others: number) {
        from generate_series(1, $6::int) n`,
     [orgId, userId, keyId, otherKeyId, met, others],
   );
-  return { em: owner.orm.em, orgId, keyId };
+  return { db: owner, orgId, keyId };
 }
 
 it('a search for a rare match stops after a bounded number of entries, and continues from there', async () => {
   const met = entriesSearched.inEntries * 2 + 500;
-  const { em, orgId, keyId } = await setupSeldom(met, met);
+  const { db, orgId, keyId } = await setupSeldom(met, met);
   const filter = { ...everything, keyId, action: 'api.listRoles' };
-  const pages: AuditLogPage[] = [await listAuditEntries(em, orgId, filter, null, 50)];
+  const pages: AuditLogPage[] = [await listAuditEntries(db, orgId, filter, null, 50)];
   for (let last = pages[0]; last !== undefined && last.older !== null; last = pages.at(-1))
-    pages.push(await listAuditEntries(em, orgId, filter, { place: last.older, direction: 'older' }, 50));
+    pages.push(await listAuditEntries(db, orgId, filter, { place: last.older, direction: 'older' }, 50));
   expect(pages.map(({ entries, isWhole }) => [entries.length, isWhole])).toEqual([
     [0, false],
     [0, false],
     [1, true],
   ]);
   let found = 0;
-  for await (const batch of eachAuditEntry(em, orgId, filter)) found += batch.length;
+  for await (const batch of eachAuditEntry(db, orgId, filter)) found += batch.length;
   expect(found).toBe(1);
 });
 
 it('a search that is rare in one of two ways reads all matches at once', async () => {
   const met = entriesSearched.inEntries * 2;
-  const { em, orgId, keyId } = await setupSeldom(met, 3);
+  const { db, orgId, keyId } = await setupSeldom(met, 3);
   const filter = { ...everything, keyId, action: 'api.listRoles' };
-  expect(await listAuditEntries(em, orgId, filter, null, 50)).toMatchObject({
+  expect(await listAuditEntries(db, orgId, filter, null, 50)).toMatchObject({
     entries: [{ keyId, action: 'api.listRoles' }],
     older: null,
     isWhole: true,
@@ -196,7 +196,7 @@ it('a search that is rare in one of two ways reads all matches at once', async (
 it('refusals and actions of a key or a person are searched far back, in both directions', async () => {
   const { owner, make } = await setupDatabase();
   const { orgId, userId } = await make.member();
-  const em = owner.orm.em;
+  const db = owner;
   const keyId = randomUUID();
   // One entry in 500 matches. To find the rest, a search of the entries themselves would exceed its
   // limit.
@@ -222,14 +222,14 @@ it('refusals and actions of a key or a person are searched far back, in both dir
     { result: 'Succeeded', action: 'key.rotate' },
     { result: 'Completed', action: 'api.getOrg' },
   ] as const)
-    expect(await listAuditEntries(em, orgId, { ...everything, ...fields }, null, 50)).toMatchObject({ entries: [] });
+    expect(await listAuditEntries(db, orgId, { ...everything, ...fields }, null, 50)).toMatchObject({ entries: [] });
   for (const [fields, count] of filters) {
     const filter = { ...everything, ...fields };
-    const page = await listAuditEntries(em, orgId, filter, null, 50);
+    const page = await listAuditEntries(db, orgId, filter, null, 50);
     expect([fields, page.entries.length, page.isWhole]).toEqual([fields, count, true]);
     const oldest = page.entries.at(-1);
     if (oldest === undefined) continue;
-    const back = await listAuditEntries(em, orgId, filter, { place: oldest, direction: 'newer' }, 50);
+    const back = await listAuditEntries(db, orgId, filter, { place: oldest, direction: 'newer' }, 50);
     expect(idsOf(back)).toEqual(idsOf(page).slice(0, -1));
   }
 });
@@ -243,7 +243,7 @@ it('a file has every entry once, in order', async () => {
     [orgId],
   );
   const seen: string[] = [];
-  for await (const batch of eachAuditEntry(owner.orm.em, orgId, everything)) seen.push(...idsOf({ entries: batch }));
+  for await (const batch of eachAuditEntry(owner, orgId, everything)) seen.push(...idsOf({ entries: batch }));
   const { rows } = await owner.pool.query<{ id: string }>('select id from audit_entry order by at desc, id desc');
   expect(seen).toEqual(rows.map(({ id }) => id));
 });

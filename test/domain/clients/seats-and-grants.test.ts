@@ -12,30 +12,30 @@ describe('a seat', () => {
     const by = { personId: t.admin.userId };
     const base = { organizationId: t.orgId, by };
     const grant = await t.make.grant({ professional: t.member });
-    const { id } = await assignSeat(t.em, { ...base, grantId: grant.id });
-    await expect(assignSeat(t.em, { ...base, grantId: grant.id })).rejects.toMatchObject({
+    const { id } = await assignSeat(t.db, { ...base, grantId: grant.id });
+    await expect(assignSeat(t.db, { ...base, grantId: grant.id })).rejects.toMatchObject({
       reason: 'family_holds_seat',
     });
     const again = await t.make.grant({ professional: t.admin, familyId: grant.familyId });
-    await expect(assignSeat(t.em, { ...base, grantId: again.id })).rejects.toMatchObject({
+    await expect(assignSeat(t.db, { ...base, grantId: again.id })).rejects.toMatchObject({
       reason: 'family_holds_seat',
     });
     const ended = await t.make.grant({ professional: t.member, endsAt: new Date(), endReason: 'ended' });
-    await expect(assignSeat(t.em, { ...base, grantId: ended.id })).rejects.toMatchObject({
+    await expect(assignSeat(t.db, { ...base, grantId: ended.id })).rejects.toMatchObject({
       reason: 'grant_not_active',
     });
     const foreign = await t.make.grant({ professional: await t.make.member() });
     for (const grantId of [foreign.id, randomUUID()])
-      await expect(assignSeat(t.em, { ...base, grantId })).rejects.toMatchObject({ reason: 'no_such_grant' });
-    await endSeat(t.em, { ...base, seatId: id });
-    await expect(endSeat(t.em, { ...base, seatId: id })).rejects.toMatchObject({ reason: 'seat_ended' });
-    await expect(endSeat(t.em, { ...base, seatId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_seat' });
+      await expect(assignSeat(t.db, { ...base, grantId })).rejects.toMatchObject({ reason: 'no_such_grant' });
+    await endSeat(t.db, { ...base, seatId: id });
+    await expect(endSeat(t.db, { ...base, seatId: id })).rejects.toMatchObject({ reason: 'seat_ended' });
+    await expect(endSeat(t.db, { ...base, seatId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_seat' });
     for (const who of [t.member, await t.make.member()]) {
       const notAllowed = { organizationId: t.orgId, by: { personId: who.userId } };
-      await expect(assignSeat(t.em, { ...notAllowed, grantId: grant.id })).rejects.toMatchObject({
+      await expect(assignSeat(t.db, { ...notAllowed, grantId: grant.id })).rejects.toMatchObject({
         reason: 'may_not_manage_seats',
       });
-      await expect(endSeat(t.em, { ...notAllowed, seatId: id })).rejects.toMatchObject({
+      await expect(endSeat(t.db, { ...notAllowed, seatId: id })).rejects.toMatchObject({
         reason: 'may_not_manage_seats',
       });
     }
@@ -54,13 +54,13 @@ describe('a seat', () => {
     const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
     const grants = [];
     for (let n = 0; n < 6; n += 1) grants.push(await t.make.grant({ professional: t.member }));
-    const result = await outcomes(grants.map(({ id }) => assignSeat(t.em, { ...base, grantId: id })));
+    const result = await outcomes(grants.map(({ id }) => assignSeat(t.db, { ...base, grantId: id })));
     expect(result).toEqual(['done', 'done', 'done', 'no_free_seat', 'no_free_seat', 'no_free_seat']);
 
     const other = await setupStaff();
     const grant = await other.make.grant({ professional: other.member });
     const give = { organizationId: other.orgId, by: { personId: other.boss.userId }, grantId: grant.id };
-    expect(await outcomes([1, 2, 3].map(() => assignSeat(other.em, give)))).toEqual([
+    expect(await outcomes([1, 2, 3].map(() => assignSeat(other.db, give)))).toEqual([
       'done',
       'family_holds_seat',
       'family_holds_seat',
@@ -75,7 +75,7 @@ describe('a client’s access', () => {
     const grant = await t.make.grant({ professional: t.member, endsAt: new Date(Date.now() + 86_400_000) });
     const seatId = await t.make.seat({ orgId: t.orgId, grant });
     const end = { ...base, grantId: grant.id };
-    expect(await outcomes([1, 2, 3].map(() => endGrant(t.em, end)))).toEqual([
+    expect(await outcomes([1, 2, 3].map(() => endGrant(t.db, end)))).toEqual([
       'done',
       'grant_not_active',
       'grant_not_active',
@@ -93,8 +93,8 @@ describe('a client’s access', () => {
     });
     expect(events).toContainEqual({ type: 'seat.ended', data: { seatId, grantId: grant.id, reason: 'access_ended' } });
     expect(await t.entries()).toEqual([{ action: 'grant.end', person: t.boss.userId, detail: { grantId: grant.id } }]);
-    await expect(endGrant(t.em, { ...end, grantId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_grant' });
-    await expect(endGrant(t.em, { ...end, by: { personId: t.member.userId } })).rejects.toMatchObject({
+    await expect(endGrant(t.db, { ...end, grantId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_grant' });
+    await expect(endGrant(t.db, { ...end, by: { personId: t.member.userId } })).rejects.toMatchObject({
       reason: 'may_not_manage_seats',
     });
   });
@@ -104,7 +104,7 @@ describe('a client’s access', () => {
     const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
     const endsAt = new Date(Date.now() + 86_400_000);
     const grant = await t.make.grant({ professional: t.member, kind: 'neutral', endsAt });
-    const move = (toPersonId: string, grantId = grant.id) => moveGrant(t.em, { ...base, grantId, toPersonId });
+    const move = (toPersonId: string, grantId = grant.id) => moveGrant(t.db, { ...base, grantId, toPersonId });
     await expect(move(t.member.userId)).rejects.toMatchObject({ reason: 'same_professional' });
     const elsewhere = await t.make.member();
     for (const stranger of [elsewhere.userId, 'nobody'])
@@ -152,8 +152,8 @@ describe('a client’s access', () => {
       const grant = await t.make.grant({ professional: t.member });
       const by = { personId: t.boss.userId };
       const result = await outcomes([
-        moveGrant(t.em, { organizationId: t.orgId, grantId: grant.id, by, toPersonId: target.userId }),
-        suspendMember(t.em, { organizationId: t.orgId, personId: target.userId, by }),
+        moveGrant(t.db, { organizationId: t.orgId, grantId: grant.id, by, toPersonId: target.userId }),
+        suspendMember(t.db, { organizationId: t.orgId, personId: target.userId, by }),
       ]);
       expect(result).toEqual(['done', expect.toBeOneOf(['done', 'no_such_member'])]);
     }

@@ -1,7 +1,7 @@
 /** Constraints make invalid states impossible for every writer, including the database's owner. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Database } from '#domain/open-database.ts';
+import type { Database } from '#domain/db/database.ts';
 import type { Factories, MadeMember } from '#test/make.ts';
 import { type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
 import { wrongIdentityStates } from './identity-states.ts';

@@ -38,7 +38,7 @@ const tables = ['api_key', 'webhook', 'webhook_secret', 'redelivery', 'membershi
  */
 async function setupChanges() {
   const t = await setupStaff();
-  const { em, orgId: organizationId, make, member } = t;
+  const { db, orgId: organizationId, make, member } = t;
   const colleague = await make.member({ orgId: organizationId, roleKey: 'member' });
   const roleId = await make.role({ orgId: organizationId, permissions: ['org.read'] });
   const key = await make.apiKey({ creator: t.admin, scopes: ['org.read'] });
@@ -55,55 +55,55 @@ async function setupChanges() {
   const ofMember = { organizationId, personId: member.userId };
   const ofWebhook = { organizationId, webhookId: webhook.id };
   const changes: [string, (by: Authority) => Promise<unknown>][] = [
-    ['key.create', (by) => createKey(em, { ...newKey, creatorId: creatorOf(by) }, testKeySecrets)],
+    ['key.create', (by) => createKey(db, { ...newKey, creatorId: creatorOf(by) }, testKeySecrets)],
     [
       'key.rotate',
       (by) =>
         rotateKey(
-          em,
+          db,
           { organizationId, keyId: key.id, creatorId: creatorOf(by), overlapSeconds: 60, expiresAt: null },
           testKeySecrets,
         ),
     ],
-    ['key.revoke', (by) => revokeKey(em, { organizationId, keyId: key.id, by })],
-    ['role.create', (by) => createRole(em, { ...newRole, by })],
-    ['role.change', (by) => changeRole(em, { ...ofRole, by, name: 'Other' })],
-    ['member.role_assign', (by) => assignRole(em, { ...ofMember, roleId, by })],
-    ['member.role_unassign', (by) => unassignRole(em, { ...ofMember, roleId, by })],
-    ['role.delete', (by) => deleteRole(em, { ...ofRole, by })],
-    ['member.change', (by) => changeMember(em, { ...ofMember, by, name: 'Other' })],
-    ['seat.end', (by) => endSeat(em, { organizationId, seatId, by })],
-    ['seat.give', (by) => assignSeat(em, { organizationId, grantId: first.id, by })],
-    ['grant.move', (by) => moveGrant(em, { organizationId, grantId: first.id, by, toPersonId: colleague.userId })],
-    ['grant.end', (by) => endGrant(em, { organizationId, grantId: second.id, by })],
-    ['member.suspend', (by) => suspendMember(em, { ...ofMember, by })],
-    ['member.reinstate', (by) => reinstateMember(em, { ...ofMember, by })],
-    ['member.remove', (by) => removeMember(em, { ...ofMember, by })],
+    ['key.revoke', (by) => revokeKey(db, { organizationId, keyId: key.id, by })],
+    ['role.create', (by) => createRole(db, { ...newRole, by })],
+    ['role.change', (by) => changeRole(db, { ...ofRole, by, name: 'Other' })],
+    ['member.role_assign', (by) => assignRole(db, { ...ofMember, roleId, by })],
+    ['member.role_unassign', (by) => unassignRole(db, { ...ofMember, roleId, by })],
+    ['role.delete', (by) => deleteRole(db, { ...ofRole, by })],
+    ['member.change', (by) => changeMember(db, { ...ofMember, by, name: 'Other' })],
+    ['seat.end', (by) => endSeat(db, { organizationId, seatId, by })],
+    ['seat.give', (by) => assignSeat(db, { organizationId, grantId: first.id, by })],
+    ['grant.move', (by) => moveGrant(db, { organizationId, grantId: first.id, by, toPersonId: colleague.userId })],
+    ['grant.end', (by) => endGrant(db, { organizationId, grantId: second.id, by })],
+    ['member.suspend', (by) => suspendMember(db, { ...ofMember, by })],
+    ['member.reinstate', (by) => reinstateMember(db, { ...ofMember, by })],
+    ['member.remove', (by) => removeMember(db, { ...ofMember, by })],
     [
       'webhook.create',
       (by) =>
         createWebhook(
-          em,
+          db,
           { organizationId, by, ...webhookFields },
           { allow: testAllowList, sealingKeys: testSealingKeys },
         ),
     ],
-    ['webhook.change', (by) => changeWebhook(em, { ...ofWebhook, by, description: 'Other' }, testAllowList)],
-    ['webhook.rotate_secret', (by) => rotateSecret(em, { ...ofWebhook, by }, testSealingKeys)],
+    ['webhook.change', (by) => changeWebhook(db, { ...ofWebhook, by, description: 'Other' }, testAllowList)],
+    ['webhook.rotate_secret', (by) => rotateSecret(db, { ...ofWebhook, by }, testSealingKeys)],
     [
       'webhook.redeliver',
       async (by) => {
-        const { id } = await requestRedelivery(em, { ...ofWebhook, by, selection: { failedSince } });
+        const { id } = await requestRedelivery(db, { ...ofWebhook, by, selection: { failedSince } });
         redelivery.id = id;
       },
     ],
     [
       'webhook.cancel_redelivery',
-      (by) => cancelRedelivery(em, { organizationId, redeliveryId: redelivery.id || organizationId, by }),
+      (by) => cancelRedelivery(db, { organizationId, redeliveryId: redelivery.id || organizationId, by }),
     ],
-    ['webhook.pause', (by) => pauseWebhook(em, { ...ofWebhook, by })],
-    ['webhook.resume', (by) => resumeWebhook(em, { ...ofWebhook, by })],
-    ['webhook.delete', (by) => deleteWebhook(em, { ...ofWebhook, by })],
+    ['webhook.pause', (by) => pauseWebhook(db, { ...ofWebhook, by })],
+    ['webhook.resume', (by) => resumeWebhook(db, { ...ofWebhook, by })],
+    ['webhook.delete', (by) => deleteWebhook(db, { ...ofWebhook, by })],
   ];
   const rowsOf = async (table: string) =>
     (

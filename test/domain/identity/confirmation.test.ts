@@ -32,9 +32,9 @@ async function setupImported() {
     );
   const whom = { organizationId: second, personId: person.personId, by: 'orgctl' } as const;
   const invite = (by: { personId: string } | 'orgctl' = { personId: boss.personId }) =>
-    createLink(t.em, { organizationId: second, personId: person.personId, by }, t.now);
+    createLink(t.db, { organizationId: second, personId: person.personId, by }, t.now);
   const accept = async (token: string) =>
-    acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now);
+    acceptEnrolment(t.db, await t.session(person.token), { token, visitor }, t.now);
   return { ...t, first, second, person, boss, open, confirmations, whom, invite, accept };
 }
 
@@ -43,7 +43,7 @@ describe('an imported active owner who enrolled at another organization', () => 
     const t = await setupImported();
     expect(await t.open()).toEqual([t.first]);
     expect((await t.session(t.person.token)).unconfirmed).toEqual([t.second]);
-    const { token } = await signIn(t.em, { email: t.person.email, password: goodPassword, visitor }, t.now);
+    const { token } = await signIn(t.db, { email: t.person.email, password: goodPassword, visitor }, t.now);
     expect(await t.open(token)).toEqual([t.first]);
     expect(await t.confirmations()).toEqual([]);
   });
@@ -73,13 +73,13 @@ describe('an imported active owner who enrolled at another organization', () => 
     const t = await setupImported();
     const input = { organizationId: t.second, email: t.person.email };
     const done = { personId: t.person.personId };
-    expect(await confirmSignInOf(t.owner.orm.em, input, t.now)).toEqual({ ...done, confirmed: true });
-    expect(await confirmSignInOf(t.owner.orm.em, input, t.now)).toEqual({ ...done, confirmed: false });
+    expect(await confirmSignInOf(t.owner, input, t.now)).toEqual({ ...done, confirmed: true });
+    expect(await confirmSignInOf(t.owner, input, t.now)).toEqual({ ...done, confirmed: false });
     expect(await t.open()).toEqual([t.first, t.second].sort());
     expect(await t.confirmations()).toMatchObject([
       { person: null, detail: { memberId: t.person.personId, by: 'orgctl' } },
     ]);
-    const { memberships } = await getSignIn(t.owner.orm.em, t.person.email, t.now);
+    const { memberships } = await getSignIn(t.owner, t.person.email, t.now);
     expect(memberships.map(({ organizationName, confirmed }) => [organizationName, confirmed])).toEqual([
       ['First', true],
       ['Second', true],
@@ -88,15 +88,15 @@ describe('an imported active owner who enrolled at another organization', () => 
 
   it('shows the organization nothing of their sign-in before that, and shows it afterwards', async () => {
     const t = await setupImported();
-    await signIn(t.em, { email: t.person.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
+    await signIn(t.db, { email: t.person.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
     const seen = async () => {
-      const { hasEnrolled, lastSeenAt } = await getMemberDetails(t.em, t.second, t.person.personId, t.now());
+      const { hasEnrolled, lastSeenAt } = await getMemberDetails(t.db, t.second, t.person.personId, t.now());
       const entries = (await t.entries(t.second)).filter(({ person }) => person === t.person.personId);
       return { hasEnrolled, isSeen: lastSeenAt !== null, entries: entries.map(({ action }) => action).sort() };
     };
     expect(await seen()).toEqual({ hasEnrolled: false, isSeen: false, entries: [] });
     await t.accept((await t.invite()).token);
-    await signIn(t.em, { email: t.person.email, password: goodPassword, visitor }, t.now);
+    await signIn(t.db, { email: t.person.email, password: goodPassword, visitor }, t.now);
     expect(await seen()).toEqual({
       hasEnrolled: true,
       isSeen: true,
@@ -106,7 +106,7 @@ describe('an imported active owner who enrolled at another organization', () => 
 
   it('does not count as a remaining owner', async () => {
     const t = await setupImported();
-    const leave = () => removeMember(t.owner.orm.em, { ...t.whom, personId: t.boss.personId });
+    const leave = () => removeMember(t.owner, { ...t.whom, personId: t.boss.personId });
     await expect(leave()).rejects.toMatchObject({ reason: 'last_owner' });
     await t.accept((await t.invite()).token);
     await leave();
@@ -117,9 +117,9 @@ describe('a confirmation', () => {
   it('ends when the member is removed or invited again, also by an import, and remains through a suspension', async () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
-    await suspendMember(t.owner.orm.em, t.whom);
+    await suspendMember(t.owner, t.whom);
     expect(await t.open()).toEqual([t.first]);
-    await reinstateMember(t.owner.orm.em, t.whom);
+    await reinstateMember(t.owner, t.whom);
     expect(await t.open()).toEqual([t.first, t.second].sort());
     for (const status of ['left', 'invited']) {
       const set = (to: string) =>
@@ -139,7 +139,7 @@ describe('a confirmation', () => {
   it('belongs to one sign-in: each organization confirms a person again who enrols again', async () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
-    await releaseAddress(t.owner.orm.em, t.person.email);
+    await releaseAddress(t.owner, t.person.email);
     expect((await t.entries(t.second)).at(-1)).toMatchObject({ action: 'sign_in.release', person: null });
     const { rows } = await t.owner.pool.query('select from sign_in_confirmation where person_id = $1', [
       t.person.personId,
@@ -149,11 +149,11 @@ describe('a confirmation', () => {
 
   it('is refused for an address without a sign-in, and for a person who is no active member', async () => {
     const t = await setupImported();
-    const confirm = (email: string) => confirmSignInOf(t.owner.orm.em, { organizationId: t.second, email }, t.now);
+    const confirm = (email: string) => confirmSignInOf(t.owner, { organizationId: t.second, email }, t.now);
     await expect(confirm('unknown@example.org')).rejects.toMatchObject({ reason: 'no_such_sign_in' });
     const stranger = await t.enrol({ orgId: t.first });
     await expect(confirm(stranger.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });
-    await suspendMember(t.owner.orm.em, t.whom);
+    await suspendMember(t.owner, t.whom);
     await expect(confirm(t.person.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
@@ -172,13 +172,13 @@ describe('an invitation', () => {
     const [here, there] = [await t.make.organization({ name: 'Secret Firm' }), await t.make.organization()];
     const boss = await t.make.member({ orgId: here, signedIn: true });
     const person = await t.enrol({ orgId: there });
-    await createEnrolment(t.em, { organizationId: here, email: person.email, by: { personId: boss.userId } }, t.now);
+    await createEnrolment(t.db, { organizationId: here, email: person.email, by: { personId: boss.userId } }, t.now);
     const session = await t.session(person.token);
     expect(JSON.stringify(session)).not.toMatch(`Secret Firm|${here}`);
     // The link alone lets them sign in, because it is meant for that, and does nothing else.
     await t.enrol({ orgId: there });
-    await removeMember(t.owner.orm.em, { organizationId: there, personId: person.personId, by: 'orgctl' });
-    const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
-    expect(await findSession(t.em, token, t.now())).toMatchObject({ memberships: [], unconfirmed: [] });
+    await removeMember(t.owner, { organizationId: there, personId: person.personId, by: 'orgctl' });
+    const { token } = await signIn(t.db, { email: person.email, password: goodPassword, visitor }, t.now);
+    expect(await findSession(t.db, token, t.now())).toMatchObject({ memberships: [], unconfirmed: [] });
   });
 });

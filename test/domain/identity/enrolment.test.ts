@@ -23,9 +23,9 @@ async function startEnrolment() {
   const t = await setupPeople();
   const member = await t.make.member();
   const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'orgctl' } as const;
-  const { token } = await createEnrolment(t.owner.orm.em, input, t.now);
-  await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
-  const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+  const { token } = await createEnrolment(t.owner, input, t.now);
+  await setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now);
+  const { secret } = await startEnrolmentTotp(t.db, token, settings, t.now);
   return { t, token, secret };
 }
 
@@ -34,9 +34,9 @@ describe('an enrolment link', () => {
     const t = await setupPeople();
     const orgId = await t.make.organization({ name: 'Harbor' });
     const input = { organizationId: orgId, email: 'Ada@Example.org', name: 'Ada', roleKeys: ['owner'] };
-    const { token, personId, kind } = await createEnrolment(t.owner.orm.em, { ...input, by: 'orgctl' }, t.now);
+    const { token, personId, kind } = await createEnrolment(t.owner, { ...input, by: 'orgctl' }, t.now);
     expect(kind).toBe('invite');
-    expect(await findEnrolment(t.em, token, t.now())).toMatchObject({
+    expect(await findEnrolment(t.db, token, t.now())).toMatchObject({
       personId,
       email: 'ada@example.org',
       organizationName: 'Harbor',
@@ -44,12 +44,12 @@ describe('an enrolment link', () => {
       passwordHash: null,
     });
 
-    await expect(startEnrolmentTotp(t.em, token, settings, t.now)).rejects.toMatchObject({ reason: 'password_first' });
-    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    await expect(startEnrolmentTotp(t.db, token, settings, t.now)).rejects.toMatchObject({ reason: 'password_first' });
+    await setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now);
     const complete = (code: string) =>
-      completeEnrolment(t.em, { token, factor: { kind: 'totp', code }, visitor }, settings, t.now);
+      completeEnrolment(t.db, { token, factor: { kind: 'totp', code }, visitor }, settings, t.now);
     await expect(complete('123456')).rejects.toMatchObject({ reason: 'setup_expired' });
-    const { secret, uri } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    const { secret, uri } = await startEnrolmentTotp(t.db, token, settings, t.now);
     expect(uri).toContain(`secret=${secret}`);
     const right = codeAt(secret, t.now());
     await expect(complete(right === '000000' ? '000001' : '000000')).rejects.toMatchObject({ reason: 'wrong_code' });
@@ -62,7 +62,7 @@ describe('an enrolment link', () => {
     expect(session).toMatchObject({ personId, state: 'full', email: 'ada@example.org' });
     expect(session.memberships).toMatchObject([{ organizationId: orgId, roleKeys: ['owner'] }]);
     await expect(complete(right)).rejects.toMatchObject({ reason: 'link_expired' });
-    expect(await findEnrolment(t.em, token, t.now())).toBeNull();
+    expect(await findEnrolment(t.db, token, t.now())).toBeNull();
     const entries = (await t.entries(orgId)).map(({ action }) => action);
     expect(entries.sort()).toEqual(['member.invite', 'member.join', 'sign_in.confirm']);
   });
@@ -71,7 +71,7 @@ describe('an enrolment link', () => {
     const { t, token, secret } = await startEnrolment();
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
     const tries = await Promise.allSettled(
-      [1, 2, 3, 4].map(() => completeEnrolment(t.em, { token, factor, visitor }, settings, t.now)),
+      [1, 2, 3, 4].map(() => completeEnrolment(t.db, { token, factor, visitor }, settings, t.now)),
     );
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     for (const one of tries)
@@ -91,11 +91,11 @@ describe('an enrolment link', () => {
       'info.a@xn--bcher-kva.example.org',
     ];
     const invited = [];
-    for (const email of spellings) invited.push(await createEnrolment(t.em, { organizationId, email, by }, t.now));
+    for (const email of spellings) invited.push(await createEnrolment(t.db, { organizationId, email, by }, t.now));
     expect(new Set(invited.map(({ personId }) => personId)).size).toBe(1);
     const filter = { status: 'all', roleId: null } as const;
     for (const text of [...spellings, 'bücher.example', 'INFO.A@']) {
-      const { rows } = await listMembers(t.em, organizationId, { ...filter, text }, null, 10, t.now());
+      const { rows } = await listMembers(t.db, organizationId, { ...filter, text }, null, 10, t.now());
       expect([text, rows.map(({ email }) => email)]).toEqual([text, ['info.a@xn--bcher-kva.example.org']]);
     }
   });
@@ -105,24 +105,24 @@ describe('an enrolment link', () => {
     const orgId = await t.make.organization();
     const boss = await t.make.member({ orgId, signedIn: true });
     const by = { personId: boss.userId };
-    const invite = (email: string) => createEnrolment(t.em, { organizationId: orgId, email, by }, t.now);
+    const invite = (email: string) => createEnrolment(t.db, { organizationId: orgId, email, by }, t.now);
     const first = await invite('a@example.org');
     const second = await invite('A@example.org');
     expect(second.personId).toBe(first.personId);
-    expect(await findEnrolment(t.em, first.token, t.now())).toBeNull();
-    expect(await findEnrolment(t.em, second.token, t.now())).not.toBeNull();
-    await suspendMember(t.em, { organizationId: orgId, personId: second.personId, by });
-    expect(await findEnrolment(t.em, second.token, t.now())).toBeNull();
+    expect(await findEnrolment(t.db, first.token, t.now())).toBeNull();
+    expect(await findEnrolment(t.db, second.token, t.now())).not.toBeNull();
+    await suspendMember(t.db, { organizationId: orgId, personId: second.personId, by });
+    expect(await findEnrolment(t.db, second.token, t.now())).toBeNull();
     const third = await invite('b@example.org');
-    await removeMember(t.em, { organizationId: orgId, personId: third.personId, by });
-    expect(await findEnrolment(t.em, third.token, t.now())).toBeNull();
+    await removeMember(t.db, { organizationId: orgId, personId: third.personId, by });
+    expect(await findEnrolment(t.db, third.token, t.now())).toBeNull();
     const fourth = await invite('c@example.org');
     t.pass(72 * hourMs - 1);
-    expect(await findEnrolment(t.em, fourth.token, t.now())).not.toBeNull();
+    expect(await findEnrolment(t.db, fourth.token, t.now())).not.toBeNull();
     t.pass(1);
-    expect(await findEnrolment(t.em, fourth.token, t.now())).toBeNull();
+    expect(await findEnrolment(t.db, fourth.token, t.now())).toBeNull();
     const password = { token: fourth.token, password: goodPassword };
-    await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'link_expired' });
+    await expect(setEnrolmentPassword(t.db, password, t.now)).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
   it('is not created by inviting a member, whose name, title and roles do not change; their own link is, and is recorded', async () => {
@@ -132,7 +132,7 @@ describe('an enrolment link', () => {
     const by = { personId: boss.userId };
     const invite = (userId: string) => {
       const typed = { email: `${userId}@EXAMPLE.org`, name: 'Someone Else', title: 'Clerk', roleKeys: ['owner'] };
-      return createEnrolment(t.em, { organizationId: orgId, by, ...typed }, t.now);
+      return createEnrolment(t.db, { organizationId: orgId, by, ...typed }, t.now);
     };
     const state = async () =>
       (
@@ -156,7 +156,7 @@ describe('an enrolment link', () => {
     expect(await state()).toEqual(before);
     // One who has not accepted yet gets a new link.
     expect(await invite(invited.userId)).toMatchObject({ personId: invited.userId, isNew: false });
-    const own = (personId: string) => createLink(t.em, { organizationId: orgId, personId, by }, t.now);
+    const own = (personId: string) => createLink(t.db, { organizationId: orgId, personId, by }, t.now);
     expect(await own(active.userId)).toMatchObject({ personId: active.userId, kind: 'invite' });
     await expect(own(suspended.userId)).rejects.toMatchObject({ reason: 'member_suspended' });
     await expect(own(enrolled.personId)).rejects.toMatchObject({ reason: 'operator_needed' });
@@ -175,7 +175,7 @@ describe('an enrolment link', () => {
     const boss = await t.make.member({ orgId, signedIn: true });
     const left = await t.make.member({ orgId, status: 'left', name: 'S. Olsen' });
     const input = { organizationId: orgId, email: `${left.userId}@example.org`, by: { personId: boss.userId } };
-    expect(await createEnrolment(t.em, { ...input, name: 'Sara Olsen' }, t.now)).toMatchObject({ isNew: true });
+    expect(await createEnrolment(t.db, { ...input, name: 'Sara Olsen' }, t.now)).toMatchObject({ isNew: true });
     expect((await t.entries(orgId)).at(-1)).toMatchObject({
       action: 'member.invite',
       detail: { memberId: left.userId, changed: ['name'], renamed: { from: 'S. Olsen', to: 'Sara Olsen' } },
@@ -203,7 +203,7 @@ describe('the creator of a link', () => {
     const boss = await t.make.member({ orgId, roleKey: 'owner', signedIn: true });
     const other = await t.make.member({ roleKey: 'owner', signedIn: true });
     const invite = (who: { userId: string }, email: string, roleKeys = ['member']) =>
-      createEnrolment(t.em, { organizationId: orgId, email, roleKeys, by: { personId: who.userId } }, t.now);
+      createEnrolment(t.db, { organizationId: orgId, email, roleKeys, by: { personId: who.userId } }, t.now);
     for (const who of [reader, other])
       await expect(invite(who, 'x@example.org')).rejects.toMatchObject({ reason: 'may_not_manage_members' });
     await expect(invite(clerk, 'x@example.org')).rejects.toMatchObject({ reason: 'not_held' });
@@ -211,7 +211,7 @@ describe('the creator of a link', () => {
     await expect(invite(admin, 'x@example.org', ['owner'])).rejects.toMatchObject({ reason: 'only_owners' });
     // The link of a member who has not enrolled would give full access as that member.
     const link = (who: { userId: string }, personId: string) =>
-      createLink(t.em, { organizationId: orgId, personId, by: { personId: who.userId } }, t.now);
+      createLink(t.db, { organizationId: orgId, personId, by: { personId: who.userId } }, t.now);
     const invited = await invite(boss, 'admin@example.org', ['admin']);
     for (const personId of [admin.userId, invited.personId])
       await expect(link(clerk, personId)).rejects.toMatchObject({ reason: 'not_held' });
@@ -220,7 +220,7 @@ describe('the creator of a link', () => {
       await expect(link(who, reader.userId)).rejects.toMatchObject({ reason: 'may_not_manage_members' });
     await expect(link(admin, boss.userId)).rejects.toMatchObject({ reason: 'only_owners' });
     await expect(link(boss, other.userId)).rejects.toMatchObject({ reason: 'no_such_member' });
-    expect(await findEnrolment(t.em, invited.token, t.now())).not.toBeNull();
+    expect(await findEnrolment(t.db, invited.token, t.now())).not.toBeNull();
     await link(admin, reader.userId);
     await invite(boss, 'x@example.org', ['owner', 'billing']);
     await expect(invite(boss, 'y@example.org', ['nothing'])).rejects.toMatchObject({ reason: 'no_such_role' });
@@ -243,11 +243,11 @@ describe('the creator of a link', () => {
       there,
       both.userId,
     ]);
-    const invited = await createLink(t.em, { organizationId: here, personId: both.userId, by }, t.now);
-    await setEnrolmentPassword(t.em, { token: invited.token, password: goodPassword }, t.now);
-    const { secret } = await startEnrolmentTotp(t.em, invited.token, settings, t.now);
+    const invited = await createLink(t.db, { organizationId: here, personId: both.userId, by }, t.now);
+    await setEnrolmentPassword(t.db, { token: invited.token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.db, invited.token, settings, t.now);
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
-    const done = await completeEnrolment(t.em, { token: invited.token, factor, visitor }, settings, t.now);
+    const done = await completeEnrolment(t.db, { token: invited.token, factor, visitor }, settings, t.now);
     const opened = await t.session(done.token);
     expect([opened.memberships.map(({ organizationId }) => organizationId), opened.unconfirmed]).toEqual([
       [here],
@@ -256,24 +256,24 @@ describe('the creator of a link', () => {
     // Not enrolled, and a member of the other organization only: treated as a new person here.
     const foreign = await t.make.member({ orgId: there });
     const made = await createEnrolment(
-      t.em,
+      t.db,
       { organizationId: here, email: `${foreign.userId}@example.org`, by },
       t.now,
     );
     expect(made.personId).not.toBe(foreign.userId);
     // Enrolled: the link changes nothing of their sign-in. It lets them join once they have signed in.
     const enrolled = await t.enrol({ orgId: there });
-    const link = await createEnrolment(t.em, { organizationId: here, email: enrolled.email, by }, t.now);
+    const link = await createEnrolment(t.db, { organizationId: here, email: enrolled.email, by }, t.now);
     expect(link).toMatchObject({ personId: enrolled.personId, kind: 'invite' });
-    await setEnrolmentPassword(t.em, { token: link.token, password: 'another-password-of-four' }, t.now);
-    const theirs = await startEnrolmentTotp(t.em, link.token, settings, t.now);
+    await setEnrolmentPassword(t.db, { token: link.token, password: 'another-password-of-four' }, t.now);
+    const theirs = await startEnrolmentTotp(t.db, link.token, settings, t.now);
     const code = codeAt(theirs.secret, t.now());
     const taking = { token: link.token, factor: { kind: 'totp', code } as const, visitor };
-    await expect(completeEnrolment(t.em, taking, settings, t.now)).rejects.toMatchObject({ reason: 'email_taken' });
-    await signIn(t.em, { email: enrolled.email, password: goodPassword, visitor }, t.now);
+    await expect(completeEnrolment(t.db, taking, settings, t.now)).rejects.toMatchObject({ reason: 'email_taken' });
+    await signIn(t.db, { email: enrolled.email, password: goodPassword, visitor }, t.now);
     const stranger = await t.enrol({ orgId: here });
     const accept = async (who: { token: string }) =>
-      acceptEnrolment(t.em, await t.session(who.token), { token: link.token, visitor }, t.now);
+      acceptEnrolment(t.db, await t.session(who.token), { token: link.token, visitor }, t.now);
     await expect(accept(stranger)).rejects.toMatchObject({ reason: 'link_of_another' });
     // Until then they do not appear by name to the organization that invites them.
     expect((await t.session(enrolled.token)).memberships.map(({ organizationId }) => organizationId)).toEqual([there]);
@@ -289,19 +289,19 @@ describe('the creator of a link', () => {
     const boss = await t.make.member({ orgId: person.orgId, signedIn: true });
     const input = { organizationId: person.orgId, email: person.email };
     const byBoss = { organizationId: person.orgId, personId: person.personId, by: { personId: boss.userId } };
-    await expect(createLink(t.em, byBoss, t.now)).rejects.toMatchObject({ reason: 'operator_needed' });
-    const { token, kind } = await createEnrolment(t.owner.orm.em, { ...input, by: 'orgctl' }, t.now);
+    await expect(createLink(t.db, byBoss, t.now)).rejects.toMatchObject({ reason: 'operator_needed' });
+    const { token, kind } = await createEnrolment(t.owner, { ...input, by: 'orgctl' }, t.now);
     expect(kind).toBe('recover');
     await t.session(person.token); // nothing ends until it is used
     const newPassword = 'quartz lantern meadow fiddle';
-    await setEnrolmentPassword(t.em, { token, password: newPassword }, t.now);
-    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    await setEnrolmentPassword(t.db, { token, password: newPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.db, token, settings, t.now);
     t.pass(31_000);
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
-    const done = await completeEnrolment(t.em, { token, factor, visitor }, settings, t.now);
-    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    const done = await completeEnrolment(t.db, { token, factor, visitor }, settings, t.now);
+    expect(await findSession(t.db, person.token, t.now())).toBeNull();
     await t.session(done.token);
-    const attempt = (password: string) => signIn(t.em, { email: person.email, password, visitor }, t.now);
+    const attempt = (password: string) => signIn(t.db, { email: person.email, password, visitor }, t.now);
     await expect(attempt(goodPassword)).rejects.toMatchObject({ reason: 'wrong_credentials' });
     await attempt(newPassword);
     const { rows } = await t.owner.pool.query('select count(*)::int as codes from recovery_code where person_id = $1', [
@@ -316,12 +316,12 @@ describe('a recovery link', () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const input = { organizationId: person.orgId, email: person.email, by: 'orgctl' } as const;
-    const { token, kind, expiresAt } = await createEnrolment(t.owner.orm.em, input, t.now);
+    const { token, kind, expiresAt } = await createEnrolment(t.owner, input, t.now);
     expect([kind, expiresAt.getTime() - t.now().getTime()]).toEqual(['recover', hourMs]);
     t.pass(hourMs - 1);
-    expect(await findEnrolment(t.em, token, t.now())).not.toBeNull();
+    expect(await findEnrolment(t.db, token, t.now())).not.toBeNull();
     t.pass(1);
-    expect(await findEnrolment(t.em, token, t.now())).toBeNull();
+    expect(await findEnrolment(t.db, token, t.now())).toBeNull();
   });
 });
 
@@ -332,25 +332,25 @@ describe('an invitation that is not accepted yet', () => {
     const here = await t.make.organization();
     const boss = await t.make.member({ orgId: here, roleKey: 'owner', signedIn: true });
     const by = { personId: boss.userId };
-    const invite = (email: string) => createEnrolment(t.em, { organizationId: here, email, by }, t.now);
+    const invite = (email: string) => createEnrolment(t.db, { organizationId: here, email, by }, t.now);
     const link = await invite(victim.email);
     expect(link.personId).toBe(victim.personId);
     const newcomer = await invite('unknown@example.org');
     t.pass(minuteMs);
 
     const live = async () => {
-      await signIn(t.em, { email: victim.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
-      const { token } = await signIn(t.em, { email: victim.email, password: goodPassword, visitor }, t.now);
+      await signIn(t.db, { email: victim.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
+      const { token } = await signIn(t.db, { email: victim.email, password: goodPassword, visitor }, t.now);
       const code = codeAt(victim.secret, t.now());
-      const full = await verifyTotp(t.em, await t.session(token), { code, visitor }, settings, t.now);
-      await endOtherSessions(t.em, await t.session(full.token), visitor);
+      const full = await verifyTotp(t.db, await t.session(token), { code, visitor }, settings, t.now);
+      await endOtherSessions(t.db, await t.session(full.token), visitor);
       t.pass(minuteMs);
       return full.token;
     };
     const seen = async (personId: string) => {
-      const { hasEnrolled, lastSeenAt } = await getMemberDetails(t.em, here, personId, t.now());
+      const { hasEnrolled, lastSeenAt } = await getMemberDetails(t.db, here, personId, t.now());
       const filter = { status: 'all', text: '', roleId: null } as const;
-      const listed = (await listMembers(t.em, here, filter, null, 20, t.now())).rows.find(
+      const listed = (await listMembers(t.db, here, filter, null, 20, t.now())).rows.find(
         (m) => m.personId === personId,
       );
       expect(listed).toMatchObject({ hasEnrolled, lastSeenAt });
@@ -362,10 +362,10 @@ describe('an invitation that is not accepted yet', () => {
     // The organization does not learn it by suspending and reinstating them either, and this does
     // not make them a member.
     const whom = { organizationId: here, personId: victim.personId, by };
-    await suspendMember(t.em, whom);
+    await suspendMember(t.db, whom);
     await live();
     expect(await seen(victim.personId)).toEqual(neverSeen);
-    await reinstateMember(t.em, whom);
+    await reinstateMember(t.db, whom);
     let token = await live();
     expect(await seen(victim.personId)).toEqual(neverSeen);
     const { memberships, unconfirmed } = await t.session(token);
@@ -381,11 +381,11 @@ describe('an invitation that is not accepted yet', () => {
     // After they have accepted, it learns the name as of any member. After they have left, no
     // longer.
     const again = await invite(victim.email);
-    await acceptEnrolment(t.em, await t.session(token), { token: again.token, visitor }, t.now);
+    await acceptEnrolment(t.db, await t.session(token), { token: again.token, visitor }, t.now);
     token = await live();
     expect(await seen(victim.personId)).toEqual({ hasEnrolled: true, lastSeenAt: expect.any(Date) });
     expect((await t.entries(here)).map(({ action }) => action)).toContain('sign_in.complete');
-    await removeMember(t.em, whom);
+    await removeMember(t.db, whom);
     expect(await seen(victim.personId)).toEqual(neverSeen);
   });
 });
@@ -401,12 +401,12 @@ describe('a link whose creator could no longer create it', () => {
     const boss = await t.make.member({ orgId, roleKey: 'owner', signedIn: true });
     const admin = await t.make.member({ orgId, roleKey: 'admin', signedIn: true });
     const input = { organizationId: orgId, email: 'bob@example.org', by: { personId: admin.userId } };
-    const link = await createEnrolment(t.em, input, t.now);
-    await setEnrolmentPassword(t.em, { token: link.token, password: goodPassword }, t.now);
-    const { secret } = await startEnrolmentTotp(t.em, link.token, settings, t.now);
+    const link = await createEnrolment(t.db, input, t.now);
+    await setEnrolmentPassword(t.db, { token: link.token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.db, link.token, settings, t.now);
     const use = () => {
       const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
-      return completeEnrolment(t.em, { token: link.token, factor, visitor }, settings, t.now);
+      return completeEnrolment(t.db, { token: link.token, factor, visitor }, settings, t.now);
     };
     const member = (personId: string) => ({ organizationId: orgId, personId, by: { personId: boss.userId } });
     return { ...t, orgId, boss, admin, link, use, member };
@@ -415,22 +415,22 @@ describe('a link whose creator could no longer create it', () => {
   it('does not enrol its holder as owner when its member has become one since (regression: it did)', async () => {
     const t = await setupLink();
     const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
-    await assignRole(t.em, gained);
-    expect(await findEnrolment(t.em, t.link.token, t.now())).toBeNull();
-    expect((await getMemberDetails(t.em, t.orgId, t.link.personId, t.now())).link).toBeNull();
+    await assignRole(t.db, gained);
+    expect(await findEnrolment(t.db, t.link.token, t.now())).toBeNull();
+    expect((await getMemberDetails(t.db, t.orgId, t.link.personId, t.now())).link).toBeNull();
     await expect(t.use()).rejects.toMatchObject({ reason: 'link_expired' });
     const { rows } = await t.owner.pool.query('select from sign_in where person_id = $1', [t.link.personId]);
     expect(rows).toEqual([]);
-    await unassignRole(t.em, gained);
+    await unassignRole(t.db, gained);
     await t.use();
   });
 
   it.each([
-    ['is removed', (t: Link) => removeMember(t.em, t.member(t.admin.userId))],
-    ['is suspended', (t: Link) => suspendMember(t.em, t.member(t.admin.userId))],
+    ['is removed', (t: Link) => removeMember(t.db, t.member(t.admin.userId))],
+    ['is suspended', (t: Link) => suspendMember(t.db, t.member(t.admin.userId))],
     [
       'has lost the role that let them',
-      (t: Link) => unassignRole(t.em, { ...t.member(t.admin.userId), roleId: systemRole.admin }),
+      (t: Link) => unassignRole(t.db, { ...t.member(t.admin.userId), roleId: systemRole.admin }),
     ],
   ])('expires when its creator %s', async (_, lose) => {
     const t = await setupLink();
@@ -446,17 +446,17 @@ describe('a link whose creator could no longer create it', () => {
     const clerks = { organizationId: orgId, roleId: clerk.roleId ?? '', by: { personId: boss.userId } };
     const other = await t.make.member({ orgId, permissions: ['org.read'] });
     const input = { organizationId: orgId, personId: other.userId, by: { personId: clerk.userId } };
-    const { token } = await createLink(t.em, input, t.now);
-    await changeRole(t.em, { ...clerks, roleId: other.roleId ?? '', permissions: ['org.read', 'org.keys.manage'] });
-    expect(await findEnrolment(t.em, token, t.now())).toBeNull();
-    await changeRole(t.em, { ...clerks, permissions: ['org.members.manage', 'org.read', 'org.keys.manage'] });
-    expect(await findEnrolment(t.em, token, t.now())).not.toBeNull();
+    const { token } = await createLink(t.db, input, t.now);
+    await changeRole(t.db, { ...clerks, roleId: other.roleId ?? '', permissions: ['org.read', 'org.keys.manage'] });
+    expect(await findEnrolment(t.db, token, t.now())).toBeNull();
+    await changeRole(t.db, { ...clerks, permissions: ['org.members.manage', 'org.read', 'org.keys.manage'] });
+    expect(await findEnrolment(t.db, token, t.now())).not.toBeNull();
   });
 
   it('wins or has expired when its member becomes an owner at the same moment', async () => {
     const t = await setupLink();
     const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
-    const [used, assigned] = await Promise.allSettled([t.use(), assignRole(t.em, gained)]);
+    const [used, assigned] = await Promise.allSettled([t.use(), assignRole(t.db, gained)]);
     expect(assigned.status).toBe('fulfilled');
     if (used.status === 'rejected') expect(used.reason).toMatchObject({ reason: 'link_expired' });
     const { rows } = await t.owner.pool.query('select from sign_in where person_id = $1', [t.link.personId]);
@@ -467,9 +467,9 @@ describe('a link whose creator could no longer create it', () => {
     const t = await setupLink();
     const person = await t.enrol();
     const input = { organizationId: t.orgId, email: person.email, by: { personId: t.admin.userId } };
-    const { token } = await createEnrolment(t.em, input, t.now);
-    await assignRole(t.em, { ...t.member(person.personId), roleId: systemRole.owner });
-    await expect(acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now)).rejects.toMatchObject(
+    const { token } = await createEnrolment(t.db, input, t.now);
+    await assignRole(t.db, { ...t.member(person.personId), roleId: systemRole.owner });
+    await expect(acceptEnrolment(t.db, await t.session(person.token), { token, visitor }, t.now)).rejects.toMatchObject(
       { reason: 'link_expired' },
     );
   });

@@ -32,17 +32,13 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
   const t = await setupPeople();
   const [person, other] = [await t.enrol(), await t.enrol()];
   const { personId } = person;
-  await createEnrolment(
-    t.owner.orm.em,
-    { organizationId: person.orgId, email: 'quartz@example.org', by: 'orgctl' },
-    t.now,
-  );
-  const em = () => t.em.fork();
-  const signIn = await em().findOneOrFail(SignIn, { personId });
-  const factor = await em().findOneOrFail(SecondFactor, { personId });
-  const session = await em().findOneOrFail(ConsoleSession, { personId });
-  const [code] = await em().find(RecoveryCode, { personId });
-  const browser = await em().findOneOrFail(KnownBrowser, { personId });
+  await createEnrolment(t.owner, { organizationId: person.orgId, email: 'quartz@example.org', by: 'orgctl' }, t.now);
+  const { db } = t;
+  const signIn = await db.findOneOrFail(SignIn, { personId });
+  const factor = await db.findOneOrFail(SecondFactor, { personId });
+  const session = await db.findOneOrFail(ConsoleSession, { personId });
+  const [code] = await db.find(RecoveryCode, { personId });
+  const browser = await db.findOneOrFail(KnownBrowser, { personId });
   if (!code || !factor.totpSealed) throw new Error('the person has no recovery code or no app');
   const { totpSealed } = factor;
   const copy = { ...structuredClone({ ...factor }), id: randomUUID() };
@@ -50,22 +46,46 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
   const notArgon = signIn.passwordHash.replace('argon2id', 'bcrypt');
   const challenge = { sessionId: session.id, expiresAt: at };
   const refused: [constraint: string, change: () => Promise<unknown>][] = [
-    ['sign_in_password_is_argon2id', () => em().nativeUpdate(SignIn, { personId }, { passwordHash: notArgon })],
-    ['sign_in_email_unique', () => em().nativeUpdate(SignIn, { personId }, { email: other.email })],
-    ['sign_in_pkey', () => em().insert(SignIn, { ...structuredClone({ ...signIn }), email: 'quartz@example.net' })],
-    ['enrolment_password_is_argon2id', () => em().nativeUpdate(Enrolment, {}, { passwordHash: notArgon })],
-    ['second_factor_pkey', () => em().insert(SecondFactor, { ...copy, id: factor.id, name: 'Quartz' })],
-    ['second_factor_totp_whole', () => em().insert(SecondFactor, { ...copy, totpLastStep: null, name: 'Quartz' })],
-    ['second_factor_name_length', () => em().insert(SecondFactor, { ...copy, name: 'Quartz'.repeat(20) })],
-    ['recovery_code_pkey', () => em().insert(RecoveryCode, { ...structuredClone({ ...code }) })],
+    [
+      'sign_in_password_is_argon2id',
+      () => db.change((tx) => tx.nativeUpdate(SignIn, { personId }, { passwordHash: notArgon })),
+    ],
+    ['sign_in_email_unique', () => db.change((tx) => tx.nativeUpdate(SignIn, { personId }, { email: other.email }))],
+    [
+      'sign_in_pkey',
+      () => db.change((tx) => tx.insert(SignIn, { ...structuredClone({ ...signIn }), email: 'quartz@example.net' })),
+    ],
+    [
+      'enrolment_password_is_argon2id',
+      () => db.change((tx) => tx.nativeUpdate(Enrolment, {}, { passwordHash: notArgon })),
+    ],
+    [
+      'second_factor_pkey',
+      () => db.change((tx) => tx.insert(SecondFactor, { ...copy, id: factor.id, name: 'Quartz' })),
+    ],
+    [
+      'second_factor_totp_whole',
+      () => db.change((tx) => tx.insert(SecondFactor, { ...copy, totpLastStep: null, name: 'Quartz' })),
+    ],
+    [
+      'second_factor_name_length',
+      () => db.change((tx) => tx.insert(SecondFactor, { ...copy, name: 'Quartz'.repeat(20) })),
+    ],
+    ['recovery_code_pkey', () => db.change((tx) => tx.insert(RecoveryCode, { ...structuredClone({ ...code }) }))],
     [
       'console_session_token_unique',
-      () => em().insert(ConsoleSession, { ...structuredClone({ ...session }), id: randomUUID(), userAgent: 'Quartz' }),
+      () =>
+        db.change((tx) =>
+          tx.insert(ConsoleSession, { ...structuredClone({ ...session }), id: randomUUID(), userAgent: 'Quartz' }),
+        ),
     ],
-    ['known_browser_pkey', () => em().insert(KnownBrowser, { ...structuredClone({ ...browser }) })],
+    ['known_browser_pkey', () => db.change((tx) => tx.insert(KnownBrowser, { ...structuredClone({ ...browser }) }))],
     [
       'challenge_whole',
-      () => em().insert(Challenge, { ...challenge, purpose: 'totp_setup', totpSealed, challenge: 'quartz' }),
+      () =>
+        db.change((tx) =>
+          tx.insert(Challenge, { ...challenge, purpose: 'totp_setup', totpSealed, challenge: 'quartz' }),
+        ),
     ],
   ];
   const secrets = [totpSealed, code.codeHash, session.tokenHash, browser.tokenHash].flatMap((value) => [

@@ -33,41 +33,41 @@ async function setupPasskey() {
   const person = await t.enrol();
   const session = await t.session(person.token);
   const key = createAuthenticator();
-  const { challenge } = await startPasskey(t.em, session, party, t.now);
+  const { challenge } = await startPasskey(t.db, session, party, t.now);
   const { id } = await addPasskey(
-    t.em,
+    t.db,
     session,
     { response: key.register(challenge), name: 'My laptop', visitor },
     party,
     t.now,
   );
   const half = async () =>
-    t.session((await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now)).token);
+    t.session((await signIn(t.db, { email: person.email, password: goodPassword, visitor }, t.now)).token);
   return { ...t, person, mine: session, key, passkeyId: id, half };
 }
 
 describe('a passkey', () => {
   it('is added by a signed-in person, and signs in', async () => {
     const t = await setupPasskey();
-    expect((await listFactors(t.em, t.mine)).factors).toMatchObject([
+    expect((await listFactors(t.db, t.mine)).factors).toMatchObject([
       { kind: 'totp', name: 'Authenticator app' },
       { kind: 'passkey', name: 'My laptop', lastUsedAt: null },
     ]);
     const half = await t.half();
-    const options = await startUse(t.em, half, party, t.now);
+    const options = await startUse(t.db, half, party, t.now);
     expect(options).toMatchObject({
       rpId: party.id,
       userVerification: 'required',
       allowCredentials: [{ id: t.key.id }],
     });
     const { token } = await verifyPasskey(
-      t.em,
+      t.db,
       half,
       { response: t.key.sign(options.challenge), visitor },
       party,
       t.now,
     );
-    expect(await findSession(t.em, token, t.now())).toMatchObject({ state: 'full', personId: t.person.personId });
+    expect(await findSession(t.db, token, t.now())).toMatchObject({ state: 'full', personId: t.person.personId });
     const actions = (await t.entries(t.person.orgId)).map(({ action, detail }) => [action, detail]);
     expect(actions).toContainEqual(['factor.add', { factorId: t.passkeyId, kind: 'passkey' }]);
   });
@@ -76,19 +76,19 @@ describe('a passkey', () => {
     const t = await setupPeople();
     const member = await t.make.member();
     const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'orgctl' } as const;
-    const { token } = await createEnrolment(t.owner.orm.em, input, t.now);
-    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    const { token } = await createEnrolment(t.owner, input, t.now);
+    await setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now);
     const key = createAuthenticator();
     const answer = async (response: unknown) =>
-      completeEnrolment(t.em, { token, factor: { kind: 'passkey', response }, visitor }, settings, t.now);
-    const { challenge, authenticatorSelection } = await startEnrolmentPasskey(t.em, token, party, t.now);
+      completeEnrolment(t.db, { token, factor: { kind: 'passkey', response }, visitor }, settings, t.now);
+    const { challenge, authenticatorSelection } = await startEnrolmentPasskey(t.db, token, party, t.now);
     expect(authenticatorSelection).toMatchObject({ userVerification: 'required' });
     await expect(answer(key.register(challenge, { origin: 'https://evil.example' }))).rejects.toMatchObject({
       reason: 'wrong_passkey',
     });
     // a challenge is valid once
     await expect(answer(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_expired' });
-    const again = await startEnrolmentPasskey(t.em, token, party, t.now);
+    const again = await startEnrolmentPasskey(t.db, token, party, t.now);
     const done = await answer(key.register(again.challenge));
     expect(await t.session(done.token)).toMatchObject({ state: 'full' });
   });
@@ -97,9 +97,9 @@ describe('a passkey', () => {
     const t = await setupPasskey();
     const half = await t.half();
     const other = createAuthenticator();
-    const start = async () => (await startUse(t.em, half, party, t.now)).challenge;
+    const start = async () => (await startUse(t.db, half, party, t.now)).challenge;
     const refused = async (response: unknown) =>
-      expect(verifyPasskey(t.em, half, { response, visitor }, party, t.now)).rejects.toMatchObject({
+      expect(verifyPasskey(t.db, half, { response, visitor }, party, t.now)).rejects.toMatchObject({
         reason: 'wrong_passkey',
       });
     const wrong: Signing[] = [
@@ -122,26 +122,26 @@ describe('a passkey', () => {
     const t = await setupPasskey();
     const half = await t.half();
     const answer = (session: typeof half, { challenge }: { challenge: string }) =>
-      verifyPasskey(t.em, session, { response: t.key.sign(challenge), visitor }, party, t.now);
-    const replaced = await startUse(t.em, half, party, t.now);
-    const newest = await startUse(t.em, half, party, t.now);
+      verifyPasskey(t.db, session, { response: t.key.sign(challenge), visitor }, party, t.now);
+    const replaced = await startUse(t.db, half, party, t.now);
+    const newest = await startUse(t.db, half, party, t.now);
     await expect(answer(half, replaced)).rejects.toMatchObject({ reason: 'wrong_passkey' });
     const { token } = await answer(half, newest); // the answer to another one did not use it up
     const full = await t.session(token);
     await expect(answer(full, newest)).rejects.toMatchObject({ reason: 'wrong_passkey' });
-    const strange = await startUse(t.em, await t.half(), party, t.now);
+    const strange = await startUse(t.db, await t.half(), party, t.now);
     await expect(answer(full, strange)).rejects.toMatchObject({ reason: 'wrong_passkey' });
     // Setting up an app or a passkey meanwhile replaces nothing of signing in.
-    const use = await startUse(t.em, full, party, t.now);
+    const use = await startUse(t.db, full, party, t.now);
     const key = createAuthenticator();
-    const setup = await startPasskey(t.em, full, party, t.now);
-    await startTotp(t.em, full, settings, t.now);
-    await addPasskey(t.em, full, { response: key.register(setup.challenge), name: 'Phone', visitor }, party, t.now);
+    const setup = await startPasskey(t.db, full, party, t.now);
+    await startTotp(t.db, full, settings, t.now);
+    await addPasskey(t.db, full, { response: key.register(setup.challenge), name: 'Phone', visitor }, party, t.now);
     await answer(full, use);
     // A wrong answer uses up its challenge.
-    const wrong = await startUse(t.em, full, party, t.now);
+    const wrong = await startUse(t.db, full, party, t.now);
     const forged = t.key.sign(wrong.challenge, { userVerified: false });
-    await expect(verifyPasskey(t.em, full, { response: forged, visitor }, party, t.now)).rejects.toMatchObject({
+    await expect(verifyPasskey(t.db, full, { response: forged, visitor }, party, t.now)).rejects.toMatchObject({
       reason: 'wrong_passkey',
     });
     await expect(answer(full, wrong)).rejects.toMatchObject({ reason: 'wrong_passkey' });
@@ -150,17 +150,17 @@ describe('a passkey', () => {
   it('answers a challenge once, also twice at once, and before it expires', async () => {
     const t = await setupPasskey();
     const half = await t.half();
-    const { challenge } = await startUse(t.em, half, party, t.now);
+    const { challenge } = await startUse(t.db, half, party, t.now);
     const response = t.key.sign(challenge);
     const tries = await Promise.allSettled(
-      [1, 2, 3].map(() => verifyPasskey(t.em, half, { response, visitor }, party, t.now)),
+      [1, 2, 3].map(() => verifyPasskey(t.db, half, { response, visitor }, party, t.now)),
     );
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     const session = await t.session(t.person.token);
-    const late = await startUse(t.em, session, party, t.now);
+    const late = await startUse(t.db, session, party, t.now);
     t.pass(10 * minuteMs);
     await expect(
-      verifyPasskey(t.em, session, { response: t.key.sign(late.challenge), visitor }, party, t.now),
+      verifyPasskey(t.db, session, { response: t.key.sign(late.challenge), visitor }, party, t.now),
     ).rejects.toMatchObject({ reason: 'wrong_passkey' });
   });
 
@@ -168,9 +168,9 @@ describe('a passkey', () => {
     const t = await setupPasskey();
     const use = async (counter: number) => {
       const half = await t.half();
-      const { challenge } = await startUse(t.em, half, party, t.now);
+      const { challenge } = await startUse(t.db, half, party, t.now);
       const response = t.key.sign(challenge, { counter });
-      return verifyPasskey(t.em, half, { response, visitor }, party, t.now).then(
+      return verifyPasskey(t.db, half, { response, visitor }, party, t.now).then(
         () => 'in',
         (error: { reason: string }) => error.reason,
       );
@@ -184,10 +184,10 @@ describe('a passkey', () => {
     const t = await setupPasskey();
     const other = await t.enrol();
     const theirs = await t.session(other.token);
-    expect(await startPasskeyUse(t.em, theirs, party, t.now)).toBeNull();
-    const { challenge } = await startPasskey(t.em, theirs, party, t.now);
+    expect(await startPasskeyUse(t.db, theirs, party, t.now)).toBeNull();
+    const { challenge } = await startPasskey(t.db, theirs, party, t.now);
     const input = { response: t.key.register(challenge), name: '', visitor };
-    await expect(addPasskey(t.em, theirs, input, party, t.now)).rejects.toMatchObject({ reason: 'factor_known' });
+    await expect(addPasskey(t.db, theirs, input, party, t.now)).rejects.toMatchObject({ reason: 'factor_known' });
   });
 });
 
@@ -196,18 +196,18 @@ describe('another authenticator app', () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const session = await t.session(person.token);
-    const { secret } = await startTotp(t.em, session, settings, t.now);
-    const add = (code: string, name = 'Phone') => addTotp(t.em, session, { code, name, visitor }, settings, t.now);
+    const { secret } = await startTotp(t.db, session, settings, t.now);
+    const add = (code: string, name = 'Phone') => addTotp(t.db, session, { code, name, visitor }, settings, t.now);
     await expect(add('12345')).rejects.toMatchObject({ reason: 'wrong_code' });
     await add(codeAt(secret, t.now())); // a typing error does not restart it
     await expect(add(codeAt(secret, t.now()))).rejects.toMatchObject({ reason: 'setup_expired' });
     t.pass(minuteMs);
     const half = await t.session(
-      (await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now)).token,
+      (await signIn(t.db, { email: person.email, password: goodPassword, visitor }, t.now)).token,
     );
-    await verifyTotp(t.em, half, { code: codeAt(secret, t.now()), visitor }, settings, t.now);
+    await verifyTotp(t.db, half, { code: codeAt(secret, t.now()), visitor }, settings, t.now);
     t.pass(5 * minuteMs);
-    await expect(startTotp(t.em, session, settings, t.now)).rejects.toMatchObject({ reason: 'step_up_needed' });
+    await expect(startTotp(t.db, session, settings, t.now)).rejects.toMatchObject({ reason: 'step_up_needed' });
   });
 });
 
@@ -215,16 +215,16 @@ describe('removing a factor', () => {
   it('ends the person’s other sessions, is recorded, and is refused for the last factor and for another person’s', async () => {
     const t = await setupPasskey();
     const stranger = await t.enrol();
-    const theirs = (await listFactors(t.em, await t.session(stranger.token))).factors[0]?.id ?? '';
-    const remove = (factorId: string) => removeFactor(t.em, t.mine, { factorId, visitor }, t.now);
+    const theirs = (await listFactors(t.db, await t.session(stranger.token))).factors[0]?.id ?? '';
+    const remove = (factorId: string) => removeFactor(t.db, t.mine, { factorId, visitor }, t.now);
     for (const id of [theirs, randomUUID(), 'x'])
       await expect(remove(id)).rejects.toMatchObject({ reason: 'no_such_factor' });
     const half = await t.half();
-    const { challenge } = await startUse(t.em, half, party, t.now);
-    const other = await verifyPasskey(t.em, half, { response: t.key.sign(challenge), visitor }, party, t.now);
+    const { challenge } = await startUse(t.db, half, party, t.now);
+    const other = await verifyPasskey(t.db, half, { response: t.key.sign(challenge), visitor }, party, t.now);
     await remove(t.passkeyId);
-    expect(await findSession(t.em, other.token, t.now())).toBeNull();
-    const [left] = (await listFactors(t.em, t.mine)).factors;
+    expect(await findSession(t.db, other.token, t.now())).toBeNull();
+    const [left] = (await listFactors(t.db, t.mine)).factors;
     await expect(remove(left?.id ?? '')).rejects.toMatchObject({ reason: 'last_factor' });
     expect((await t.entries(t.person.orgId)).at(-1)).toMatchObject({
       action: 'factor.remove',
@@ -234,16 +234,16 @@ describe('removing a factor', () => {
 
   it('leaves one when two are removed at once, also by a constraint of the database', async () => {
     const t = await setupPasskey();
-    const { factors } = await listFactors(t.em, t.mine);
+    const { factors } = await listFactors(t.db, t.mine);
     const tries = await Promise.allSettled(
-      factors.map(({ id }) => removeFactor(t.em, t.mine, { factorId: id, visitor }, t.now)),
+      factors.map(({ id }) => removeFactor(t.db, t.mine, { factorId: id, visitor }, t.now)),
     );
     expect(tries.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     await expect(t.owner.pool.query('delete from second_factor')).rejects.toMatchObject({
       constraint: 'second_factor_remains',
     });
     const both = await setupPasskey();
-    const { factors: two } = await listFactors(both.em, both.mine);
+    const { factors: two } = await listFactors(both.db, both.mine);
     const raw = await Promise.allSettled(
       two.map(({ id }) => both.owner.pool.query('delete from second_factor where id = $1', [id])),
     );
@@ -256,12 +256,12 @@ describe('recovery codes', () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const session = await t.session(person.token);
-    const codes = await renewRecoveryCodes(t.em, session, visitor, t.now);
+    const codes = await renewRecoveryCodes(t.db, session, visitor, t.now);
     expect(new Set(codes).size).toBe(10);
-    expect((await listFactors(t.em, session)).recoveryCodesLeft).toBe(10);
+    expect((await listFactors(t.db, session)).recoveryCodesLeft).toBe(10);
     const { rows } = await t.owner.pool.query(`select string_agg(c::text, '') as all from recovery_code c`);
     for (const code of codes) expect(rows[0].all).not.toContain(code.slice(0, 9));
-    const pass = (code: string) => redeemRecoveryCode(t.em, session, { code, visitor }, t.now);
+    const pass = (code: string) => redeemRecoveryCode(t.db, session, { code, visitor }, t.now);
     await expect(pass(person.recoveryCodes[0] ?? '')).rejects.toMatchObject({ reason: 'wrong_code' });
     expect((await pass(codes[0] ?? '')).left).toBe(9);
   });

@@ -13,12 +13,12 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
   const t = await setupPeople();
   const [living, idle, old] = [await t.enrol(), await t.enrol(), await t.enrol()];
   for (const { token } of [living, idle, old]) {
-    await startTotp(t.em, await t.session(token), settings, t.now);
-    await startPasskey(t.em, await t.session(token), settings.relyingParty, t.now);
+    await startTotp(t.db, await t.session(token), settings, t.now);
+    await startPasskey(t.db, await t.session(token), settings.relyingParty, t.now);
   }
   for (const email of ['new@example.org', 'old@example.org']) {
-    await createEnrolment(t.owner.orm.em, { organizationId: living.orgId, email, by: 'orgctl' }, t.now);
-    await signIn(t.em, { email, password: 'x', visitor }, t.now).catch(() => {});
+    await createEnrolment(t.owner, { organizationId: living.orgId, email, by: 'orgctl' }, t.now);
+    await signIn(t.db, { email, password: 'x', visitor }, t.now).catch(() => {});
   }
   const owner = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);
   await owner(`update console_session set last_seen_at = now() - make_interval(mins => $2) where person_id = $1`, [

@@ -25,13 +25,13 @@ async function setupLinks() {
   /** A link for a new person, up to the second factor; `use` completes it. */
   async function enrolling(by: Authority = { personId: admin.userId }) {
     const input = { organizationId: orgId, email: 'bob@example.org', by };
-    const em = by === 'orgctl' ? t.owner.orm.em : t.em;
-    const { token, personId } = await createEnrolment(em, input, t.now);
-    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
-    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    const db = by === 'orgctl' ? t.owner : t.db;
+    const { token, personId } = await createEnrolment(db, input, t.now);
+    await setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.db, token, settings, t.now);
     const use = (now = t.now) => {
       const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
-      return completeEnrolment(t.em, { token, factor, visitor }, settings, now);
+      return completeEnrolment(t.db, { token, factor, visitor }, settings, now);
     };
     return { token, personId, use };
   }
@@ -43,8 +43,8 @@ async function setupLinks() {
   async function joining() {
     const person = await t.enrol({ orgId: elsewhere });
     const input = { organizationId: orgId, email: person.email, by: { personId: admin.userId } };
-    const { token, personId } = await createEnrolment(t.em, input, t.now);
-    const use = async () => acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now);
+    const { token, personId } = await createEnrolment(t.db, input, t.now);
+    const use = async () => acceptEnrolment(t.db, await t.session(person.token), { token, visitor }, t.now);
     return { token, personId, email: person.email, use };
   }
 
@@ -153,7 +153,7 @@ describe('an enrolment link', () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     await change(t, link);
-    expect(await findEnrolment(t.em, link.token, t.now())).toBeNull();
+    expect(await findEnrolment(t.db, link.token, t.now())).toBeNull();
     await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
@@ -230,7 +230,7 @@ describe('a link for a person who signs in already', () => {
         () => 'joined',
         (error: { reason: string; message: string }) => error.reason ?? error.message,
       ),
-      releaseAddress(t.owner.orm.em, link.email),
+      releaseAddress(t.owner, link.email),
     ]);
     // Either order is possible; the session that uses the link may have ended by then.
     expect(used).toMatch(/^(joined|link_expired|the session has ended)$/);
@@ -254,7 +254,7 @@ describe('a link for a person who signs in already', () => {
       link.personId,
       t.orgId,
     ]);
-    expect(await findEnrolment(t.em, link.token, t.now())).not.toBeNull();
+    expect(await findEnrolment(t.db, link.token, t.now())).not.toBeNull();
     await t.query(`update sign_in set email = 'bert@example.org' where person_id = $1`, [link.personId]);
     await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
@@ -269,7 +269,7 @@ describe('a link for a person who signs in already', () => {
 
     const second = await t.joining();
     await t.setStatus(second.personId, 'active');
-    await confirmSignInOf(t.owner.orm.em, { organizationId: t.orgId, email: second.email }, t.now);
+    await confirmSignInOf(t.owner, { organizationId: t.orgId, email: second.email }, t.now);
     await expect(second.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
@@ -292,15 +292,15 @@ describe('a recovery link', () => {
     const t = await setupLinks();
     const person = await t.enrol({ orgId: t.orgId });
     const input = { organizationId: t.orgId, email: person.email, by: 'orgctl' } as const;
-    const { token, kind } = await createEnrolment(t.owner.orm.em, input, t.now);
+    const { token, kind } = await createEnrolment(t.owner, input, t.now);
     expect(kind).toBe('recover');
     await t.make.member({ orgId: t.elsewhere, userId: person.personId });
-    await setEnrolmentPassword(t.em, { token, password: 'quartz lantern meadow fiddle' }, t.now);
-    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    await setEnrolmentPassword(t.db, { token, password: 'quartz lantern meadow fiddle' }, t.now);
+    const { secret } = await startEnrolmentTotp(t.db, token, settings, t.now);
     await t.setStatus(person.personId, status);
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
-    const use = completeEnrolment(t.em, { token, factor, visitor }, settings, t.now);
+    const use = completeEnrolment(t.db, { token, factor, visitor }, settings, t.now);
     await expect(use).rejects.toMatchObject({ reason: 'link_expired' });
-    expect(await findSession(t.em, person.token, t.now())).not.toBeNull();
+    expect(await findSession(t.db, person.token, t.now())).not.toBeNull();
   });
 });

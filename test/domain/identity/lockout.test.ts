@@ -19,17 +19,17 @@ const outcomeOf = (work: Promise<unknown>) =>
   );
 
 async function blockVisitors(t: People): Promise<void> {
-  await blockNetwork(t.em, visitor.address ?? '', t.now());
+  await blockNetwork(t.db, visitor.address ?? '', t.now());
   const stranger = { email: 'next@example.org', password: 'wrong wrong wrong', visitor };
-  expect(await outcomeOf(signIn(t.em, stranger, t.now))).toBe('too_many_attempts');
+  expect(await outcomeOf(signIn(t.db, stranger, t.now))).toBe('too_many_attempts');
 }
 
 /** Signs in with both factors. */
 async function signInFully(t: People, person: { email: string; secret: string }, from: typeof visitor) {
   t.pass(minuteMs);
-  const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor: from }, t.now);
+  const { token } = await signIn(t.db, { email: person.email, password: goodPassword, visitor: from }, t.now);
   const code = codeAt(person.secret, t.now());
-  return verifyTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
+  return verifyTotp(t.db, await t.session(token), { code, visitor: from }, settings, t.now);
 }
 
 describe('failures from one network', () => {
@@ -50,25 +50,21 @@ describe('failures from one network', () => {
     await blockVisitors(t);
     t.pass(minuteMs);
     const code = codeAt(person.secret, t.now());
-    const { token } = await verifyTotp(t.em, await t.session(person.token), { code, visitor }, settings, t.now);
+    const { token } = await verifyTotp(t.db, await t.session(person.token), { code, visitor }, settings, t.now);
     const passwords = { oldPassword: goodPassword, newPassword: 'copper-lantern-bridge-sparrow' };
-    expect(await outcomeOf(changePassword(t.em, await t.session(token), { ...passwords, visitor }, t.now))).toBe('in');
+    expect(await outcomeOf(changePassword(t.db, await t.session(token), { ...passwords, visitor }, t.now))).toBe('in');
   });
 
   it('do not block the holder of an enrolment link', async () => {
     const t = await setupPeople();
     const member = await t.make.member({ status: 'invited' });
     const email = `${member.userId}@example.org`;
-    const { token } = await createEnrolment(
-      t.owner.orm.em,
-      { organizationId: member.orgId, email, by: 'orgctl' },
-      t.now,
-    );
+    const { token } = await createEnrolment(t.owner, { organizationId: member.orgId, email, by: 'orgctl' }, t.now);
     await blockVisitors(t);
-    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
-    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    await setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.db, token, settings, t.now);
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
-    expect(await outcomeOf(completeEnrolment(t.em, { token, factor, visitor }, settings, t.now))).toBe('in');
+    expect(await outcomeOf(completeEnrolment(t.db, { token, factor, visitor }, settings, t.now))).toBe('in');
   });
 });
 
@@ -80,7 +76,7 @@ describe('failures in a known browser or a session', () => {
     const fail = (n: number) =>
       outcomeOf(
         signIn(
-          t.em,
+          t.db,
           {
             email: person.email,
             password: 'wrong wrong wrong',
@@ -93,14 +89,14 @@ describe('failures in a known browser or a session', () => {
     expect(await fail(10)).toBe('too_many_attempts');
     const session = await t.session(person.token);
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(verifyTotp(t.em, session, { code: '12345', visitor }, settings, t.now))).toBe(
+      expect(await outcomeOf(verifyTotp(t.db, session, { code: '12345', visitor }, settings, t.now))).toBe(
         'wrong_code',
       );
-    expect(await outcomeOf(verifyTotp(t.em, session, { code: '12345', visitor }, settings, t.now))).toBe(
+    expect(await outcomeOf(verifyTotp(t.db, session, { code: '12345', visitor }, settings, t.now))).toBe(
       'too_many_attempts',
     );
     // The networks have all of their 50: these failures are none of theirs.
-    await blockNetwork(t.em, '198.51.100.0', t.now());
-    await blockNetwork(t.em, '198.51.100.7', t.now());
+    await blockNetwork(t.db, '198.51.100.0', t.now());
+    await blockNetwork(t.db, '198.51.100.7', t.now());
   });
 });

@@ -14,9 +14,9 @@ const newPassword = 'quartz lantern meadow fiddle';
 /** Creates another full session of an enrolled person. */
 async function another(t: People, person: { email: string; secret: string }): Promise<string> {
   t.pass(minuteMs);
-  const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
+  const { token } = await signIn(t.db, { email: person.email, password: goodPassword, visitor }, t.now);
   const factor = { code: codeAt(person.secret, t.now()), visitor };
-  return (await verifyTotp(t.em, await t.session(token), factor, settings, t.now)).token;
+  return (await verifyTotp(t.db, await t.session(token), factor, settings, t.now)).token;
 }
 
 describe('a session', () => {
@@ -28,7 +28,7 @@ describe('a session', () => {
       await t.session(token);
     }
     t.pass(30 * minuteMs);
-    expect(await findSession(t.em, token, t.now())).toBeNull();
+    expect(await findSession(t.db, token, t.now())).toBeNull();
   });
 
   it('ends 12 hours after it began, also when it is in use or stepped up', async () => {
@@ -39,20 +39,20 @@ describe('a session', () => {
       t.pass(20 * minuteMs);
       const session = await t.session(token);
       if (n === 20)
-        token = (await verifyTotp(t.em, session, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now))
+        token = (await verifyTotp(t.db, session, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now))
           .token;
     }
     t.pass(20 * minuteMs - 1);
     await t.session(token);
     t.pass(1);
-    expect(await findSession(t.em, token, t.now())).toBeNull();
+    expect(await findSession(t.db, token, t.now())).toBeNull();
   });
 
   it('is found by its token only, of which the database stores a hash', async () => {
     const t = await setupPeople();
     const { token } = await t.enrol();
     for (const wrong of ['', 'x', token.slice(1), `${token}A`, token.toUpperCase(), `${token.slice(0, 42)} `])
-      expect(await findSession(t.em, wrong, t.now())).toBeNull();
+      expect(await findSession(t.db, wrong, t.now())).toBeNull();
     const { rows } = await t.owner.pool.query(`select s::text as row from console_session s`);
     expect(rows[0].row).not.toContain(token);
     expect(rows[0].row).not.toContain(Buffer.from(token, 'base64url').toString('hex'));
@@ -77,18 +77,18 @@ describe('a session', () => {
     const second = await another(t, person);
     const third = await another(t, person);
     const session = await t.session(person.token);
-    const listed = await listSessions(t.em, session, t.now());
+    const listed = await listSessions(t.db, session, t.now());
     expect(listed.map(({ isThis }) => isThis).sort()).toEqual([false, false, true]);
     for (const one of listed)
       expect(one).toMatchObject({ state: 'full', address: visitor.address, userAgent: 'a browser' });
     for (const id of [(await t.session(stranger.token)).id, randomUUID(), 'x'])
-      await expect(endSession(t.em, session, id, visitor)).rejects.toMatchObject({ reason: 'no_such_session' });
-    await endSession(t.em, session, (await t.session(second)).id, visitor);
-    expect(await findSession(t.em, second, t.now())).toBeNull();
-    expect(await endOtherSessions(t.em, session, visitor)).toBe(1);
-    expect(await findSession(t.em, third, t.now())).toBeNull();
-    await endSession(t.em, session, session.id, visitor);
-    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+      await expect(endSession(t.db, session, id, visitor)).rejects.toMatchObject({ reason: 'no_such_session' });
+    await endSession(t.db, session, (await t.session(second)).id, visitor);
+    expect(await findSession(t.db, second, t.now())).toBeNull();
+    expect(await endOtherSessions(t.db, session, visitor)).toBe(1);
+    expect(await findSession(t.db, third, t.now())).toBeNull();
+    await endSession(t.db, session, session.id, visitor);
+    expect(await findSession(t.db, person.token, t.now())).toBeNull();
     await t.session(stranger.token);
     expect((await t.entries(person.orgId)).map(({ action }) => action).slice(-3)).toEqual([
       'session.end',
@@ -104,21 +104,21 @@ describe('a session', () => {
     await t.make.member({ orgId: elsewhere, userId: person.personId });
     await t.enrol({ orgId: person.orgId }); // an owner remains
     const by = 'orgctl' as const;
-    await suspendMember(t.owner.orm.em, { organizationId: person.orgId, personId: person.personId, by });
+    await suspendMember(t.owner, { organizationId: person.orgId, personId: person.personId, by });
     expect((await t.session(person.token)).memberships.map(({ organizationId }) => organizationId)).toEqual([
       elsewhere,
     ]);
     await t.enrol({ orgId: elsewhere });
-    await removeMember(t.owner.orm.em, { organizationId: elsewhere, personId: person.personId, by });
-    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    await removeMember(t.owner, { organizationId: elsewhere, personId: person.personId, by });
+    expect(await findSession(t.db, person.token, t.now())).toBeNull();
     await t.make.member({ orgId: await t.make.organization(), userId: person.personId });
     // Reinstated access does not restore the session.
-    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    expect(await findSession(t.db, person.token, t.now())).toBeNull();
 
     const other = await t.enrol();
     // by an import
     await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [other.personId]);
-    expect(await findSession(t.em, other.token, t.now())).toBeNull();
+    expect(await findSession(t.db, other.token, t.now())).toBeNull();
   });
 });
 
@@ -128,9 +128,9 @@ describe('a person', () => {
     const person = await t.enrol();
     const half = async (from = visitor) => {
       t.pass(1);
-      return (await signIn(t.em, { email: person.email, password: goodPassword, visitor: from }, t.now)).token;
+      return (await signIn(t.db, { email: person.email, password: goodPassword, visitor: from }, t.now)).token;
     };
-    const isLiving = async (token: string) => (await findSession(t.em, token, t.now(), false)) !== null;
+    const isLiving = async (token: string) => (await findSession(t.db, token, t.now(), false)) !== null;
     const halves: string[] = [];
     for (let n = 0; n < 9; n += 1) halves.push(await half());
     expect(await isLiving(halves[0] ?? '')).toBe(true);
@@ -162,10 +162,10 @@ describe('the step-up', () => {
     expect(needsStepUp({ state: 'password_passed', secondFactorAt: null }, t.now())).toBe(true);
     t.pass(6 * minuteMs);
     const change = { oldPassword: goodPassword, newPassword, visitor };
-    await expect(changePassword(t.em, session, change, t.now)).rejects.toMatchObject({ reason: 'step_up_needed' });
+    await expect(changePassword(t.db, session, change, t.now)).rejects.toMatchObject({ reason: 'step_up_needed' });
     const code = codeAt(person.secret, t.now());
-    const { token } = await verifyTotp(t.em, session, { code, visitor }, settings, t.now);
-    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    const { token } = await verifyTotp(t.db, session, { code, visitor }, settings, t.now);
+    expect(await findSession(t.db, person.token, t.now())).toBeNull();
     expect(needsStepUp(await t.session(token), t.now())).toBe(false);
     expect((await t.entries(person.orgId)).at(-1)).toMatchObject({ action: 'sign_in.step_up' });
   });
@@ -178,16 +178,16 @@ describe('changing the password', () => {
     const mine = await another(t, person);
     const session = await t.session(mine);
     const change = (fields: { oldPassword?: string; newPassword?: string }) =>
-      changePassword(t.em, session, { oldPassword: goodPassword, newPassword, visitor, ...fields }, t.now);
+      changePassword(t.db, session, { oldPassword: goodPassword, newPassword, visitor, ...fields }, t.now);
     await expect(change({ oldPassword: 'not the old one' })).rejects.toMatchObject({ reason: 'wrong_credentials' });
     await expect(change({ newPassword: 'short' })).rejects.toMatchObject({ reason: 'password_too_short' });
     await expect(change({ newPassword: person.email })).rejects.toMatchObject({ reason: 'password_common' });
     await expect(change({ newPassword: goodPassword })).rejects.toMatchObject({ reason: 'password_unchanged' });
     const { token } = await change({});
-    expect(await findSession(t.em, mine, t.now())).toBeNull();
-    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    expect(await findSession(t.db, mine, t.now())).toBeNull();
+    expect(await findSession(t.db, person.token, t.now())).toBeNull();
     await t.session(token);
-    const enter = (password: string) => signIn(t.em, { email: person.email, password, visitor }, t.now);
+    const enter = (password: string) => signIn(t.db, { email: person.email, password, visitor }, t.now);
     await expect(enter(goodPassword)).rejects.toMatchObject({ reason: 'wrong_credentials' });
     await enter(newPassword);
     expect((await t.entries(person.orgId)).map(({ action }) => action)).toContain('password.change');
@@ -199,7 +199,7 @@ describe('changing the password', () => {
     const passwords = ['quartz lantern meadow fiddle', 'copper window thistle armchair'];
     const tries = await Promise.allSettled(
       passwords.map((one) =>
-        changePassword(t.em, session, { oldPassword: goodPassword, newPassword: one, visitor }, t.now),
+        changePassword(t.db, session, { oldPassword: goodPassword, newPassword: one, visitor }, t.now),
       ),
     );
     expect(tries.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);

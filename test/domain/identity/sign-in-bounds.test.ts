@@ -17,11 +17,11 @@ describe('a remembered refusal', () => {
   it('applies to every spelling of its address, and to no known browser', async () => {
     const t = await setupPeople();
     const subject = passwordSubject('info.a@xn--bcher-kva.example.org');
-    await blockSubject(t.em, subject, t.now());
-    expect(await outcomeOf(countFailure(t.em, { subject, address: '192.0.2.1' }, t.now()))).toBe('too_many_attempts');
+    await blockSubject(t.db, subject, t.now());
+    expect(await outcomeOf(countFailure(t.db, { subject, address: '192.0.2.1' }, t.now()))).toBe('too_many_attempts');
     const from = (email: string, browser: string | null = null) =>
       outcomeOf(
-        (async () => assertMayTry(t.em, { email, visitor: { ...visitor, address: '192.0.2.2', browser } }, t.now()))(),
+        (async () => assertMayTry(t.db, { email, visitor: { ...visitor, address: '192.0.2.2', browser } }, t.now()))(),
       );
     for (const email of ['info.a@bücher.example.org', ' INFO.A@XN--BCHER-KVA.example.org', 'info.a@bücher.example.org'])
       expect(await from(email)).toBe('too_many_attempts');
@@ -35,12 +35,12 @@ describe('parallel sign-ins', () => {
     const t = await setupPeople();
     const person = await t.enrol();
     t.pass(minuteMs);
-    const first = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
+    const first = await signIn(t.db, { email: person.email, password: goodPassword, visitor }, t.now);
     const code = codeAt(person.secret, t.now());
-    const { browser } = await verifyTotp(t.em, await t.session(first.token), { code, visitor }, settings, t.now);
+    const { browser } = await verifyTotp(t.db, await t.session(first.token), { code, visitor }, settings, t.now);
     const order: string[] = [];
     const from = (email: string, where: Partial<typeof visitor>) =>
-      signIn(t.em, { email, password: goodPassword, visitor: { ...visitor, ...where } }, t.now);
+      signIn(t.db, { email, password: goodPassword, visitor: { ...visitor, ...where } }, t.now);
     const work = Array.from({ length: 300 }, (_, n) =>
       from(`p${n}@example.org`, { address: `10.0.${n >> 8}.${n & 255}` }).catch(
         (error: { reason: string; retryAt: Date | null }) => {

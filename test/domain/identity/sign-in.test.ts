@@ -19,7 +19,7 @@ type People = Awaited<ReturnType<typeof setupPeople>>;
 const elsewhere: Visitor = { ...visitor, address: '198.51.100.9' };
 
 const enter = (t: People, email: string, password = goodPassword, from = visitor) =>
-  signIn(t.em, { email, password, visitor: from }, t.now);
+  signIn(t.db, { email, password, visitor: from }, t.now);
 const outcomeOf = (work: Promise<unknown>) =>
   work.then(
     () => 'in',
@@ -36,15 +36,15 @@ describe('signing in', () => {
     const half = await t.session(first.token);
     expect(half).toMatchObject({ state: 'password_passed', secondFactorAt: null });
     for (const work of [
-      listSessions(t.em, half, t.now()),
-      listFactors(t.em, half),
-      endOtherSessions(t.em, half, visitor),
+      listSessions(t.db, half, t.now()),
+      listFactors(t.db, half),
+      endOtherSessions(t.db, half, visitor),
     ])
       await expect(work).rejects.toMatchObject({ reason: 'second_factor_needed' });
 
     const code = codeAt(person.secret, t.now());
-    const { token } = await verifyTotp(t.em, half, { code, visitor }, settings, t.now);
-    expect(await findSession(t.em, first.token, t.now())).toBeNull();
+    const { token } = await verifyTotp(t.db, half, { code, visitor }, settings, t.now);
+    expect(await findSession(t.db, first.token, t.now())).toBeNull();
     expect(await t.session(token)).toMatchObject({ id: half.id, state: 'full', secondFactorAt: t.now() });
     const entries = (await t.entries(person.orgId)).slice(-2);
     expect(entries).toMatchObject([
@@ -59,9 +59,9 @@ describe('signing in', () => {
     const { token } = await enter(t, person.email);
     const half = await t.session(token);
     t.pass(10 * minuteMs);
-    expect(await findSession(t.em, token, t.now())).toBeNull();
+    expect(await findSession(t.db, token, t.now())).toBeNull();
     const code = codeAt(person.secret, t.now());
-    await expect(verifyTotp(t.em, half, { code, visitor }, settings, t.now)).rejects.toMatchObject({
+    await expect(verifyTotp(t.db, half, { code, visitor }, settings, t.now)).rejects.toMatchObject({
       reason: 'session_expired',
     });
   });
@@ -96,8 +96,8 @@ describe('signing in', () => {
     await outcomeOf(enter(t, person.email, 'a secret that was tried'));
     const { token } = await enter(t, person.email);
     const half = await t.session(token);
-    await outcomeOf(verifyTotp(t.em, half, { code: '000000', visitor }, settings, t.now));
-    await outcomeOf(redeemRecoveryCode(t.em, half, { code: 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ-2345', visitor }, t.now));
+    await outcomeOf(verifyTotp(t.db, half, { code: '000000', visitor }, settings, t.now));
+    await outcomeOf(redeemRecoveryCode(t.db, half, { code: 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ-2345', visitor }, t.now));
     const entries = await t.entries(person.orgId);
     expect(entries.filter(({ action }) => action === 'sign_in.failure').map(({ detail }) => detail)).toEqual([
       { step: 'password' },
@@ -157,7 +157,7 @@ describe('failed attempts', () => {
     }
     t.pass(16 * minuteMs);
     const half = await t.session((await enter(t, person.email)).token);
-    await verifyTotp(t.em, half, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now);
+    await verifyTotp(t.db, half, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now);
     // A complete sign-in deletes the failures, so the next ten are admitted at once.
     for (let n = 0; n < 10; n += 1)
       expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
@@ -165,23 +165,23 @@ describe('failed attempts', () => {
 
   it('of 100 at once, exactly the limit is judged, and another pod refuses the next one', async () => {
     const t = await setupPeople();
-    const admitted = (em: typeof t.em, address: string | null) =>
-      outcomeOf(countFailure(em, { subject: passwordSubject('ada@example.org'), address }, t.now()));
-    const outcomes = await Promise.all(Array.from({ length: 100 }, () => admitted(t.em, '192.0.2.9')));
+    const admitted = (db: typeof t.db, address: string | null) =>
+      outcomeOf(countFailure(db, { subject: passwordSubject('ada@example.org'), address }, t.now()));
+    const outcomes = await Promise.all(Array.from({ length: 100 }, () => admitted(t.db, '192.0.2.9')));
     expect(outcomes.filter((outcome) => outcome === 'in').length).toBe(10);
     expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(90);
     const server = parsePostgresUrl(t.database.urls.console);
     const pod = await openDatabase({ server, applicationName: 'another pod', poolMax: 1 });
     onTestFinished(() => pod.close());
-    expect(await admitted(pod.orm.em, '192.0.2.9')).toBe('too_many_attempts');
-    expect(await admitted(pod.orm.em, '192.0.2.10')).toBe('in');
+    expect(await admitted(pod, '192.0.2.9')).toBe('too_many_attempts');
+    expect(await admitted(pod, '192.0.2.10')).toBe('in');
   });
 
   it('that are refused are admitted when the window of their count has ended, by each pod', async () => {
     const t = await setupPeople();
     countBy(t.now);
     const attempt = (n: number) => ({ subject: passwordSubject(`${n}`), address: '192.0.2.9' });
-    const first = (n: number) => outcomeOf(countFailure(t.em, attempt(n), t.now()));
+    const first = (n: number) => outcomeOf(countFailure(t.db, attempt(n), t.now()));
     expect(await first(0)).toBe('in');
     t.pass(14 * minuteMs);
     for (let n = 1; n < 50; n += 1) await first(n);
@@ -199,10 +199,10 @@ describe('failed attempts', () => {
           (encode(sha256('wait'::bytea || '\\x00'::bytea || key::bytea), 'hex'), 1)) each (k, points)`,
       [subjects, Date.now() + 600_000],
     );
-    const refused = (subject: string) => outcomeOf(countFailure(t.em, { subject, address: null }, t.now()));
+    const refused = (subject: string) => outcomeOf(countFailure(t.db, { subject, address: null }, t.now()));
     for (const subject of subjects) expect(await refused(subject)).toBe('too_many_attempts');
-    expect(rememberedRefusals(t.em)).toBeLessThan(100);
-    expect(rememberedRefusals(t.em)).toBeGreaterThan(0);
+    expect(rememberedRefusals(t.db)).toBeLessThan(100);
+    expect(rememberedRefusals(t.db)).toBeGreaterThan(0);
   });
 
   it('include correct passwords without a second factor, from a known browser too', async () => {
@@ -211,7 +211,7 @@ describe('failed attempts', () => {
     t.pass(minuteMs);
     const half = await t.session((await enter(t, person.email)).token);
     const code = codeAt(person.secret, t.now());
-    const { browser } = await verifyTotp(t.em, half, { code, visitor }, settings, t.now);
+    const { browser } = await verifyTotp(t.db, half, { code, visitor }, settings, t.now);
     for (const from of [elsewhere, { ...visitor, browser }]) {
       for (let n = 0; n < 10; n += 1) expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('in');
       expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
@@ -227,7 +227,7 @@ describe('failed attempts', () => {
     const session = await t.session(person.token);
     t.pass(minuteMs);
     const code = codeAt(person.secret, t.now());
-    await verifyTotp(t.em, session, { code, visitor }, settings, t.now);
+    await verifyTotp(t.db, session, { code, visitor }, settings, t.now);
   });
 
   it('count for an IPv6 network together, and above 50 for all people from one network', async () => {
@@ -261,11 +261,11 @@ describe('failed attempts', () => {
     const person = await t.enrol();
     const first = await t.session((await enter(t, person.email)).token);
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(verifyTotp(t.em, first, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
+      expect(await outcomeOf(verifyTotp(t.db, first, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
     const half = await t.session((await enter(t, person.email)).token);
     t.pass(29_000);
     const code = codeAt(person.secret, t.now());
-    expect(await outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('too_many_attempts');
+    expect(await outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now))).toBe('too_many_attempts');
   });
 });
 
@@ -274,7 +274,7 @@ describe('a known browser', () => {
     t.pass(minuteMs);
     const { token } = await enter(t, person.email, goodPassword, from);
     const code = codeAt(person.secret, t.now());
-    return verifyTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
+    return verifyTotp(t.db, await t.session(token), { code, visitor: from }, settings, t.now);
   };
 
   it('can sign in while an attacker fails on purpose from everywhere (regression: an owner was blocked meanwhile)', async () => {
@@ -283,7 +283,7 @@ describe('a known browser', () => {
     const home = { ...visitor, address: '192.0.2.50' };
     const { browser } = await signInFully(t, person, home);
     expect(browser).toMatch(/^[\w-]{43}$/);
-    await blockSubject(t.em, passwordSubject(person.email), t.now());
+    await blockSubject(t.db, passwordSubject(person.email), t.now());
     const known = { ...home, browser };
     expect(await outcomeOf(enter(t, person.email, goodPassword, home))).toBe('too_many_attempts'); // as unknown
     const next = await signInFully(t, person, known);
@@ -299,12 +299,12 @@ describe('a known browser', () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const { browser } = await signInFully(t, person, elsewhere);
-    await blockSubject(t.em, factorSubject(person.personId), t.now());
+    await blockSubject(t.db, factorSubject(person.personId), t.now());
     t.pass(minuteMs);
     const give = async (from: typeof visitor) => {
       const { token } = await enter(t, person.email, goodPassword, from);
       const code = codeAt(person.secret, t.now());
-      return outcomeOf(verifyTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now));
+      return outcomeOf(verifyTotp(t.db, await t.session(token), { code, visitor: from }, settings, t.now));
     };
     expect(await give({ ...visitor, address: '192.0.2.51' })).toBe('too_many_attempts');
     expect(await give({ ...elsewhere, browser })).toBe('in');
@@ -338,9 +338,9 @@ describe('a known browser', () => {
     t.pass(15 * minuteMs);
     const { token, browser: last } = await signInFully(t, person, visitor);
     const session = await t.session(token);
-    await endOtherSessions(t.em, session, { ...visitor, browser: last });
+    await endOtherSessions(t.db, session, { ...visitor, browser: last });
     expect(await known()).toBe(1);
-    await endOtherSessions(t.em, session, visitor);
+    await endOtherSessions(t.db, session, visitor);
     expect(await known()).toBe(0);
   });
 });
@@ -354,7 +354,7 @@ describe('the code of an authenticator app', () => {
     for (let n = 0; n < 4; n += 1) halves.push(await t.session((await enter(t, person.email)).token));
     const code = codeAt(person.secret, t.now());
     const outcomes = await Promise.all(
-      halves.map((half) => outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now))),
+      halves.map((half) => outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now))),
     );
     expect(outcomes.sort()).toEqual(['in', 'wrong_code', 'wrong_code', 'wrong_code']);
   });
@@ -366,7 +366,7 @@ describe('the code of an authenticator app', () => {
     const tryCode = async (offsetMs: number) => {
       const half = await t.session((await enter(t, person.email)).token);
       const code = codeAt(person.secret, new Date(t.now().getTime() + offsetMs));
-      return outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now));
+      return outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now));
     };
     expect(await tryCode(-60_000)).toBe('wrong_code');
     expect(await tryCode(60_000)).toBe('wrong_code');
@@ -383,7 +383,7 @@ describe('the code of an authenticator app', () => {
     t.pass(minuteMs);
     const half = await t.session((await enter(t, person.email)).token);
     const code = codeAt(person.secret, t.now());
-    const give = () => verifyTotp(t.em, half, { code, visitor }, settings, t.now);
+    const give = () => verifyTotp(t.db, half, { code, visitor }, settings, t.now);
     // The audit entry is the last that it writes.
     await t.owner.pool.query(
       `alter table audit_entry add constraint away check (action <> 'sign_in.complete') not valid`,
@@ -400,7 +400,7 @@ describe('the code of an authenticator app', () => {
     const person = await t.enrol();
     const half = await t.session((await enter(t, person.email)).token);
     const code = codeAt(person.secret, t.now());
-    expect(await outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
+    expect(await outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
   });
 
   it('is checked by a sealed secret, which is resealed under a newer key on use', async () => {
@@ -410,13 +410,13 @@ describe('the code of an authenticator app', () => {
     const newer = { version: 2, secret: Buffer.alloc(32, 5) };
     const rotated = { sealingKeys: [newer, ...settings.sealingKeys] as const };
     const half = await t.session((await enter(t, person.email)).token);
-    await verifyTotp(t.em, half, { code: codeAt(person.secret, t.now()), visitor }, rotated, t.now);
+    await verifyTotp(t.db, half, { code: codeAt(person.secret, t.now()), visitor }, rotated, t.now);
     const { rows } = await t.owner.pool.query('select totp_sealed as sealed from second_factor');
     expect(rows[0].sealed.subarray(0, 3).toString('hex')).toBe('010002');
     expect(rows[0].sealed.includes(person.secret)).toBe(false);
     t.pass(minuteMs);
     const next = await t.session((await enter(t, person.email)).token);
-    await verifyTotp(t.em, next, { code: codeAt(person.secret, t.now()), visitor }, { sealingKeys: [newer] }, t.now);
+    await verifyTotp(t.db, next, { code: codeAt(person.secret, t.now()), visitor }, { sealingKeys: [newer] }, t.now);
   });
 });
 
@@ -427,7 +427,7 @@ describe('a recovery code', () => {
     const [first = '', second = ''] = person.recoveryCodes;
     expect(first).toMatch(/^([A-HJ-NP-Z2-9]{4}-){6}[A-HJ-NP-Z2-9]{4}$/);
     const take = async (code: string) =>
-      redeemRecoveryCode(t.em, await t.session((await enter(t, person.email)).token), { code, visitor }, t.now);
+      redeemRecoveryCode(t.db, await t.session((await enter(t, person.email)).token), { code, visitor }, t.now);
     expect((await take(first.toLowerCase().replaceAll('-', ' '))).left).toBe(9);
     expect(await outcomeOf(take(first))).toBe('wrong_code');
     const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(take(second))));

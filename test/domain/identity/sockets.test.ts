@@ -39,11 +39,11 @@ describe('a new passkey with a certificate', () => {
     const named = await startCounter();
     const member = await t.make.member();
     const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'orgctl' } as const;
-    const { token } = await createEnrolment(t.owner.orm.em, input, t.now);
-    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
-    const { challenge } = await startEnrolmentPasskey(t.em, token, party, t.now);
+    const { token } = await createEnrolment(t.owner, input, t.now);
+    await setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now);
+    const { challenge } = await startEnrolmentPasskey(t.db, token, party, t.now);
     const response = createAuthenticator().register(challenge, { attest: certifiedBy(named.url) });
-    const done = completeEnrolment(t.em, { token, factor: { kind: 'passkey', response }, visitor }, settings, t.now);
+    const done = completeEnrolment(t.db, { token, factor: { kind: 'passkey', response }, visitor }, settings, t.now);
     await expect(done).rejects.toMatchObject({
       reason: 'passkey_attested',
       message: expect.stringContaining('or an authenticator app'),
@@ -64,20 +64,20 @@ describe('a new passkey with a certificate', () => {
       () => ({ format: 'tpm', statement: [['certInfo', bytes(Buffer.alloc(9))]] }) satisfies Attestation,
     ];
     for (const attest of attests) {
-      const { challenge } = await startPasskey(t.em, session, party, t.now);
+      const { challenge } = await startPasskey(t.db, session, party, t.now);
       const response = createAuthenticator().register(challenge, { attest });
-      const added = addPasskey(t.em, session, { response, name: 'Phone', visitor }, party, t.now);
+      const added = addPasskey(t.db, session, { response, name: 'Phone', visitor }, party, t.now);
       await expect(added).rejects.toMatchObject({ reason: 'passkey_attested' });
     }
     expect(named.requests()).toBe(0);
-    expect((await listFactors(t.em, session)).factors.length).toBe(1);
+    expect((await listFactors(t.db, session)).factors.length).toBe(1);
   });
 });
 
 it('a new passkey that signs itself, as some browsers send although none was requested, is added', async () => {
   const t = await setupPeople();
   const session = await t.session((await t.enrol()).token);
-  const { challenge } = await startPasskey(t.em, session, party, t.now);
+  const { challenge } = await startPasskey(t.db, session, party, t.now);
   const response = createAuthenticator().register(challenge, {
     attest: ({ privateKey, authData, clientDataHash }) => ({
       format: 'packed',
@@ -87,8 +87,8 @@ it('a new passkey that signs itself, as some browsers send although none was req
       ],
     }),
   });
-  await addPasskey(t.em, session, { response, name: 'Phone', visitor }, party, t.now);
-  expect((await listFactors(t.em, session)).factors.map(({ name }) => name)).toContain('Phone');
+  await addPasskey(t.db, session, { response, name: 'Phone', visitor }, party, t.now);
+  expect((await listFactors(t.db, session)).factors.map(({ name }) => name)).toContain('Phone');
 });
 
 it('a new passkey whose attestation or transports are of any other kind is refused or added, never an error', async () => {
@@ -104,10 +104,10 @@ it('a new passkey whose attestation or transports are of any other kind is refus
     { transports: 'usb' },
     { transports: [{ toString: 1 }, 'nfc\0'] },
   ]) {
-    const { challenge } = await startPasskey(t.em, session, party, t.now);
+    const { challenge } = await startPasskey(t.db, session, party, t.now);
     const answer = createAuthenticator().register(challenge);
     const response = { ...answer, response: { ...answer.response, ...change } };
-    const reason = await addPasskey(t.em, session, { response, name: 'Phone', visitor }, party, t.now).then(
+    const reason = await addPasskey(t.db, session, { response, name: 'Phone', visitor }, party, t.now).then(
       () => 'added',
       (error: { reason?: string }) => error.reason,
     );

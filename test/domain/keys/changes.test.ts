@@ -21,7 +21,7 @@ const permissions = ['org.keys.manage', 'org.read', 'org.clients.read'];
  */
 async function setupKeys() {
   const { database, owner, make } = await setupDatabase();
-  const em = owner.orm.em;
+  const db = owner;
   const creator = await make.member({ permissions, signedIn: true });
   const by = (who: MadeMember) => ({ organizationId: who.orgId, creatorId: who.userId });
   return {
@@ -31,16 +31,16 @@ async function setupKeys() {
     creator,
     create: (fields: Partial<CreateKey> = {}, now?: () => Date) =>
       createKey(
-        em,
+        db,
         { ...by(creator), scopes: ['org.read'], label: '', expiresAt: null, ...fields },
         testKeySecrets,
         now,
       ),
     rotate: (keyId: string, fields: Partial<RotateKey> = {}, now?: () => Date) =>
-      rotateKey(em, { ...by(creator), keyId, overlapSeconds: day, expiresAt: null, ...fields }, testKeySecrets, now),
+      rotateKey(db, { ...by(creator), keyId, overlapSeconds: day, expiresAt: null, ...fields }, testKeySecrets, now),
     revoke: (keyId: string, personId = creator.userId) =>
-      revokeKey(em, { organizationId: creator.orgId, keyId, by: { personId } }),
-    list: (now = new Date()) => listKeys(em, creator.orgId, now),
+      revokeKey(db, { organizationId: creator.orgId, keyId, by: { personId } }),
+    list: (now = new Date()) => listKeys(db, creator.orgId, now),
     entries: async () =>
       (
         await owner.pool.query<Record<string, unknown>>(

@@ -13,7 +13,7 @@ async function setupSearch() {
   const ada = await make.member({ signedIn: true });
   const find = (text: string, by: MadeMember = ada, secrets: KeySecrets = testKeySecrets, now?: () => Date) =>
     findCompromisedKey(
-      owner.orm.em,
+      owner,
       { organizationId: ada.orgId, personId: by.userId, text, address: '203.0.113.9' },
       secrets,
       now,

@@ -16,7 +16,7 @@ it('uses are calls that were answered, also refused ones, without calls over the
   const ada = await make.member({ signedIn: true });
   const { id } = await make.apiKey({ creator: ada });
   const entry = { orgId: ada.orgId, keyId: id };
-  expect(await findKeyUsage(owner.pool, ada.orgId, id, now())).toMatchObject({ lastUsedAt: null, uses24h: 0 });
+  expect(await findKeyUsage(owner, ada.orgId, id, now())).toMatchObject({ lastUsedAt: null, uses24h: 0 });
   await writeEntries(owner, [
     { ...entry, at: hoursAgo(30) },
     { ...entry, at: hoursAgo(23), address: '203.0.113.1' },
@@ -26,10 +26,10 @@ it('uses are calls that were answered, also refused ones, without calls over the
     { orgId: ada.orgId, keyId: randomUUID() },
   ]);
   await sumCalls(owner);
-  const key = await findKeyUsage(owner.pool, ada.orgId, id, now());
+  const key = await findKeyUsage(owner, ada.orgId, id, now());
   expect(key?.uses24h).toBe(2);
   expect(key?.lastUsedAt?.getTime()).toBeCloseTo(hoursAgo(2).getTime(), -4);
-  expect(await listCallers(owner.pool, ada.orgId, id)).toMatchObject([
+  expect(await listCallers(owner, ada.orgId, id)).toMatchObject([
     { address: '203.0.113.2', uses: 1 },
     { address: '203.0.113.1', uses: 1 },
     { address: null, uses: 1 },
@@ -46,8 +46,8 @@ it('the list and the page of a key count its uses exactly', async () => {
     [ada.orgId, id],
   );
   await sumCalls(owner);
-  expect((await listLiveKeys(owner.pool, ada.orgId, now()))[0]?.uses24h).toBe(2500);
-  expect((await findKeyUsage(owner.pool, ada.orgId, id, now()))?.uses24h).toBe(2500);
+  expect((await listLiveKeys(owner, ada.orgId, now()))[0]?.uses24h).toBe(2500);
+  expect((await findKeyUsage(owner, ada.orgId, id, now()))?.uses24h).toBe(2500);
 });
 
 it('a key’s working scopes are those that its creator holds now', async () => {
@@ -58,13 +58,13 @@ it('a key’s working scopes are those that its creator holds now', async () => 
     signedIn: true,
   });
   const { id } = await make.apiKey({ creator: bo, scopes: ['org.clients.read', 'org.read'] });
-  const working = async () => (await findKeyUsage(owner.pool, bo.orgId, id, now()))?.working;
+  const working = async () => (await findKeyUsage(owner, bo.orgId, id, now()))?.working;
   expect(await working()).toEqual(['org.clients.read', 'org.read']);
   await make.permissionLost(bo, 'org.clients.read');
   expect(await working()).toEqual(['org.read']);
-  expect(await listCreatorRoles(owner.pool, bo.orgId, bo.userId)).toEqual([{ id: bo.roleId, name: 'A role' }]);
+  expect(await listCreatorRoles(owner, bo.orgId, bo.userId)).toEqual([{ id: bo.roleId, name: 'A role' }]);
   await owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [bo.userId]);
-  expect(await findKeyUsage(owner.pool, bo.orgId, id, now())).toMatchObject({
+  expect(await findKeyUsage(owner, bo.orgId, id, now())).toMatchObject({
     working: [],
     creatorName: 'Bo',
     creatorStatus: 'suspended',
@@ -83,21 +83,19 @@ it('a rotated key and its successor refer to each other, and inactive keys have 
     overlapSeconds: 3600,
     expiresAt: null,
   };
-  const { id } = await rotateKey(owner.orm.em, input, testKeySecrets);
-  expect(await findKeyUsage(owner.pool, ada.orgId, old.id, now())).toMatchObject({ successorId: id, state: 'live' });
-  expect(await findKeyUsage(owner.pool, ada.orgId, id, now())).toMatchObject({ predecessorId: old.id });
+  const { id } = await rotateKey(owner, input, testKeySecrets);
+  expect(await findKeyUsage(owner, ada.orgId, old.id, now())).toMatchObject({ successorId: id, state: 'live' });
+  expect(await findKeyUsage(owner, ada.orgId, id, now())).toMatchObject({ predecessorId: old.id });
   const later = new Date(Date.now() + 3_700_000);
-  expect((await listLiveKeys(owner.pool, ada.orgId, later)).map((key) => key.id)).toEqual([id]);
-  expect((await listEndedKeys(owner.pool, ada.orgId, null, later)).keys).toMatchObject([
-    { id: old.id, state: 'expired' },
-  ]);
+  expect((await listLiveKeys(owner, ada.orgId, later)).map((key) => key.id)).toEqual([id]);
+  expect((await listEndedKeys(owner, ada.orgId, null, later)).keys).toMatchObject([{ id: old.id, state: 'expired' }]);
 
   for (let n = 0; n < 26; n += 1) {
     const key = await make.apiKey({ creator: ada });
     await make.keyRevoked(key);
   }
-  const first = await listEndedKeys(owner.pool, ada.orgId, null, later);
-  const second = await listEndedKeys(owner.pool, ada.orgId, first.older, later);
+  const first = await listEndedKeys(owner, ada.orgId, null, later);
+  const second = await listEndedKeys(owner, ada.orgId, first.older, later);
   expect([first.keys.length, second.keys.length, second.older]).toEqual([25, 2, null]);
   expect(new Set([...first.keys, ...second.keys].map((key) => key.id)).size).toBe(27);
 });
@@ -107,7 +105,7 @@ it('another organization’s key is not found, and neither are its callers', asy
   const theirs = await make.apiKey();
   const here = await make.organization();
   await writeEntries(owner, [{ orgId: theirs.orgId, keyId: theirs.id, address: '203.0.113.1' }]);
-  expect(await findKeyUsage(owner.pool, here, theirs.id, now())).toBeNull();
-  expect(await listCallers(owner.pool, here, theirs.id)).toEqual([]);
-  expect(await listLiveKeys(owner.pool, here, now())).toEqual([]);
+  expect(await findKeyUsage(owner, here, theirs.id, now())).toBeNull();
+  expect(await listCallers(owner, here, theirs.id)).toEqual([]);
+  expect(await listLiveKeys(owner, here, now())).toEqual([]);
 });

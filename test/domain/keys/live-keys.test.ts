@@ -1,12 +1,13 @@
 /** An organization can have at most 25 live keys. */
 import { expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
-import { type Database, openDatabase } from '#domain/open-database.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
@@ -25,7 +26,7 @@ const inputOf = (creator: MadeMember, expiresAt: Date | null = null) => ({
 });
 
 async function liveKeys(database: Database, orgId: string, now = new Date()) {
-  return (await listKeys(database.orm.em, orgId, now)).filter(({ state }) => state === 'live');
+  return (await listKeys(database, orgId, now)).filter(({ state }) => state === 'live');
 }
 
 it('50 parallel creations with the console’s rights leave exactly 25 live keys, and the others are refused with the reason', async () => {
@@ -44,7 +45,7 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
   try {
     const tries = await Promise.allSettled(
       Array.from({ length: 50 }, (_, n) =>
-        createKey((consoles[n % consoles.length] as Database).orm.em, inputOf(creator), testKeySecrets),
+        createKey(consoles[n % consoles.length] as Database, inputOf(creator), testKeySecrets),
       ),
     );
     const made = tries.filter((attempt) => attempt.status === 'fulfilled');
@@ -65,20 +66,20 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
   const { owner, make } = await setupDatabase();
   const creator = await make.member({ signedIn: true });
   const { orgId, userId } = creator;
-  const em = owner.orm.em;
-  const first = await Promise.all(Array.from({ length: 24 }, () => createKey(em, inputOf(creator), testKeySecrets)));
+  const db = owner;
+  const first = await Promise.all(Array.from({ length: 24 }, () => createKey(db, inputOf(creator), testKeySecrets)));
   const counts: number[] = [];
   const by = { personId: userId };
   const ignoreRefusal = (error: unknown) => expect(error).toBeInstanceOf(KeyRefused);
   await Promise.all(
     first.map(async ({ id }, n) => {
       const common = { organizationId: orgId, keyId: id };
-      if (n % 3 === 0) await revokeKey(em, { ...common, by });
+      if (n % 3 === 0) await revokeKey(db, { ...common, by });
       else if (n % 3 === 1) {
         const rotation = { ...common, creatorId: userId, overlapSeconds: n % 2 === 0 ? 0 : 3_600, expiresAt: null };
-        await rotateKey(em, rotation, testKeySecrets);
+        await rotateKey(db, rotation, testKeySecrets);
       }
-      await createKey(em, inputOf(creator), testKeySecrets).catch(ignoreRefusal);
+      await createKey(db, inputOf(creator), testKeySecrets).catch(ignoreRefusal);
       counts.push((await liveKeys(owner, orgId)).length);
     }),
   );
@@ -92,27 +93,27 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
 it('the live keys of one organization do not count for another', async () => {
   const { owner, make } = await setupDatabase();
   const [one, two] = [await make.member({ signedIn: true }), await make.member({ signedIn: true })];
-  for (let n = 0; n < liveKeysPerOrganization; n += 1) await createKey(owner.orm.em, inputOf(one), testKeySecrets);
-  await createKey(owner.orm.em, inputOf(two), testKeySecrets);
+  for (let n = 0; n < liveKeysPerOrganization; n += 1) await createKey(owner, inputOf(one), testKeySecrets);
+  await createKey(owner, inputOf(two), testKeySecrets);
   expect((await liveKeys(owner, two.orgId)).length).toBe(1);
 });
 
 it('a revoked or expired key frees its number', async () => {
   const { owner, make } = await setupDatabase();
   const creator = await make.member({ signedIn: true });
-  const em = owner.orm.em;
+  const db = owner;
   const start = new Date();
   const made = [];
   for (let n = 0; n < liveKeysPerOrganization; n += 1) {
     const expiresAt = n === 7 ? new Date(start.getTime() + day) : null;
-    made.push(await createKey(em, inputOf(creator, expiresAt), testKeySecrets, () => start));
+    made.push(await createKey(db, inputOf(creator, expiresAt), testKeySecrets, () => start));
   }
   const justBefore = () => new Date(start.getTime() + day - 1);
   const atExpiry = () => new Date(start.getTime() + day);
-  await expect(createKey(em, inputOf(creator), testKeySecrets, justBefore)).rejects.toThrow(/25 active keys/);
-  await createKey(em, inputOf(creator), testKeySecrets, atExpiry);
-  await expect(createKey(em, inputOf(creator), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
-  await revokeKey(em, { organizationId: creator.orgId, keyId: made[3]?.id ?? '', by: 'orgctl' }, atExpiry);
-  await createKey(em, inputOf(creator), testKeySecrets, atExpiry);
+  await expect(createKey(db, inputOf(creator), testKeySecrets, justBefore)).rejects.toThrow(/25 active keys/);
+  await createKey(db, inputOf(creator), testKeySecrets, atExpiry);
+  await expect(createKey(db, inputOf(creator), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
+  await revokeKey(db, { organizationId: creator.orgId, keyId: made[3]?.id ?? '', by: 'orgctl' }, atExpiry);
+  await createKey(db, inputOf(creator), testKeySecrets, atExpiry);
   expect((await liveKeys(owner, creator.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);
 });

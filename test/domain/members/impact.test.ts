@@ -28,7 +28,7 @@ it('the preview lists the live keys and reads that stop with a member or a role,
   const creator = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });
   const by = 'orgctl' as const;
   // this role has org.read too
-  await assignRole(t.owner.orm.em, { organizationId: orgId, personId: creator.userId, roleId: systemRole.billing, by });
+  await assignRole(t.owner, { organizationId: orgId, personId: creator.userId, roleId: systemRole.billing, by });
   const key = await t.make.apiKey({
     creator,
     scopes: ['org.read', 'org.roles.read', 'org.billing.manage'],
@@ -41,12 +41,12 @@ it('the preview lists the live keys and reads that stop with a member or a role,
   await t.make.apiKey({ creator: t.boss, scopes: ['org.read'] });
   await t.make.grant({ professional: creator });
   const now = new Date();
-  expect(await listKeysOfCreator(t.em, orgId, creator.userId, now)).toMatchObject([
+  expect(await listKeysOfCreator(t.db, orgId, creator.userId, now)).toMatchObject([
     { id: key.id, label: 'case tracking', working: ['org.read', 'org.roles.read', 'org.billing.manage'] },
   ]);
 
   const onRoleLost = await previewImpact(
-    t.em,
+    t.db,
     orgId,
     creator.userId,
     { kind: 'unassign', roleId: creator.roleId ?? '' },
@@ -66,14 +66,14 @@ it('the preview lists the live keys and reads that stop with a member or a role,
       },
     ],
   });
-  const onRoleChanged = await previewRoleImpact(t.em, orgId, creator.roleId ?? '', ['org.read'], now);
+  const onRoleChanged = await previewRoleImpact(t.db, orgId, creator.roleId ?? '', ['org.read'], now);
   expect(onRoleChanged).toEqual(onRoleLost.keys);
-  const onRemoval = await previewImpact(t.em, orgId, creator.userId, { kind: 'remove' }, now);
+  const onRemoval = await previewImpact(t.db, orgId, creator.userId, { kind: 'remove' }, now);
   expect(onRemoval).toMatchObject({
     activeGrants: 1,
     keys: [{ id: key.id, operations: ['getOrg', 'listRoles', 'getOrgSeats'], losesAllScopes: true }],
   });
-  expect((await previewImpact(t.em, orgId, t.member.userId, { kind: 'suspend' }, now)).keys).toEqual([]);
+  expect((await previewImpact(t.db, orgId, t.member.userId, { kind: 'suspend' }, now)).keys).toEqual([]);
 
   const api = await startTestApi(t.database);
   const paths = { getOrg: '', listRoles: '/roles', getOrgSeats: '/seats' };
@@ -85,20 +85,20 @@ it('the preview lists the live keys and reads that stop with a member or a role,
     return Object.fromEntries(await Promise.all(entries));
   };
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 200, getOrgSeats: 200 });
-  await changeRole(t.owner.orm.em, {
+  await changeRole(t.owner, {
     organizationId: orgId,
     roleId: creator.roleId ?? '',
     by,
     permissions: ['org.read'],
   });
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 403, getOrgSeats: 200 });
-  await unassignRole(t.owner.orm.em, {
+  await unassignRole(t.owner, {
     organizationId: orgId,
     personId: creator.userId,
     roleId: creator.roleId ?? '',
     by,
   });
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 403, getOrgSeats: 200 }); // billing has org.read too
-  await removeMember(t.owner.orm.em, { organizationId: orgId, personId: creator.userId, by });
+  await removeMember(t.owner, { organizationId: orgId, personId: creator.userId, by });
   expect(await statuses()).toEqual({ getOrg: 403, listRoles: 403, getOrgSeats: 403 });
 });

@@ -29,40 +29,40 @@ describe('changing a member', () => {
     const elsewhere = await t.make.member({ signedIn: true });
     for (const who of [t.member, elsewhere]) {
       for (const action of [suspendMember, reinstateMember, removeMember])
-        await expect(action(t.em, asked(t, who, t.admin))).rejects.toMatchObject({ reason: 'may_not_manage_members' });
-      await expect(changeMember(t.em, { ...asked(t, who, t.admin), name: 'X' })).rejects.toMatchObject({
+        await expect(action(t.db, asked(t, who, t.admin))).rejects.toMatchObject({ reason: 'may_not_manage_members' });
+      await expect(changeMember(t.db, { ...asked(t, who, t.admin), name: 'X' })).rejects.toMatchObject({
         reason: 'may_not_manage_members',
       });
-      await expect(assignRole(t.em, { ...asked(t, who, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
+      await expect(assignRole(t.db, { ...asked(t, who, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
         reason: 'may_not_manage_members',
       });
     }
     for (const whom of [elsewhere, { userId: 'nobody' }])
-      await expect(suspendMember(t.em, asked(t, t.boss, whom))).rejects.toMatchObject({ reason: 'no_such_member' });
+      await expect(suspendMember(t.db, asked(t, t.boss, whom))).rejects.toMatchObject({ reason: 'no_such_member' });
     expect(await t.entries()).toEqual([]);
   });
 
   it('suspends, reinstates, renames and removes, and records each change', async () => {
     const t = await setupStaff();
     const request = asked(t, t.admin, t.member);
-    await suspendMember(t.em, request);
-    await expect(suspendMember(t.em, request)).rejects.toMatchObject({ reason: 'wrong_status' });
+    await suspendMember(t.db, request);
+    await expect(suspendMember(t.db, request)).rejects.toMatchObject({ reason: 'wrong_status' });
     expect(await t.statusOf(t.member.userId)).toBe('suspended');
-    await reinstateMember(t.em, request);
-    await expect(reinstateMember(t.em, request)).rejects.toMatchObject({ reason: 'wrong_status' });
-    await changeMember(t.em, { ...request, name: ' Ada ', title: 'Paralegal' });
-    await changeMember(t.em, { ...request, title: null });
+    await reinstateMember(t.db, request);
+    await expect(reinstateMember(t.db, request)).rejects.toMatchObject({ reason: 'wrong_status' });
+    await changeMember(t.db, { ...request, name: ' Ada ', title: 'Paralegal' });
+    await changeMember(t.db, { ...request, title: null });
     const { rows } = await t.owner.pool.query('select name, title from membership where person_id = $1', [
       t.member.userId,
     ]);
     expect(rows).toEqual([{ name: 'Ada', title: null }]);
     for (const fields of [{}, { name: '' }, { name: ' ' }, { name: 'x'.repeat(201) }, { title: 'x'.repeat(10_000) }])
-      await expect(changeMember(t.em, { ...request, ...fields })).rejects.toMatchObject({
+      await expect(changeMember(t.db, { ...request, ...fields })).rejects.toMatchObject({
         name: 'OrganizationRefused',
       });
-    await removeMember(t.em, request);
+    await removeMember(t.db, request);
     expect(await t.statusOf(t.member.userId)).toBe('left');
-    await expect(removeMember(t.em, request)).rejects.toMatchObject({ reason: 'no_such_member' });
+    await expect(removeMember(t.db, request)).rejects.toMatchObject({ reason: 'no_such_member' });
     const { rows: roles } = await t.owner.pool.query('select role_id from membership_role where person_id = $1', [
       t.member.userId,
     ]);
@@ -86,18 +86,18 @@ describe('changing a member', () => {
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
     const request = asked(t, t.admin, second);
     for (const action of [suspendMember, reinstateMember, removeMember])
-      await expect(action(t.em, request)).rejects.toMatchObject({ reason: 'only_owners' });
-    await expect(changeMember(t.em, { ...request, name: 'X' })).rejects.toMatchObject({ reason: 'only_owners' });
+      await expect(action(t.db, request)).rejects.toMatchObject({ reason: 'only_owners' });
+    await expect(changeMember(t.db, { ...request, name: 'X' })).rejects.toMatchObject({ reason: 'only_owners' });
     for (const action of [assignRole, unassignRole]) {
-      await expect(action(t.em, { ...request, roleId: systemRole.billing })).rejects.toMatchObject({
+      await expect(action(t.db, { ...request, roleId: systemRole.billing })).rejects.toMatchObject({
         reason: 'only_owners',
       });
-      await expect(action(t.em, { ...asked(t, t.admin, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
+      await expect(action(t.db, { ...asked(t, t.admin, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
         reason: 'only_owners',
       });
     }
-    await assignRole(t.em, { ...asked(t, t.boss, t.member), roleId: systemRole.owner });
-    await suspendMember(t.em, asked(t, t.boss, second));
+    await assignRole(t.db, { ...asked(t, t.boss, t.member), roleId: systemRole.owner });
+    await suspendMember(t.db, asked(t, t.boss, second));
   });
 
   it('never gives more than its actor holds: roles, reinstatement, custom roles', async () => {
@@ -107,32 +107,32 @@ describe('changing a member', () => {
       permissions: ['org.members.manage', 'org.roles.manage', 'org.read'],
       signedIn: true,
     });
-    await expect(assignRole(t.em, { ...asked(t, clerk, t.member), roleId: systemRole.billing })).rejects.toMatchObject({
+    await expect(assignRole(t.db, { ...asked(t, clerk, t.member), roleId: systemRole.billing })).rejects.toMatchObject({
       reason: 'not_held',
     });
-    await expect(assignRole(t.em, { ...asked(t, clerk, clerk), roleId: systemRole.admin })).rejects.toMatchObject({
+    await expect(assignRole(t.db, { ...asked(t, clerk, clerk), roleId: systemRole.admin })).rejects.toMatchObject({
       reason: 'not_held',
     });
-    await suspendMember(t.em, asked(t, clerk, t.admin));
-    await expect(reinstateMember(t.em, asked(t, clerk, t.admin))).rejects.toMatchObject({ reason: 'not_held' });
+    await suspendMember(t.db, asked(t, clerk, t.admin));
+    await expect(reinstateMember(t.db, asked(t, clerk, t.admin))).rejects.toMatchObject({ reason: 'not_held' });
     const by = { personId: clerk.userId };
     const role = { organizationId: t.orgId, by, name: 'Keys' };
-    await expect(createRole(t.em, { ...role, permissions: ['org.keys.manage'] })).rejects.toMatchObject({
+    await expect(createRole(t.db, { ...role, permissions: ['org.keys.manage'] })).rejects.toMatchObject({
       reason: 'not_held',
     });
     await expect(
-      changeRole(t.em, {
+      changeRole(t.db, {
         organizationId: t.orgId,
         by,
         roleId: clerk.roleId ?? '',
         permissions: ['org.members.manage', 'org.keys.manage'],
       }),
     ).rejects.toMatchObject({ reason: 'not_held' });
-    const { id } = await createRole(t.em, { ...role, permissions: ['org.read'] });
-    await assignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
-    await assignRole(t.em, { ...asked(t, clerk, t.member), roleId: id }); // no second row
-    await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
-    await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
+    const { id } = await createRole(t.db, { ...role, permissions: ['org.read'] });
+    await assignRole(t.db, { ...asked(t, clerk, t.member), roleId: id });
+    await assignRole(t.db, { ...asked(t, clerk, t.member), roleId: id }); // no second row
+    await unassignRole(t.db, { ...asked(t, clerk, t.member), roleId: id });
+    await unassignRole(t.db, { ...asked(t, clerk, t.member), roleId: id });
     expect((await t.entries()).map(({ action }) => action)).toEqual([
       'member.suspend',
       'role.create',
@@ -143,22 +143,22 @@ describe('changing a member', () => {
 
   it('allows everyone except the last owner to leave', async () => {
     const t = await setupStaff();
-    await removeMember(t.em, asked(t, t.member, t.member));
-    await expect(removeMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
-    await expect(suspendMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
-    await expect(unassignRole(t.em, { ...asked(t, t.boss, t.boss), roleId: systemRole.owner })).rejects.toMatchObject({
+    await removeMember(t.db, asked(t, t.member, t.member));
+    await expect(removeMember(t.db, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    await expect(suspendMember(t.db, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    await expect(unassignRole(t.db, { ...asked(t, t.boss, t.boss), roleId: systemRole.owner })).rejects.toMatchObject({
       reason: 'last_owner',
     });
-    await expect(removeMember(t.owner.orm.em, { ...asked(t, t.boss, t.boss), by: 'orgctl' })).rejects.toMatchObject({
+    await expect(removeMember(t.owner, { ...asked(t, t.boss, t.boss), by: 'orgctl' })).rejects.toMatchObject({
       reason: 'last_owner',
     });
     // A suspended owner cannot act, so does not count.
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
-    await suspendMember(t.em, asked(t, t.boss, second));
-    await expect(removeMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    await suspendMember(t.db, asked(t, t.boss, second));
+    await expect(removeMember(t.db, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
     expect(await t.statusOf(t.boss.userId)).toBe('active');
-    await reinstateMember(t.em, asked(t, t.boss, second));
-    await removeMember(t.em, asked(t, t.boss, t.boss));
+    await reinstateMember(t.db, asked(t, t.boss, second));
+    await removeMember(t.db, asked(t, t.boss, t.boss));
     expect(await t.statusOf(t.boss.userId)).toBe('left');
   });
 });
@@ -170,9 +170,9 @@ describe('an owner who has not enrolled', () => {
     const imported = await t.make.member({ orgId: ada.orgId, roleKey: 'owner' });
     const self = { organizationId: ada.orgId, personId: ada.personId, by: { personId: ada.personId } };
     for (const action of [
-      () => removeMember(t.em, self),
-      () => suspendMember(t.owner.orm.em, { ...self, by: 'orgctl' }),
-      () => unassignRole(t.em, { ...self, roleId: systemRole.owner }),
+      () => removeMember(t.db, self),
+      () => suspendMember(t.owner, { ...self, by: 'orgctl' }),
+      () => unassignRole(t.db, { ...self, roleId: systemRole.owner }),
     ])
       await expect(action()).rejects.toMatchObject({
         reason: 'last_owner',
@@ -180,21 +180,21 @@ describe('an owner who has not enrolled', () => {
       });
     // The imported owner may be removed: they could not act, so no owner is lost.
     const bo = await t.enrol({ orgId: ada.orgId, roleKey: 'owner' });
-    await removeMember(t.em, { ...self, personId: imported.userId });
-    await removeMember(t.em, self);
+    await removeMember(t.db, { ...self, personId: imported.userId });
+    await removeMember(t.db, self);
     await expect(
-      removeMember(t.em, { organizationId: ada.orgId, personId: bo.personId, by: { personId: bo.personId } }),
+      removeMember(t.db, { organizationId: ada.orgId, personId: bo.personId, by: { personId: bo.personId } }),
     ).rejects.toMatchObject({ reason: 'last_owner' });
   });
 });
 
 describe('two owners at the same moment', () => {
   it.each([
-    ['leave', (t: Staff, who: { userId: string }) => removeMember(t.em, asked(t, who, who))],
-    ['suspend themselves', (t: Staff, who: { userId: string }) => suspendMember(t.em, asked(t, who, who))],
+    ['leave', (t: Staff, who: { userId: string }) => removeMember(t.db, asked(t, who, who))],
+    ['suspend themselves', (t: Staff, who: { userId: string }) => suspendMember(t.db, asked(t, who, who))],
     [
       'give the role back',
-      (t: Staff, who: { userId: string }) => unassignRole(t.em, { ...asked(t, who, who), roleId: systemRole.owner }),
+      (t: Staff, who: { userId: string }) => unassignRole(t.db, { ...asked(t, who, who), roleId: systemRole.owner }),
     ],
   ] as const)('who %s leave one owner', async (_, action) => {
     const t = await setupStaff();
@@ -211,8 +211,8 @@ describe('two owners at the same moment', () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
     const result = await outcomes([
-      removeMember(t.em, asked(t, t.boss, second)),
-      removeMember(t.em, asked(t, second, t.boss)),
+      removeMember(t.db, asked(t, t.boss, second)),
+      removeMember(t.db, asked(t, second, t.boss)),
     ]);
     expect(result).toEqual(['done', 'may_not_manage_members']);
   });
@@ -223,39 +223,39 @@ describe('a custom role', () => {
     const t = await setupStaff();
     const by = { personId: t.admin.userId };
     const base = { organizationId: t.orgId, by };
-    const made = await createRole(t.em, {
+    const made = await createRole(t.db, {
       ...base,
       name: 'Case Manager',
       permissions: ['org.clients.read', 'org.read'],
     });
     expect(made.key).toBe('case-manager');
-    await expect(createRole(t.em, { ...base, name: 'Case  manager', permissions: [] })).rejects.toMatchObject({
+    await expect(createRole(t.db, { ...base, name: 'Case  manager', permissions: [] })).rejects.toMatchObject({
       reason: 'role_key_taken',
     });
     for (const key of ['owner', 'member'])
-      await expect(createRole(t.em, { ...base, name: 'X', key, permissions: [] })).rejects.toMatchObject({
+      await expect(createRole(t.db, { ...base, name: 'X', key, permissions: [] })).rejects.toMatchObject({
         reason: 'role_key_taken',
       });
-    await expect(createRole(t.em, { ...base, name: 'X', permissions: ['org.everything'] })).rejects.toMatchObject({
+    await expect(createRole(t.db, { ...base, name: 'X', permissions: ['org.everything'] })).rejects.toMatchObject({
       reason: 'unknown_permission',
     });
     for (const fields of [{ name: '' }, { name: 'x'.repeat(201) }, { name: '¶' }, { name: 'X', key: 'A B' }])
-      await expect(createRole(t.em, { ...base, permissions: [], ...fields })).rejects.toMatchObject({
+      await expect(createRole(t.db, { ...base, permissions: [], ...fields })).rejects.toMatchObject({
         reason: 'field_refused',
       });
     const roleId = made.id;
-    await changeRole(t.em, { ...base, roleId, permissions: ['org.read', 'org.roles.read'], description: 'Reads' });
+    await changeRole(t.db, { ...base, roleId, permissions: ['org.read', 'org.roles.read'], description: 'Reads' });
     const { rows } = await t.owner.pool.query('select key, name, description, permissions from role where id = $1', [
       roleId,
     ]);
     expect(rows).toEqual([
       { key: 'case-manager', name: 'Case Manager', description: 'Reads', permissions: ['org.read', 'org.roles.read'] },
     ]);
-    await expect(changeRole(t.em, { ...base, roleId })).rejects.toMatchObject({ reason: 'nothing_to_change' });
-    await assignRole(t.em, { ...asked(t, t.admin, t.member), roleId });
-    await expect(deleteRole(t.em, { ...base, roleId })).rejects.toMatchObject({ reason: 'role_in_use' });
-    await unassignRole(t.em, { ...asked(t, t.admin, t.member), roleId });
-    await deleteRole(t.em, { ...base, roleId });
+    await expect(changeRole(t.db, { ...base, roleId })).rejects.toMatchObject({ reason: 'nothing_to_change' });
+    await assignRole(t.db, { ...asked(t, t.admin, t.member), roleId });
+    await expect(deleteRole(t.db, { ...base, roleId })).rejects.toMatchObject({ reason: 'role_in_use' });
+    await unassignRole(t.db, { ...asked(t, t.admin, t.member), roleId });
+    await deleteRole(t.db, { ...base, roleId });
     expect(await t.entries()).toMatchObject([
       { action: 'role.create', detail: { roleId, permissions: ['org.read', 'org.clients.read'] } },
       {
@@ -273,19 +273,19 @@ describe('a custom role', () => {
     ]);
     const foreign = await t.make.role({ orgId: await t.make.organization(), permissions: ['org.read'] });
     for (const id of [foreign, randomUUID(), roleId]) {
-      await expect(deleteRole(t.em, { ...base, roleId: id })).rejects.toMatchObject({ reason: 'no_such_role' });
-      await expect(assignRole(t.em, { ...asked(t, t.boss, t.member), roleId: id })).rejects.toMatchObject({
+      await expect(deleteRole(t.db, { ...base, roleId: id })).rejects.toMatchObject({ reason: 'no_such_role' });
+      await expect(assignRole(t.db, { ...asked(t, t.boss, t.member), roleId: id })).rejects.toMatchObject({
         reason: 'no_such_role',
       });
     }
     for (const id of Object.values(systemRole)) {
-      await expect(deleteRole(t.em, { ...base, roleId: id })).rejects.toMatchObject({ reason: 'system_role' });
-      await expect(changeRole(t.em, { ...base, roleId: id, name: 'X' })).rejects.toMatchObject({
+      await expect(deleteRole(t.db, { ...base, roleId: id })).rejects.toMatchObject({ reason: 'system_role' });
+      await expect(changeRole(t.db, { ...base, roleId: id, name: 'X' })).rejects.toMatchObject({
         reason: 'system_role',
       });
     }
     await expect(
-      createRole(t.em, { ...base, by: { personId: t.member.userId }, name: 'X', permissions: [] }),
+      createRole(t.db, { ...base, by: { personId: t.member.userId }, name: 'X', permissions: [] }),
     ).rejects.toMatchObject({ reason: 'may_not_manage_roles' });
   });
 
@@ -295,8 +295,8 @@ describe('a custom role', () => {
       const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'] });
       const by = { personId: t.boss.userId };
       const result = await outcomes([
-        deleteRole(t.em, { organizationId: t.orgId, roleId, by }),
-        assignRole(t.em, { ...asked(t, t.boss, t.member), roleId }),
+        deleteRole(t.db, { organizationId: t.orgId, roleId, by }),
+        assignRole(t.db, { ...asked(t, t.boss, t.member), roleId }),
       ]);
       expect(result).toEqual(['done', expect.toBeOneOf(['no_such_role', 'role_in_use'])]);
     }
@@ -313,8 +313,8 @@ describe('a custom role', () => {
         [t.orgId, who.userId, roleId],
       );
     await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [gone.userId]);
-    expect(await getRoleDetails(t.em, t.orgId, roleId)).toMatchObject({ holders: 1 });
-    await expect(deleteRole(t.em, { organizationId: t.orgId, roleId, by })).rejects.toMatchObject({
+    expect(await getRoleDetails(t.db, t.orgId, roleId)).toMatchObject({ holders: 1 });
+    await expect(deleteRole(t.db, { organizationId: t.orgId, roleId, by })).rejects.toMatchObject({
       reason: 'role_in_use',
       message: expect.stringContaining('One member has'),
     });
@@ -322,19 +322,19 @@ describe('a custom role', () => {
     const held = () => t.owner.pool.query('select person_id from membership_role where role_id = $1', [roleId]);
     expect((await held()).rows).toHaveLength(2);
     await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [t.member.userId]);
-    expect(await getRoleDetails(t.em, t.orgId, roleId)).toMatchObject({ holders: 0 });
-    expect((await listRoles(t.em, t.orgId)).find(({ id }) => id === roleId)).toMatchObject({ holders: 0 });
-    await deleteRole(t.em, { organizationId: t.orgId, roleId, by });
+    expect(await getRoleDetails(t.db, t.orgId, roleId)).toMatchObject({ holders: 0 });
+    expect((await listRoles(t.db, t.orgId)).find(({ id }) => id === roleId)).toMatchObject({ holders: 0 });
+    await deleteRole(t.db, { organizationId: t.orgId, roleId, by });
     expect((await held()).rows).toEqual([]);
-    await expect(getRoleDetails(t.em, t.orgId, roleId)).rejects.toMatchObject({ reason: 'no_such_role' });
+    await expect(getRoleDetails(t.db, t.orgId, roleId)).rejects.toMatchObject({ reason: 'no_such_role' });
   });
 
   it('that its holder loses at the same moment cannot be passed on', async () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'admin', signedIn: true });
     const result = await outcomes([
-      unassignRole(t.em, { ...asked(t, t.boss, second), roleId: systemRole.admin }),
-      assignRole(t.em, { ...asked(t, second, t.member), roleId: systemRole.admin }),
+      unassignRole(t.db, { ...asked(t, t.boss, second), roleId: systemRole.admin }),
+      assignRole(t.db, { ...asked(t, second, t.member), roleId: systemRole.admin }),
     ]);
     // Either change was first; the two never both succeed.
     expect(result).toEqual(
@@ -351,9 +351,9 @@ it('a rename changes no earlier entry of the log, and is recorded with the old a
   const request = asked(t, t.admin, t.member);
   const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'], name: 'Clerk' });
   const webhook = await t.make.webhook({ orgId: t.orgId, description: 'Case system' });
-  await assignRole(t.em, { ...request, roleId });
+  await assignRole(t.db, { ...request, roleId });
   const describeLines = async () =>
-    (await listAuditEntries(t.em, t.orgId, everything, null, 50)).entries
+    (await listAuditEntries(t.db, t.orgId, everything, null, 50)).entries
       .map((entry) => `${textOf(describeActor(entry))}: ${textOf(describeAction(entry))}`)
       .reverse();
   const before = await describeLines();
@@ -367,8 +367,8 @@ it('a rename changes no earlier entry of the log, and is recorded with the old a
     `update membership set name = 'Adele Min' where person_id = '${t.admin.userId}'`,
   ])
     await t.owner.pool.query(text);
-  await changeMember(t.em, { ...request, name: 'Ada' });
-  await suspendMember(t.em, request);
+  await changeMember(t.db, { ...request, name: 'Ada' });
+  await suspendMember(t.db, request);
   expect(await describeLines()).toEqual([
     ...before,
     'System: Renamed Admin to Adele Min',
@@ -383,9 +383,9 @@ it('an action of a member whose session ended while the request ran is refused, 
   await t.owner.pool.query('update console_session set expires_at = created_at where person_id = $1', [t.admin.userId]);
   const request = asked(t, t.admin, t.member);
   for (const act of [
-    () => changeMember(t.em, { ...request, name: 'Ada' }),
-    () => suspendMember(t.em, request),
-    () => assignRole(t.em, { ...request, roleId }),
+    () => changeMember(t.db, { ...request, name: 'Ada' }),
+    () => suspendMember(t.db, request),
+    () => assignRole(t.db, { ...request, roleId }),
   ])
     await expect(act()).rejects.toMatchObject({ reason: 'not_an_active_member' });
   expect(await t.entries()).toEqual([]);

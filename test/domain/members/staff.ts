@@ -33,7 +33,7 @@ export async function setupStaff() {
     database,
     owner,
     make,
-    em: console.orm.em,
+    db: console,
     orgId,
     boss,
     admin,

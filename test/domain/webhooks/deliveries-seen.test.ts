@@ -16,14 +16,14 @@ const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 async function setupDeliveries() {
   const { database, owner, make } = await setupDatabase();
   const webhook = await make.webhook();
-  const { em } = owner.orm;
+  const db = owner;
   const request = { organizationId: webhook.orgId, webhookId: webhook.id, by: 'orgctl' } as const;
   const { pool } = owner;
   return {
     database,
     make,
     webhook,
-    em,
+    db,
     request,
     pool,
     settled: (state: 'delivered' | 'exhausted' | 'cancelled', minutes: number, attempts = 1) =>
@@ -38,7 +38,7 @@ async function setupDeliveries() {
         })),
       }),
     search: (filter: Partial<DeliveryFilter>, page: Partial<Parameters<typeof searchDeliveries>[3]> = {}) =>
-      searchDeliveries(em, request, { ...all, ...filter }, { before: null, atMost: 100, ...page }),
+      searchDeliveries(db, request, { ...all, ...filter }, { before: null, atMost: 100, ...page }),
   };
 }
 
@@ -116,7 +116,7 @@ describe('health', () => {
     await t.settled('exhausted', minutesIntoHour + 40);
     await t.make.delivery({ webhook: t.webhook, createdAt: minutesAgo(minutesIntoHour + 50) });
     await t.settled('delivered', 26 * 60);
-    const hours = await listHealth(t.em, t.request, '24h', now);
+    const hours = await listHealth(t.db, t.request, '24h', now);
     expect(hours).toHaveLength(24);
     const whole = {
       atOnce: 1,
@@ -131,7 +131,7 @@ describe('health', () => {
     const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000 - 3_600_000);
     expect(hours.at(-2)).toEqual({ from: hour.toISOString(), ...whole });
     expect(hours.filter((bucket) => totalOf(bucket) > 0)).toHaveLength(1);
-    const days = await listHealth(t.em, t.request, '30d', now);
+    const days = await listHealth(t.db, t.request, '30d', now);
     expect(days).toHaveLength(30);
     expect(days.reduce((sum, bucket) => sum + totalOf(bucket), 0)).toBe(5);
   });
@@ -146,7 +146,7 @@ describe('health', () => {
       await t.settled('delivered', minutesBefore(count - 1));
       await t.settled('exhausted', minutesBefore(1));
       await t.settled('delivered', minutesBefore(count));
-      const bars = await listHealth(t.em, t.request, span, now);
+      const bars = await listHealth(t.db, t.request, span, now);
       expect(bars).toHaveLength(count);
       expect(bars.map((bar) => [bar.atOnce, bar.failed])).toEqual(
         bars.map((_, index) => [index === 0 ? 1 : 0, index === count - 2 ? 1 : 0]),
@@ -159,14 +159,14 @@ describe('health', () => {
     const accepted = { status: 200, cause: 'accepted' };
     const attempts = [accepted, accepted];
     await t.make.delivery({ webhook: t.webhook, state: 'delivered', run: 2, attempts });
-    const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
+    const { day } = await getWebhook(t.db, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ atOnce: 1, afterRetries: 0 });
   });
 
   it('counts a cancelled delivery apart from failed deliveries', async () => {
     const t = await setupDeliveries();
     await t.settled('cancelled', 20);
-    const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
+    const { day } = await getWebhook(t.db, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ failed: 0, cancelled: 1 });
   });
 
@@ -181,11 +181,11 @@ describe('health', () => {
        select $1, $2, id, 'delivered', 1, now(), now() from made`,
       [orgId, id, maxHealthDeliveries + 7],
     );
-    const hours = await listHealth(t.em, t.request, '24h', new Date());
+    const hours = await listHealth(t.db, t.request, '24h', new Date());
     expect(hours.filter(({ isCapped }) => isCapped)).toEqual([
       expect.objectContaining({ atOnce: maxHealthDeliveries }),
     ]);
-    const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
+    const { day } = await getWebhook(t.db, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ atOnce: maxHealthDeliveries, isCapped: true });
   });
 });
@@ -196,10 +196,10 @@ describe('an attempt', () => {
     const headers = { 'webhook-signature': 'v1,abc', 'Content-Type': 'application/json', a: 'b' };
     const attempts = [{ status: 200, timings: { total: 3 }, response: Buffer.from('ok'), headers }];
     const eventId = await t.make.delivery({ webhook: t.webhook, state: 'delivered', attempts });
-    const attempt = await findAttempt(t.em, { ...t.request, eventId, number: 1 });
+    const attempt = await findAttempt(t.db, { ...t.request, eventId, number: 1 });
     expect(Object.entries(attempt?.headers ?? {})).toEqual(Object.entries(headers));
     expect(attempt).toMatchObject({ response: Buffer.from('ok'), type: 'client.started', timings: { total: 3 } });
-    expect(await findAttempt(t.em, { ...t.request, eventId, number: 2 })).toBeNull();
+    expect(await findAttempt(t.db, { ...t.request, eventId, number: 2 })).toBeNull();
   });
 
   it('is listed with the newest, and earlier ones page by page', async () => {
@@ -208,7 +208,7 @@ describe('an attempt', () => {
     const numbers: number[] = [];
     let before: number | null = null;
     do {
-      const look = await getDeliveryDetail(t.em, { ...t.request, eventId }, { before, atMost: 3 });
+      const look = await getDeliveryDetail(t.db, { ...t.request, eventId }, { before, atMost: 3 });
       numbers.push(...look.newestAttempts.map(({ number }) => number));
       before = look.olderAttempts;
     } while (before !== null);
@@ -224,11 +224,11 @@ describe('a delivery that a person cancels', () => {
       const person = await t.make.member({ orgId: t.webhook.orgId, signedIn: true });
       const eventId = await t.make.delivery({ webhook: t.webhook, state });
       const by = { personId: person.userId };
-      await cancelDelivery(t.em, { ...t.request, by, eventId });
-      expect(await readLedger(t.pool)).toMatchObject({ cancelled: 1, waiting: 0, parked: 0, difference: 0 });
-      expect(await rollUpLedger(t.pool, { settledForSeconds: 0 })).toEqual({ deliveries: 1, events: 1 });
-      expect(await readLedger(t.pool)).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
-      expect(await listLedgerFaults(t.pool, { everything: true })).toEqual([]);
+      await cancelDelivery(t.db, { ...t.request, by, eventId });
+      expect(await readLedger(t.db)).toMatchObject({ cancelled: 1, waiting: 0, parked: 0, difference: 0 });
+      expect(await rollUpLedger(t.db, { settledForSeconds: 0 })).toEqual({ deliveries: 1, events: 1 });
+      expect(await readLedger(t.db)).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
+      expect(await listLedgerFaults(t.db, { everything: true })).toEqual([]);
       const entries = await t.pool.query(`select person_id, detail from audit_entry where action = 'delivery.cancel'`);
       expect(entries.rows).toEqual([{ person_id: person.userId, detail: { webhookId: t.webhook.id, eventId } }]);
     },
@@ -240,11 +240,11 @@ describe('a delivery that a person cancels', () => {
       await t.make.delivery({ webhook: t.webhook }),
       await t.make.delivery({ webhook: t.webhook }),
     ];
-    await cancelDelivery(t.em, { ...t.request, eventId: first });
-    await cancelDelivery(t.em, { ...t.request, eventId: second });
+    await cancelDelivery(t.db, { ...t.request, eventId: first });
+    await cancelDelivery(t.db, { ...t.request, eventId: second });
     await t.pool.query(`delete from audit_entry where detail ->> 'eventId' = $1`, [second]);
-    expect(await listLedgerFaults(t.pool)).toMatchObject([{ kind: 'no_proof', eventId: second }]);
-    expect(await readLedger(t.pool)).toMatchObject({ difference: 1 });
+    expect(await listLedgerFaults(t.db)).toMatchObject([{ kind: 'no_proof', eventId: second }]);
+    expect(await readLedger(t.db)).toMatchObject({ difference: 1 });
   });
 
   it('is neither settled nor of another webhook, and is not cancelled without the permission', async () => {
@@ -253,7 +253,7 @@ describe('a delivery that a person cancels', () => {
     const open = await t.make.delivery({ webhook: t.webhook });
     const other = await t.make.webhook({ orgId: t.webhook.orgId });
     const analyst = await t.make.member({ orgId: t.webhook.orgId, permissions: ['org.read'] });
-    const cancel = (more: object) => cancelDelivery(t.em, { ...t.request, eventId: open, ...more });
+    const cancel = (more: object) => cancelDelivery(t.db, { ...t.request, eventId: open, ...more });
     await expect(cancel({ eventId: delivered })).rejects.toMatchObject({ reason: 'delivery_settled' });
     await expect(cancel({ webhookId: other.id })).rejects.toMatchObject({ reason: 'no_such_delivery' });
     await expect(cancel({ by: { personId: analyst.userId } })).rejects.toMatchObject({
@@ -266,8 +266,8 @@ describe('a delivery that a person cancels', () => {
   it('is not sent again', async () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({ webhook: t.webhook });
-    await cancelDelivery(t.em, { ...t.request, eventId });
-    const again = redeliverOne(t.em, { ...t.request, eventId });
+    await cancelDelivery(t.db, { ...t.request, eventId });
+    const again = redeliverOne(t.db, { ...t.request, eventId });
     await expect(again).rejects.toMatchObject({ reason: 'delivery_cancelled' });
   });
 });
@@ -275,6 +275,6 @@ describe('a delivery that a person cancels', () => {
 it('a retry request does not send a delivery again that was delivered meanwhile', async () => {
   const t = await setupDeliveries();
   const eventId = await t.settled('delivered', 5);
-  const retry = redeliverOne(t.em, { ...t.request, eventId }, { onlyOpen: true });
+  const retry = redeliverOne(t.db, { ...t.request, eventId }, { onlyOpen: true });
   await expect(retry).rejects.toMatchObject({ reason: 'delivery_settled' });
 });

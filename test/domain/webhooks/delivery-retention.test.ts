@@ -4,7 +4,7 @@ import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/led
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { insertSettled, openPool } from '#test/webhook-rows.ts';
+import { insertSettled, openAs, openPool } from '#test/webhook-rows.ts';
 
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
 const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, endsSchedule: true }] };
@@ -16,7 +16,7 @@ const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { 
 async function setupRetention() {
   const { database, owner, make } = await setupDatabase();
   const { pool } = owner;
-  const worker = openPool(database.urls.worker, 2);
+  const worker = await openAs(database.urls.worker, 2);
   const webhook = await make.webhook();
   const rollUp = async () => {
     let moved: { deliveries: number; events: number };
@@ -35,7 +35,7 @@ async function setupRetention() {
       make.delivery({ webhook, state, createdAt: daysAgo(days), settledAt: daysAgo(days), attempts: attempts[state] }),
     read: () => readLedger(worker),
     async purge(atMost = 100, days = 90): Promise<{ deliveries: number; events: number }> {
-      const { rows } = await worker.query(purgeDeliveriesSql, [days, atMost]);
+      const { rows } = await worker.pool.query(purgeDeliveriesSql, [days, atMost]);
       return rows[0];
     },
     async left() {
@@ -177,7 +177,7 @@ describe('purging deliveries', () => {
     for (let day = 0; day < 40; day += 1) await t.settled('delivered', 100 + (day % 4));
     const expected = { obligations: 40, delivered: 40, difference: 0, missing: 0, surplus: 0 };
     let working = true;
-    const reader = openPool(t.database.urls.worker, 2);
+    const reader = await openAs(t.database.urls.worker, 2);
     const others = [
       (async () => {
         while (working) await rollUpLedger(reader, { settledForSeconds: 0, atMost: 3 });
@@ -227,20 +227,20 @@ describe('purging deliveries', () => {
     const t = await setupRetention();
     const numbers = ['30', '0', '-1', '-2147483648', '2147483647', 'null'];
     for (const days of [...numbers, `interval '-1200 months 36090 days'`, `'infinity'`])
-      await expect(t.worker.query(`select purge_deliveries(${days}, 10)`), days).rejects.toMatchObject({
+      await expect(t.worker.pool.query(`select purge_deliveries(${days}, 10)`), days).rejects.toMatchObject({
         code: expect.toBeOneOf(['22023', '22003', '22008', '22P02', '42883']),
       });
-    await expect(t.purge(100, 30)).rejects.toThrow('31 days at least');
+    await expect(t.purge(100, 30)).rejects.toMatchObject({ code: '22023' });
     const console = openPool(t.database.urls.console, 1);
     await expect(console.query(purgeDeliveriesSql, [90, 10])).rejects.toMatchObject({ code: '42501' });
-    await expect(t.worker.query('delete from delivery')).rejects.toMatchObject({ code: '42501' });
+    await expect(t.worker.pool.query('delete from delivery')).rejects.toMatchObject({ code: '42501' });
   });
 
   it('deletes no delivery that was created within the retention, also when the worker backdates its settlement', async () => {
     const t = await setupRetention();
     await t.settled('delivered', 89);
     await t.rollUp();
-    await t.worker.query(`update delivery set settled_at = settled_at - interval '10 years'`);
+    await t.worker.pool.query(`update delivery set settled_at = settled_at - interval '10 years'`);
     await t.rollUp();
     expect(await t.purge()).toEqual({ deliveries: 0, events: 0 });
     expect(await t.left()).toEqual({ events: 1, deliveries: 1, attempts: 1 });

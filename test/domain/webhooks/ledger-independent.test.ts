@@ -8,7 +8,7 @@ import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
-import { openPool, setupWebhooks } from '#test/webhook-rows.ts';
+import { openAs, setupWebhooks } from '#test/webhook-rows.ts';
 
 /**
  * An organization with two webhooks and six events. The first three of each webhook are claimed,
@@ -20,8 +20,8 @@ async function setupCounts() {
   const orgId = await make.organization();
   const webhooks = [await rows.webhook({ orgId }), await rows.webhook({ orgId })];
   await rows.grants(orgId, 6);
-  const worker = openPool(database.urls.worker, 2);
-  for (const webhookId of webhooks) await worker.query(claimDeliveriesSql, [[orgId], [webhookId], 3, 3, 10]);
+  const worker = await openAs(database.urls.worker, 2);
+  for (const webhookId of webhooks) await worker.pool.query(claimDeliveriesSql, [[orgId], [webhookId], 3, 3, 10]);
   const events = (await rows.events(orgId)).map(({ id }) => id);
   return {
     ...world,
@@ -75,7 +75,7 @@ describe('the independent counts of the ledger', () => {
     expect(await t.unexplained()).toBe(0);
     for (const table of ['event', 'delivery'])
       await t.pool.query(`update ${table} set created_at = created_at - interval '91 days'`);
-    await t.worker.query(purgeDeliveriesSql, [90, 100]);
+    await t.worker.pool.query(purgeDeliveriesSql, [90, 100]);
     expect((await t.pool.query('select from event')).rowCount).toBe(0);
     expect(await t.unexplained()).toBe(0);
     expect(await t.faults()).toEqual([]);
@@ -105,7 +105,7 @@ describe('the independent counts of the ledger', () => {
       'delete from ledger_count',
       'update ledger_count set changes = 0',
     ])
-      await expect(t.worker.query(statement), statement).rejects.toMatchObject({ code: '42501' });
+      await expect(t.worker.pool.query(statement), statement).rejects.toMatchObject({ code: '42501' });
     await t.pool.query(
       `insert into ledger_day (day, deliveries) select day, n from ledger_day, (values (5), (-5)) v (n)`,
     );

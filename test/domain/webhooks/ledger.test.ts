@@ -4,7 +4,7 @@ import { redeliverOneSql } from '#delivery/sql/requests.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
 import { type Attempt, Engine, lostRepeats, type Run, scheduleAttempts } from '#test/delivery-engine.ts';
-import { openPool, setupWebhooks } from '#test/webhook-rows.ts';
+import { openAs, setupWebhooks } from '#test/webhook-rows.ts';
 import { type RegionState, readRegionStateSql } from '../../../apps/operator/region/state.ts';
 
 /**
@@ -19,7 +19,7 @@ async function setupLedger({ settled = true } = {}) {
   const orgId = await world.make.organization();
   const [webhookId, otherId] = [await world.rows.webhook({ orgId }), await world.rows.webhook({ orgId })];
   await world.rows.grants(orgId, 10);
-  const worker = openPool(database.urls.worker, 3);
+  const worker = await openAs(database.urls.worker, 3);
   const eventIds = (await world.rows.deliveries(webhookId)).map(({ event_id }) => event_id);
 
   const engine = new Engine(database, world.owner);
@@ -57,7 +57,7 @@ async function setupLedger({ settled = true } = {}) {
     }
     for (const eventId of eventIds.slice(5, 7)) await attempt(eventId, 'exhausted');
     lost = await attempt(eventIds[7], 'lost');
-    await deleteWebhook(world.owner.orm.em, { organizationId: orgId, webhookId: otherId, by: 'orgctl' });
+    await deleteWebhook(world.owner, { organizationId: orgId, webhookId: otherId, by: 'orgctl' });
   }
   return {
     ...world,
@@ -93,10 +93,10 @@ const whole = {
 
 describe('the ledger', () => {
   it('is all zero in a new installation', async () => {
-    const { pool } = await setupWebhooks();
+    const { owner } = await setupWebhooks();
     const zeros = Object.fromEntries(Object.keys(whole).map((figure) => [figure, 0]));
-    expect(await readLedger(pool)).toEqual(zeros);
-    expect(await rollUpLedger(pool)).toEqual({ deliveries: 0, events: 0 });
+    expect(await readLedger(owner)).toEqual(zeros);
+    expect(await rollUpLedger(owner)).toEqual({ deliveries: 0, events: 0 });
   });
 
   it('balances for every outcome of a delivery, before and after it is rolled up', async () => {
@@ -117,9 +117,9 @@ describe('the ledger', () => {
     await pool.query(`update delivery set due_at = now() - interval '61 seconds' where due_at is not null`);
     expect(await read()).toMatchObject({ waiting: 2, overdue: 2, difference: 0 });
 
-    await pauseWebhook(owner.orm.em, request);
+    await pauseWebhook(owner, request);
     expect(await read()).toEqual({ ...whole, waiting: 0, parked: 2 });
-    await resumeWebhook(owner.orm.em, request);
+    await resumeWebhook(owner, request);
     expect(await read()).toMatchObject({ waiting: 2, parked: 0, overdue: 2, difference: 0 });
   });
 
@@ -128,8 +128,8 @@ describe('the ledger', () => {
     if (rolledUp) await rollUp();
     const [delivered, exhausted] = [eventIds[0], eventIds[5]];
 
-    await worker.query(redeliverOneSql, [orgId, webhookId, delivered]);
-    await worker.query(redeliverOneSql, [orgId, webhookId, exhausted]);
+    await worker.pool.query(redeliverOneSql, [orgId, webhookId, delivered]);
+    await worker.pool.query(redeliverOneSql, [orgId, webhookId, exhausted]);
     expect(await read()).toEqual({ ...whole, delivered: 4, exhausted: 2, waiting: 4 });
     await rollUp();
     expect(await read()).toEqual({ ...whole, delivered: 4, exhausted: 2, waiting: 4 });
@@ -182,7 +182,7 @@ describe('the ledger', () => {
     for (let turn = 0; turn < 4; turn += 1) {
       for (const [index, eventId] of eventIds.entries()) {
         await attempt(eventId, index % 2 === turn % 2 ? 'delivered' : 'exhausted');
-        if (index % 3 !== 0 || turn < 3) await worker.query(redeliverOneSql, [orgId, webhookId, eventId]);
+        if (index % 3 !== 0 || turn < 3) await worker.pool.query(redeliverOneSql, [orgId, webhookId, eventId]);
       }
     }
     working = false;
@@ -201,7 +201,7 @@ describe('a late delivery', () => {
   async function setupHanging() {
     const world = await setupWebhooks();
     const { pool, database } = world;
-    const worker = openPool(database.urls.worker, 1);
+    const worker = await openAs(database.urls.worker, 1);
     const orgId = await world.make.organization();
     const webhookId = await world.rows.webhook({ orgId });
     await world.rows.grants(orgId, 40);

@@ -34,10 +34,10 @@ async function setupManaged() {
     eventTypes: ['client.started'],
     description: '',
   };
-  const em = operator.orm.em;
-  const created = await createWebhook(em, input, settings);
+  const db = operator;
+  const created = await createWebhook(db, input, settings);
   const request = { organizationId: t.organizationId, webhookId: created.id, by };
-  return { ...t, em, by, input, created, request };
+  return { ...t, db, by, input, created, request };
 }
 
 describe('a webhook that a cluster object manages', () => {
@@ -47,9 +47,9 @@ describe('a webhook that a cluster object manages', () => {
     const eventId = await t.make.delivery({ webhook });
     const selection = { failedSince: new Date(Date.now() - 3_600_000).toISOString() };
     const asked = { ...t.request, by: 'orgctl', selection } as const;
-    const { id: redeliveryId } = await requestRedelivery(t.owner.orm.em, asked);
+    const { id: redeliveryId } = await requestRedelivery(t.owner, asked);
     const of = t.of(t.created.id);
-    const em = t.owner.orm.em;
+    const db = t.owner;
     const before = await t.rows('select * from webhook w join webhook_secret s on s.webhook_id = w.id');
     const actions: Record<string, () => Promise<unknown>> = {
       change: () => t.change(t.created.id, { url: 'https://other.example.com/' }),
@@ -57,14 +57,14 @@ describe('a webhook that a cluster object manages', () => {
       pause: () => t.pause(t.created.id),
       resume: () => t.resume(t.created.id),
       delete: () => t.remove(t.created.id),
-      test: () => requestTest(em, of, null),
-      verify: () => requestSignatureCheck(em, of),
+      test: () => requestTest(db, of, null),
+      verify: () => requestSignatureCheck(db, of),
       redeliver: () => t.redeliver(t.created.id, eventId),
-      cancel: () => cancelDelivery(em, { ...of, eventId }),
-      count: () => countRedelivery(em, { ...of, selection }),
-      redeliverMany: () => requestRedelivery(em, { ...of, selection }),
-      cancelMany: () => cancelRedelivery(em, { ...of, redeliveryId }),
-      release: () => releaseWebhook(em, of),
+      cancel: () => cancelDelivery(db, { ...of, eventId }),
+      count: () => countRedelivery(db, { ...of, selection }),
+      redeliverMany: () => requestRedelivery(db, { ...of, selection }),
+      cancelMany: () => cancelRedelivery(db, { ...of, redeliveryId }),
+      release: () => releaseWebhook(db, of),
     };
     for (const [action, act] of Object.entries(actions))
       await expect(act(), action).rejects.toMatchObject({
@@ -77,38 +77,38 @@ describe('a webhook that a cluster object manages', () => {
 
   it('is changed over the operator’s login, with an entry in the audit log that names the object', async () => {
     const t = await setupManaged();
-    await changeWebhook(t.em, { ...t.request, url: 'https://other.example.com/' }, testAllowList);
-    await rotateSecret(t.em, { ...t.request, overlapSeconds: 60 }, testSealingKeys);
-    await pauseWebhook(t.em, t.request);
-    await resumeWebhook(t.em, t.request);
-    await deleteWebhook(t.em, t.request);
+    await changeWebhook(t.db, { ...t.request, url: 'https://other.example.com/' }, testAllowList);
+    await rotateSecret(t.db, { ...t.request, overlapSeconds: 60 }, testSealingKeys);
+    await pauseWebhook(t.db, t.request);
+    await resumeWebhook(t.db, t.request);
+    await deleteWebhook(t.db, t.request);
     const entries = await t.entries();
     expect(entries.map(({ action }) => action)).toEqual(
       ['create', 'change', 'rotate_secret', 'pause', 'resume', 'delete'].map((action) => `webhook.${action}`),
     );
     for (const entry of entries)
       expect(entry).toMatchObject({ person_id: null, detail: { managedBy: 'WebhookSubscription us/orders' } });
-    expect(await findManagedWebhook(t.em, t.by.objectUid)).toBeNull();
+    expect(await findManagedWebhook(t.db, t.by.objectUid)).toBeNull();
   });
 
   it('is found by its object after a restart, with the secret that was stored and not yet published', async () => {
     const t = await setupManaged();
-    const found = await findManagedWebhook(t.em, t.by.objectUid);
+    const found = await findManagedWebhook(t.db, t.by.objectUid);
     expect(found).toMatchObject({ id: t.created.id, state: 'active', url: t.input.url, lastDeliveredAt: null });
-    const newest = await getNewestSecret(t.em, t.request, testSealingKeys);
+    const newest = await getNewestSecret(t.db, t.request, testSealingKeys);
     expect(newest).toEqual({ id: found?.secretId, secret: t.created.secret });
 
     const settledAt = new Date('2026-03-01T10:00:00.000Z');
     const webhook = { orgId: t.organizationId, ...t.created };
     await t.make.delivery({ webhook, state: 'delivered', settledAt, attempts: [{ status: 204 }] });
-    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ lastDeliveredAt: settledAt.toISOString() });
+    expect(await findManagedWebhook(t.db, t.by.objectUid)).toMatchObject({ lastDeliveredAt: settledAt.toISOString() });
   });
 
   it('exists once for its object, also when two operators create it at the same time', async () => {
     const t = await setupManaged();
     const by = { ...t.by, objectUid: randomUUID() };
     const input = { ...t.input, by, allowSameUrl: true };
-    const tried = await Promise.allSettled([1, 2, 3].map(() => createWebhook(t.em, input, settings)));
+    const tried = await Promise.allSettled([1, 2, 3].map(() => createWebhook(t.db, input, settings)));
     expect(tried.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(await t.rows('select from webhook where managed_uid = $1', [by.objectUid])).toHaveLength(1);
   });
@@ -116,10 +116,10 @@ describe('a webhook that a cluster object manages', () => {
   it('takes a secret that the object brings, and refuses one of another form without repeating it', async () => {
     const t = await setupManaged();
     const secret = generateSecret();
-    const { id } = await rotateSecret(t.em, { ...t.request, secret, overlapSeconds: 0 }, testSealingKeys);
+    const { id } = await rotateSecret(t.db, { ...t.request, secret, overlapSeconds: 0 }, testSealingKeys);
     expect(id).toBe(t.created.id);
-    expect(await getNewestSecret(t.em, t.request, testSealingKeys)).toMatchObject({ secret });
-    const refused = await rotateSecret(t.em, { ...t.request, secret: 'whsec_t00short' }, testSealingKeys).catch(
+    expect(await getNewestSecret(t.db, t.request, testSealingKeys)).toMatchObject({ secret });
+    const refused = await rotateSecret(t.db, { ...t.request, secret: 'whsec_t00short' }, testSealingKeys).catch(
       (error: unknown) => error,
     );
     expect(refused).toMatchObject({ reason: 'secret_malformed' });
@@ -128,10 +128,10 @@ describe('a webhook that a cluster object manages', () => {
 
   it('belongs to the members again once it is released, with its URL, secret and deliveries', async () => {
     const t = await setupManaged();
-    await releaseWebhook(t.em, t.request);
+    await releaseWebhook(t.db, t.request);
     expect(await t.show(t.created.id)).toMatchObject({ managedBy: null, url: t.input.url, state: 'active' });
     expect((await t.entries()).at(-1)).toMatchObject({ action: 'webhook.release', person_id: null });
-    await expect(pauseWebhook(t.em, t.request)).rejects.toMatchObject({ reason: 'no_such_webhook' });
+    await expect(pauseWebhook(t.db, t.request)).rejects.toMatchObject({ reason: 'no_such_webhook' });
     await t.pause(t.created.id);
     expect(await t.show(t.created.id)).toMatchObject({ state: 'paused' });
   });
@@ -140,26 +140,26 @@ describe('a webhook that a cluster object manages', () => {
     const t = await setupManaged();
     const other = { objectUid: randomUUID(), objectName: 'WebhookSubscription us/other' };
     const members = await t.create();
-    await expect(pauseWebhook(t.em, { ...t.request, by: other })).rejects.toMatchObject({
+    await expect(pauseWebhook(t.db, { ...t.request, by: other })).rejects.toMatchObject({
       reason: 'webhook_not_managed',
     });
     // Its login cannot lock a webhook of the members, so it finds none.
-    await expect(pauseWebhook(t.em, { ...t.request, webhookId: members.id })).rejects.toMatchObject({
+    await expect(pauseWebhook(t.db, { ...t.request, webhookId: members.id })).rejects.toMatchObject({
       reason: 'no_such_webhook',
     });
     await t.pause(t.created.id, 'orgctl');
     expect(await t.show(t.created.id)).toMatchObject({ state: 'paused' });
     // For example because its object went while there was no Region.
-    await releaseWebhook(t.owner.orm.em, t.of(t.created.id, 'orgctl'));
+    await releaseWebhook(t.owner, t.of(t.created.id, 'orgctl'));
     expect(await t.show(t.created.id)).toMatchObject({ managedBy: null });
   });
 
   it('that is suspended is paused and resumed by its object', async () => {
     const t = await setupManaged();
     await t.rows(`update webhook set state = 'suspended', suspended_reason = 'failures' where id = $1`, [t.created.id]);
-    await pauseWebhook(t.em, t.request);
-    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ state: 'paused' });
-    await resumeWebhook(t.em, t.request);
-    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ state: 'active', suspendedReason: null });
+    await pauseWebhook(t.db, t.request);
+    expect(await findManagedWebhook(t.db, t.by.objectUid)).toMatchObject({ state: 'paused' });
+    await resumeWebhook(t.db, t.request);
+    expect(await findManagedWebhook(t.db, t.by.objectUid)).toMatchObject({ state: 'active', suspendedReason: null });
   });
 });

@@ -1,6 +1,7 @@
 /** The deliveries of all webhooks of an organization, in one list. */
+
+import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { runStatement, sql } from '#domain/db/statement.ts';
 import {
   type DeliveryFilter,
   type DeliveryRef,
@@ -20,18 +21,18 @@ async function setupOrganization() {
   const [first, foreign] = [await make.webhook(), await make.webhook()];
   const second = await make.webhook({ orgId: first.orgId });
   await make.delivery({ webhook: foreign });
-  const { em } = owner.orm;
+  const db = owner;
   const { orgId: organizationId } = first;
   const request = { organizationId, by: 'orgctl' } as const;
   return {
     make,
-    em,
+    db,
     pool: owner.pool,
     organizationId,
     webhooks: [first, second] as const,
     search: (filter: Partial<DeliveryFilter>, page: Partial<Parameters<typeof searchOrganizationDeliveries>[3]> = {}) =>
       searchOrganizationDeliveries(
-        em,
+        db,
         request,
         { ...all, ...filter },
         { before: null, atMost: 100, webhookId: null, ...page },
@@ -111,7 +112,7 @@ it('the list across webhooks requires the permission to manage webhooks', async 
   const analyst = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
   const request = { organizationId: t.organizationId, by: { personId: analyst.userId } };
   const page = { before: null, atMost: 5, webhookId: null };
-  await expect(searchOrganizationDeliveries(t.em, request, all, page)).rejects.toMatchObject({
+  await expect(searchOrganizationDeliveries(t.db, request, all, page)).rejects.toMatchObject({
     reason: 'may_not_manage_webhooks',
   });
 });
@@ -149,9 +150,8 @@ it('a page of the list across webhooks reads a bounded number of rows of 60,000,
       { ...all, ...filter },
       { before: from, atMost },
     );
-    const [row] = await runStatement<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
-      t.em,
-      sql`explain (analyze, costs off, timing off, format json) ${statement}`,
+    const [row] = await t.db.query(
+      sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>`explain (analyze, costs off, timing off, format json) ${statement}`,
     );
     return row === undefined ? Number.NaN : rowsRead(row['QUERY PLAN'][0].Plan);
   };

@@ -75,7 +75,7 @@ describe('requesting a redelivery', () => {
     }
     expect((await t.entries()).filter(({ action }) => action === 'webhook.redeliver')).toHaveLength(1);
     const other = await t.make.webhook({ orgId: t.organizationId });
-    await requestRedelivery(t.owner.orm.em, { ...t.of(other.id), selection: lately });
+    await requestRedelivery(t.owner, { ...t.of(other.id), selection: lately });
     await t.cancel(first?.id ?? '');
     await t.request(lately);
   });
@@ -85,7 +85,7 @@ describe('listing redeliveries', () => {
   it('shows the newest first, page by page, of this webhook only', async () => {
     const t = await setupRedeliveries();
     const other = await t.make.webhook({ orgId: t.organizationId });
-    await requestRedelivery(t.owner.orm.em, { ...t.of(other.id), selection: lately });
+    await requestRedelivery(t.owner, { ...t.of(other.id), selection: lately });
     const ids: string[] = [];
     for (let count = 0; count < 3; count += 1) {
       const { id } = await t.request(lately);
@@ -93,7 +93,7 @@ describe('listing redeliveries', () => {
       ids.unshift(id);
     }
     const list = async (atMost: number, before: string | null) =>
-      (await listRedeliveries(t.owner.orm.em, { ...t.of(t.webhook.id), atMost, before })).map(({ id }) => id);
+      (await listRedeliveries(t.owner, { ...t.of(t.webhook.id), atMost, before })).map(({ id }) => id);
     expect(await list(2, null)).toEqual(ids.slice(0, 2));
     expect(await list(2, ids[1] ?? '')).toEqual(ids.slice(2));
   });
@@ -103,18 +103,18 @@ describe('listing redeliveries', () => {
     const { id } = await t.request(lately);
     const stranger = await t.make.member({ permissions: ['org.webhooks.manage'] });
     const reader = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
-    const { em } = t.owner.orm;
+    const db = t.owner;
     for (const personId of [stranger.userId, reader.userId]) {
       const by = { personId };
       const refused = { reason: 'may_not_manage_webhooks' };
       await expect(t.find(id, by)).rejects.toMatchObject(refused);
       await expect(t.cancel(id, by)).rejects.toMatchObject(refused);
-      const listing = listRedeliveries(em, { ...t.of(t.webhook.id, by), atMost: 1, before: null });
+      const listing = listRedeliveries(db, { ...t.of(t.webhook.id, by), atMost: 1, before: null });
       await expect(listing).rejects.toMatchObject(refused);
     }
     const theirs = { organizationId: stranger.orgId, redeliveryId: id, by: { personId: stranger.userId } };
-    expect(await findRedelivery(em, theirs)).toBeNull();
-    await expect(cancelRedelivery(em, theirs)).rejects.toMatchObject({ reason: 'no_such_redelivery' });
+    expect(await findRedelivery(db, theirs)).toBeNull();
+    await expect(cancelRedelivery(db, theirs)).rejects.toMatchObject({ reason: 'no_such_redelivery' });
     await expect(t.cancel(nowhere)).rejects.toMatchObject({ reason: 'no_such_redelivery' });
     expect(await t.find(id)).toMatchObject({ state: 'requested', cancelRequestedAt: null });
   });
@@ -147,7 +147,7 @@ describe('cancelling a redelivery', () => {
     const count = (await t.entries()).length;
     expect(await t.cancel(id)).toMatchObject({ state: 'cancelled' });
     expect(await t.entries()).toHaveLength(count);
-    expect(await redeliverPage(t.owner.pool)).toBe(false);
+    expect(await redeliverPage(t.owner)).toBe(false);
   });
 
   it('ends a running one before its next page, and keeps what was sent', async () => {
@@ -163,7 +163,7 @@ describe('cancelling a redelivery', () => {
       { state: 'exhausted' },
       { state: 'queued' },
     ]);
-    expect((await readLedger(t.owner.pool)).difference).toBe(0);
+    expect((await readLedger(t.owner)).difference).toBe(0);
   });
 });
 
@@ -172,7 +172,7 @@ describe('a page', () => {
     const t = await setupRedeliveries();
     for (const hours of [5, 4, 3]) await t.failed(hours);
     await t.request(lately);
-    const done = await Promise.all([1, 2, 3].map(() => redeliverPage(t.owner.pool)));
+    const done = await Promise.all([1, 2, 3].map(() => redeliverPage(t.owner)));
     expect(done.filter((one) => one)).toHaveLength(1);
     expect(await t.rows(counts)).toEqual([{ state: 'done', seen: 3, queued: 3, finished: true }]);
   });
@@ -184,7 +184,7 @@ describe('a page', () => {
     await t.rows(`create function die() returns trigger language plpgsql as $$ begin
       perform pg_terminate_backend(pg_backend_pid()); return null; end $$`);
     await t.rows('create trigger die after update on redelivery for each row execute function die()');
-    await expect(redeliverPage(t.owner.pool)).rejects.toThrow();
+    await expect(redeliverPage(t.owner)).rejects.toThrow();
     await t.rows('drop trigger die on redelivery');
     expect(await t.rows('select state from delivery')).toEqual([{ state: 'exhausted' }]);
     await t.page();
@@ -222,7 +222,7 @@ describe('a page', () => {
         action: 'webhook.redelivered',
         detail: { redeliveryId: id, state: 'ended', reason, queued: 1 },
       });
-      expect((await readLedger(t.owner.pool)).difference).toBe(0);
+      expect((await readLedger(t.owner)).difference).toBe(0);
     }
   });
 });
@@ -239,12 +239,12 @@ describe('the rights', () => {
     if (console === undefined || worker === undefined) throw new Error('no database');
     onTestFinished(async () => void (await Promise.all([console.close(), worker.close()])));
     const by = { personId: t.manager.userId };
-    const first = await requestRedelivery(console.orm.em, { ...t.of(t.webhook.id, by), selection: lately });
+    const first = await requestRedelivery(console, { ...t.of(t.webhook.id, by), selection: lately });
     const one = { organizationId: t.organizationId, redeliveryId: first.id, by };
-    expect(await findRedelivery(console.orm.em, one)).toMatchObject({ state: 'requested' });
-    expect(await cancelRedelivery(console.orm.em, one)).toMatchObject({ state: 'cancelled' });
+    expect(await findRedelivery(console, one)).toMatchObject({ state: 'requested' });
+    expect(await cancelRedelivery(console, one)).toMatchObject({ state: 'cancelled' });
     const { id } = await t.request(lately);
-    expect(await redeliverPage(worker.pool)).toBe(true);
+    expect(await redeliverPage(worker)).toBe(true);
     expect(await t.find(id)).toMatchObject({ state: 'done', queued: 1 });
     for (const [login, statement] of [
       [console, 'update redelivery set queued = 7'],
@@ -267,7 +267,7 @@ const exhausted = (webhook: Webhook) =>
 async function setupRedeliveries() {
   const t = await setupWebhooks();
   const webhook = await t.make.webhook({ orgId: t.organizationId });
-  const { em } = t.owner.orm;
+  const db = t.owner;
   const byManager: Authority = { personId: t.manager.userId };
   const of = (redeliveryId: string, by: Authority = byManager) => ({
     organizationId: t.organizationId,
@@ -280,13 +280,13 @@ async function setupRedeliveries() {
     failed: (hours: number) =>
       t.make.delivery({ ...exhausted(webhook), createdAt: hoursAgo(hours), settledAt: hoursAgo(hours) }),
     request: (selection: Selection, by: Authority = byManager) =>
-      requestRedelivery(em, { ...t.of(webhook.id, by), selection }),
-    cancel: (redeliveryId: string, by?: Authority) => cancelRedelivery(em, of(redeliveryId, by)),
-    find: (redeliveryId: string, by?: Authority) => findRedelivery(em, of(redeliveryId, by)),
+      requestRedelivery(db, { ...t.of(webhook.id, by), selection }),
+    cancel: (redeliveryId: string, by?: Authority) => cancelRedelivery(db, of(redeliveryId, by)),
+    find: (redeliveryId: string, by?: Authority) => findRedelivery(db, of(redeliveryId, by)),
     /** Carries out the next page, as if it was due. */
     page: async (sendAtMost = 100) => {
       await t.rows('update redelivery set due_at = now()');
-      expect(await redeliverPage(t.owner.pool, { sendAtMost })).toBe(true);
+      expect(await redeliverPage(t.owner, { sendAtMost })).toBe(true);
     },
   };
 }

@@ -20,14 +20,14 @@ async function setupDeliveries() {
       attempts: [{ status: state === 'delivered' ? 200 : 500, endsSchedule: state === 'exhausted' }],
     });
   const request = (selection: Selection, by: Parameters<typeof t.of>[1] = undefined) =>
-    requestRedelivery(t.owner.orm.em, { ...t.of(id, by), selection });
+    requestRedelivery(t.owner, { ...t.of(id, by), selection });
   /** Carries out every page in turn, as the workers do; returns the events that each queued. */
   async function carryOut({ sendAtMost = 100, scanAtMost = 2_000 } = {}) {
     const pages: string[][] = [];
     for (;;) {
       await t.rows('update redelivery set due_at = now()');
       const before = new Map((await deliveryStates()).map((row) => [row.eventId, row.version]));
-      if (!(await redeliverPage(t.owner.pool, { scanAtMost, sendAtMost }))) return pages;
+      if (!(await redeliverPage(t.owner, { scanAtMost, sendAtMost }))) return pages;
       const changed = (await deliveryStates()).filter(({ eventId, version }) => before.get(eventId) !== version);
       pages.push(changed.map(({ eventId }) => eventId));
     }

@@ -19,7 +19,7 @@ export const daySeconds = 86_400;
  */
 export async function setupWebhooks() {
   const { database, owner, make } = await setupDatabase();
-  const em = owner.orm.em;
+  const db = owner;
   const manager = await make.member({ permissions: ['org.webhooks.manage'], signedIn: true });
   const organizationId = manager.orgId;
   const byManager: Authority = { personId: manager.userId };
@@ -37,7 +37,7 @@ export async function setupWebhooks() {
     of,
     create: (fields: Partial<CreateWebhook> = {}) =>
       createWebhook(
-        em,
+        db,
         {
           organizationId,
           by: byManager,
@@ -50,24 +50,24 @@ export async function setupWebhooks() {
         { allow: testAllowList, sealingKeys: testSealingKeys },
       ),
     change: (webhookId: string, fields: Partial<ChangeWebhook>) =>
-      changeWebhook(em, { ...of(webhookId), ...fields }, testAllowList),
+      changeWebhook(db, { ...of(webhookId), ...fields }, testAllowList),
     rotate: (webhookId: string, overlapSeconds?: number, by?: Authority) =>
       rotateSecret(
-        em,
+        db,
         { ...of(webhookId, by), ...(overlapSeconds === undefined ? {} : { overlapSeconds }) },
         testSealingKeys,
       ),
-    pause: (webhookId: string, by?: Authority) => pauseWebhook(em, of(webhookId, by)),
-    resume: (webhookId: string, by?: Authority) => resumeWebhook(em, of(webhookId, by)),
-    remove: (webhookId: string, by?: Authority) => deleteWebhook(em, of(webhookId, by)),
-    list: (by: Authority = byManager) => listWebhooks(em, { organizationId, by }, completeCounts(new Date())),
+    pause: (webhookId: string, by?: Authority) => pauseWebhook(db, of(webhookId, by)),
+    resume: (webhookId: string, by?: Authority) => resumeWebhook(db, of(webhookId, by)),
+    remove: (webhookId: string, by?: Authority) => deleteWebhook(db, of(webhookId, by)),
+    list: (by: Authority = byManager) => listWebhooks(db, { organizationId, by }, completeCounts(new Date())),
     show: (webhookId: string, by?: Authority) =>
-      getWebhookWithSecrets(em, of(webhookId, by), completeCounts(new Date())),
+      getWebhookWithSecrets(db, of(webhookId, by), completeCounts(new Date())),
     deliveries: (webhookId: string, state: DeliveryState | null = null, by?: Authority) =>
-      listDeliveries(em, of(webhookId, by), state, { before: null, atMost: 100 }),
+      listDeliveries(db, of(webhookId, by), state, { before: null, atMost: 100 }),
     delivery: async (webhookId: string, eventId: string, by?: Authority) => {
       const page = { before: null, atMost: null, withResponses: true };
-      const delivery = await getDeliveryDetail(em, { ...of(webhookId, by), eventId }, page);
+      const delivery = await getDeliveryDetail(db, { ...of(webhookId, by), eventId }, page);
       const attempts = delivery.newestAttempts.map((one) => ({
         ...one,
         response: one.response?.toString('utf8') ?? null,
@@ -75,7 +75,7 @@ export async function setupWebhooks() {
       return { ...delivery, attempts: attempts.reverse() };
     },
     redeliver: (webhookId: string, eventId: string, by?: Authority) =>
-      redeliverOne(em, { ...of(webhookId, by), eventId }),
+      redeliverOne(db, { ...of(webhookId, by), eventId }),
     /** The audit log, oldest first. */
     entries: () =>
       rows<{ action: string; person_id: string | null; detail: Record<string, unknown> }>(

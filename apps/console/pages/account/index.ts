@@ -31,7 +31,7 @@ export const routes = [
     stepUp: true,
     form: z.object({}),
     async act({ console, session, params, visitor }) {
-      await endSession(console.em, session, params.sessionId ?? '', visitor);
+      await endSession(console.database, session, params.sessionId ?? '', visitor);
       return redirect('/account', { flash: 'Session ended.' });
     },
     rerender: accountPage,
@@ -43,7 +43,7 @@ export const routes = [
     stepUp: true,
     form: z.object({}),
     async act({ console, session, visitor }) {
-      const ended = await endOtherSessions(console.em, session, visitor);
+      const ended = await endOtherSessions(console.database, session, visitor);
       return redirect('/account', {
         flash: countOf(ended, 'other session ended.', 'other sessions ended.'),
       });
@@ -68,7 +68,12 @@ export const routes = [
       newPassword: typedSecret('a new password'),
     }),
     async act({ console, session, visitor }, { oldPassword, newPassword }) {
-      const { token } = await changePassword(console.em, session, { oldPassword, newPassword, visitor }, console.now);
+      const { token } = await changePassword(
+        console.database,
+        session,
+        { oldPassword, newPassword, visitor },
+        console.now,
+      );
       return redirect('/account', {
         session: { token },
         flash: 'Password changed. Your other sessions have ended.',
@@ -84,13 +89,13 @@ export const routes = [
     names: ['startTotp', 'addTotp', 'startPasskey', 'addPasskey'],
     titles: { totp: 'Add an authenticator app', passkey: 'Add a passkey', verify: 'Add authenticator app' },
     breadcrumbs: [['Your account', '/account']],
-    startTotp: ({ console, session }) => startTotp(console.em, session, console.factors, console.now),
+    startTotp: ({ console, session }) => startTotp(console.database, session, console.factors, console.now),
     startPasskey: ({ console, session }) =>
-      startPasskey(console.em, session, console.factors.relyingParty, console.now),
+      startPasskey(console.database, session, console.factors.relyingParty, console.now),
     async add({ console, session, visitor }, factor) {
-      const { em, factors, now } = console;
-      if (factor.kind === 'totp') await addTotp(em, session, { ...factor, visitor }, factors, now);
-      else await addPasskey(em, session, { ...factor, visitor }, factors.relyingParty, now);
+      const { database, factors, now } = console;
+      if (factor.kind === 'totp') await addTotp(database, session, { ...factor, visitor }, factors, now);
+      else await addPasskey(database, session, { ...factor, visitor }, factors.relyingParty, now);
       return redirect('/account', { flash: `${factorKinds[factor.kind]} “${factor.name}” added.` });
     },
     rerender: accountPage,
@@ -101,7 +106,7 @@ export const routes = [
     stepUp: true,
     form: z.object({}),
     async act({ console, session, params, visitor }) {
-      await removeFactor(console.em, session, { factorId: params.factorId ?? '', visitor }, console.now);
+      await removeFactor(console.database, session, { factorId: params.factorId ?? '', visitor }, console.now);
       return redirect('/account', { flash: 'Second factor removed. Your other sessions have ended.' });
     },
     rerender: accountPage,
@@ -114,7 +119,7 @@ export const routes = [
     once: true,
     form: z.object({}),
     async act({ console, session, visitor }) {
-      const codes = await renewRecoveryCodes(console.em, session, visitor, console.now);
+      const codes = await renewRecoveryCodes(console.database, session, visitor, console.now);
       return page({
         title: 'Your new recovery codes',
         breadcrumbs: [['Your account', '/account']],

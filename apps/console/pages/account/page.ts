@@ -17,7 +17,7 @@ import type { PersonVisit } from '../../web/visit.ts';
 /** Renders the person's account. `state` is that of a refused form; its problem is at the top. */
 export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
   const { session, console } = visit;
-  const { factors, recoveryCodesLeft } = await listFactors(console.em, session);
+  const { factors, recoveryCodesLeft } = await listFactors(console.database, session);
   return page({
     title: 'Your account',
     body: html`${problemNotice(state)}
@@ -98,7 +98,7 @@ const fewLeft = (left: number): string =>
 /** Renders a person's sessions, with forms to end them. */
 async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const { console, session } = visit;
-  const sessions = await listSessions(console.em, session, console.now());
+  const sessions = await listSessions(console.database, session, console.now());
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
     <p>A session ends after 30 minutes of inactivity or after 12 hours. If you don’t recognize one, end it and change
       your password.</p>

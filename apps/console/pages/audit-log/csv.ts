@@ -20,15 +20,15 @@ export const csvRoutes = [
     async show(visit, query) {
       // The page explains what is wrong with the filter; a file could not.
       if (Object.keys(filterProblems(query)).length > 0) return redirect(visit.at(`/audit-log${filterQuery(query)}`));
-      const { em, now } = visit.console;
+      const { database, now } = visit.console;
       const { organizationId } = visit;
       const filter = await readFilter(visit, query);
       return download({
         fileName: `audit-log-${now().toISOString().slice(0, 10)}.csv`,
         type: 'text/csv; charset=utf-8; header=present',
         async open() {
-          await recordDownload(em, { organizationId, ...visit.by, filter });
-          const batches = eachAuditEntry(em, organizationId, filter, readerOf(visit));
+          await recordDownload(database, { organizationId, ...visit.by, filter });
+          const batches = eachAuditEntry(database, organizationId, filter, readerOf(visit));
           // Fetched before the response starts, so that an unavailable database shows an error
           // page.
           const first = await batches.next();

@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
 import { recordAuditEntry } from '#domain/audit-log/record.ts';
 import {
@@ -9,6 +8,7 @@ import {
   type Reader,
   seesNoClients,
 } from '#domain/audit-log/search.ts';
+import type { Database, Queryable } from '#domain/db/database.ts';
 
 /**
  * Entries per fetch: a download of any length has less than 1 MB in memory, and other requests of
@@ -25,7 +25,7 @@ const entriesOfFirstFetch = 100;
  * not included.
  */
 export async function* eachAuditEntry(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   filter: AuditLogFilter,
   reader: Reader = seesNoClients,
@@ -33,7 +33,7 @@ export async function* eachAuditEntry(
   let from: Place | null = null;
   do {
     const page = await listAuditEntries(
-      em,
+      db,
       organizationId,
       filter,
       from === null ? null : { place: from, direction: 'older' },
@@ -51,7 +51,7 @@ export async function* eachAuditEntry(
  * entry is sent.
  */
 export async function recordDownload(
-  em: EntityManager,
+  database: Database,
   input: { organizationId: string; personId: string; address: string | null; filter: AuditLogFilter },
 ): Promise<void> {
   const { organizationId, filter, ...by } = input;
@@ -59,7 +59,5 @@ export async function recordDownload(
   const object = z.uuid().safeParse(objectId).success ? { objectId } : { hasObject: objectId && true };
   const given = Object.entries({ ...others, ...object, hasText: text && true }).filter(([, value]) => value !== null);
   const detail = Object.fromEntries(given);
-  await em
-    .fork()
-    .transactional((tx) => recordAuditEntry(tx, { organizationId, by, action: 'audit_log.download', detail }));
+  await database.change((tx) => recordAuditEntry(tx, { organizationId, by, action: 'audit_log.download', detail }));
 }

@@ -21,7 +21,7 @@ export const entryRoutes = [
     permission: 'org.audit_log.read',
     async show(visit) {
       const { console, organizationId, params } = visit;
-      const entry = await findAuditEntry(console.em, organizationId, params.entryId ?? '', readerOf(visit));
+      const entry = await findAuditEntry(console.database, organizationId, params.entryId ?? '', readerOf(visit));
       if (entry === null) throw new NotFound();
       return page({
         title: 'Event details',

@@ -14,9 +14,9 @@ interface Option {
 
 /** Renders the filter of the log, with the keys and people to choose from. */
 export async function auditLogFilterForm(visit: MemberVisit, query: FilterQuery): Promise<Html> {
-  const { pool } = visit.console;
-  const keys = await listKeyChoices(pool, visit.organizationId, query.key || null);
-  const people = await listPeopleChoices(pool, visit.organizationId, query.person || null);
+  const { database } = visit.console;
+  const keys = await listKeyChoices(database, visit.organizationId, query.key || null);
+  const people = await listPeopleChoices(database, visit.organizationId, query.person || null);
   return filterForm({
     action: visit.at('/audit-log'),
     query,

@@ -34,7 +34,7 @@ export async function readFilter(visit: MemberVisit, query: FilterQuery): Promis
     result: results.find((each) => queryNameOf(each) === result) ?? null,
     objectId: object.toLowerCase() || null,
     address: isAddress(address) ? address : null,
-    text: q === '' ? null : await matchText(visit.console.em, visit.organizationId, q, readerOf(visit)),
+    text: q === '' ? null : await matchText(visit.console.database, visit.organizationId, q, readerOf(visit)),
     from: parseDateTime(from, zone, 'from'),
     to: parseDateTime(until, zone, 'until'),
   };

@@ -60,7 +60,7 @@ export const listRoutes = [
 
 /** States how long the log is kept. */
 async function retentionNote({ console }: MemberVisit): Promise<Html> {
-  const days = await findRetentionDays(console.pool);
+  const days = await findRetentionDays(console.database);
   if (days === null) return nothing;
   return html`<p class="quiet">Entries are kept for at least ${days.toLocaleString('en')} days, then deleted by whole
     months.</p>`;
@@ -70,7 +70,7 @@ async function retentionNote({ console }: MemberVisit): Promise<Html> {
 async function findPage(visit: MemberVisit, query: FilterQuery, cursor: Cursor | null): Promise<AuditLogPage> {
   const filter = await readFilter(visit, query);
   const find = (from: Cursor | null) =>
-    listAuditEntries(visit.console.em, visit.organizationId, filter, from, entriesPerPage, readerOf(visit));
+    listAuditEntries(visit.console.database, visit.organizationId, filter, from, entriesPerPage, readerOf(visit));
   const found = await find(cursor);
   const isShortFirst = cursor?.direction === 'newer' && found.newer === null && found.entries.length < entriesPerPage;
   return isShortFirst ? find(null) : found;

@@ -1,7 +1,7 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { containing, type TextMatch } from '#domain/audit-log/plan-search.ts';
 import type { Reader } from '#domain/audit-log/search.ts';
-import { query } from '#domain/db/statement.ts';
+import type { Queryable } from '#domain/db/database.ts';
 import { knownActions } from '../../components/action-sentences.ts';
 
 /** The most ids of each kind that a text finds; a more precise text finds the rest. */
@@ -13,14 +13,14 @@ const idsPerKind = 100;
  * time are on the entries themselves, where the search compares them.
  */
 export async function matchText(
-  em: EntityManager,
+  db: Queryable,
   organizationId: string,
   text: string,
   { maySeeClients }: Reader,
 ): Promise<TextMatch> {
   const exact = text.trim();
   const part = containing(exact);
-  const rows = await query<{ id: string }>(em.fork())`
+  const rows = await db.query(sql<{ id: string }>`
     (select m.person_id as id from membership m
       where m.organization_id = ${organizationId} and (m.name ilike ${part} or m.email ilike ${part})
       order by m.person_id limit ${idsPerKind})
@@ -39,7 +39,7 @@ export async function matchText(
     union all
     (select g.id::text from client_grant g join family f on f.organization_id = g.organization_id and f.id = g.family_id
       where ${maySeeClients} and g.organization_id = ${organizationId} and f.name ilike ${part}
-      order by g.id limit ${idsPerKind})`;
+      order by g.id limit ${idsPerKind})`);
   const lower = exact.toLowerCase();
   const titles = knownActions.filter(({ title }) => title.toLowerCase().includes(lower));
   return { ids: rows.map(({ id }) => id), actions: titles.map(({ action }) => action), exact: lower };

@@ -42,7 +42,7 @@ export const assignSeatRoutes = [
     form: z.object({ from: fromField }),
     async act(visit, { from }) {
       const grantId = visit.params.grantId ?? '';
-      await assignSeat(visit.console.em, { ...visit.request, grantId });
+      await assignSeat(visit.console.database, { ...visit.request, grantId });
       return redirect(visit.at(from === 'list' ? '/clients/seats/assign' : `/clients/${grantId}`), {
         flash: 'Seat assigned.',
       });
@@ -53,9 +53,9 @@ export const assignSeatRoutes = [
 
 /** Renders the confirmation, which names the client and the event. */
 async function confirmPage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const { em } = visit.console;
-  const { grantId, family, professional } = await getClient(em, visit.organizationId, visit.params.grantId ?? '');
-  const { free, total } = await getSeatCounts(em, visit.organizationId);
+  const { database } = visit.console;
+  const { grantId, family, professional } = await getClient(database, visit.organizationId, visit.params.grantId ?? '');
+  const { free, total } = await getSeatCounts(database, visit.organizationId);
   const isFromList = textOf(state, 'from') === 'list';
   return page({
     title: `Assign a seat to ${truncate(family, 60)}?`,
@@ -74,9 +74,9 @@ async function confirmPage(visit: MemberVisit, state: FormState): Promise<Page> 
 }
 
 async function assignPage(visit: MemberVisit, q: string, after: string | null): Promise<Page> {
-  const { em } = visit.console;
-  const { free, total } = await getSeatCounts(em, visit.organizationId);
-  const { rows, next } = await listEligibleClients(em, visit.organizationId, q, after, eligiblePerPage);
+  const { database } = visit.console;
+  const { free, total } = await getSeatCounts(database, visit.organizationId);
+  const { rows, next } = await listEligibleClients(database, visit.organizationId, q, after, eligiblePerPage);
   const here = visit.at('/clients/seats/assign');
   return page({
     title: 'Assign seat',

@@ -25,9 +25,9 @@ export const clientRoutes = [member.view({ name: 'showClient', path: '/clients/:
 
 async function clientPage(visit: MemberVisit): Promise<Page> {
   assertMaySeeSeats(visit);
-  const { em } = visit.console;
-  const client = await getClient(em, visit.organizationId, visit.params.grantId ?? '');
-  const seats = await listSeatsOfGrant(em, visit.organizationId, client.grantId);
+  const { database } = visit.console;
+  const client = await getClient(database, visit.organizationId, visit.params.grantId ?? '');
+  const seats = await listSeatsOfGrant(database, visit.organizationId, client.grantId);
   return page({
     title: truncate(client.family, 80),
     breadcrumbs: clientsBreadcrumbs(visit),
@@ -82,7 +82,7 @@ async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<H
   if (client.hasSeatElsewhere)
     return html`<p>This client already has a seat with another professional. Each client can have one seat.</p>`;
   if (!visit.may('org.seats.manage')) return html`<p>No seat.</p>`;
-  const { free, total } = await getSeatCounts(visit.console.em, visit.organizationId);
+  const { free, total } = await getSeatCounts(visit.console.database, visit.organizationId);
   if (free === 0) return html`<p>No seat. ${seatsInUse(visit, total)} first.</p>`;
   return html`<p>No seat. ${seatsAvailable({ free, total })}</p>
     <p class="actions">${linkButton(visit.at(`/clients/${client.grantId}/seat`), 'Assign seat…')}</p>`;

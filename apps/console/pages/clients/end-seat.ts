@@ -20,14 +20,14 @@ export const endSeatRoutes = member.formPage({
   form: z.object({}),
   async act(visit) {
     const seatId = visit.params.seatId ?? '';
-    await endSeat(visit.console.em, { ...visit.request, seatId });
+    await endSeat(visit.console.database, { ...visit.request, seatId });
     return redirect(visit.at('/clients/seats'), { flash: 'Seat ended.' });
   },
   render: endSeatPage,
 });
 
 async function endSeatPage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const seat = await getSeat(visit.console.em, visit.organizationId, visit.params.seatId ?? '');
+  const seat = await getSeat(visit.console.database, visit.organizationId, visit.params.seatId ?? '');
   return page({
     title: `End seat of ${truncate(seat.family, 60)}?`,
     breadcrumbs: seatsBreadcrumbs(visit),

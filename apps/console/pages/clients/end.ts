@@ -21,14 +21,14 @@ export const endRoutes = member.formPage({
   form: z.object({}),
   async act(visit) {
     const grantId = visit.params.grantId ?? '';
-    await endGrant(visit.console.em, { ...visit.request, grantId });
+    await endGrant(visit.console.database, { ...visit.request, grantId });
     return redirect(visit.at(`/clients/${grantId}`), { flash: 'Access ended.' });
   },
   render: endPage,
 });
 
 async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const client = await getClient(visit.console.em, visit.organizationId, visit.params.grantId ?? '');
+  const client = await getClient(visit.console.database, visit.organizationId, visit.params.grantId ?? '');
   const here = visit.at(`/clients/${client.grantId}`);
   return page({
     title: `End access of ${truncate(client.family, 60)}?`,

@@ -26,17 +26,17 @@ export const moveRoutes = member.formPage({
   form: z.object({ to: z.string({ error: 'Choose a colleague.' }).min(1, 'Choose a colleague.').max(255) }),
   async act(visit, { to: toPersonId }) {
     const grantId = visit.params.grantId ?? '';
-    const { id } = await moveGrant(visit.console.em, { ...visit.request, grantId, toPersonId });
+    const { id } = await moveGrant(visit.console.database, { ...visit.request, grantId, toPersonId });
     return redirect(visit.at(`/clients/${id}`), { flash: 'Client moved. The new access has no seat yet.' });
   },
   render: movePage,
 });
 
 async function movePage(visit: MemberVisit, state: FormState, { q }: { q: string }): Promise<Page> {
-  const { em, now } = visit.console;
-  const client = await getClient(em, visit.organizationId, visit.params.grantId ?? '');
+  const { database, now } = visit.console;
+  const client = await getClient(database, visit.organizationId, visit.params.grantId ?? '');
   const filter = { status: 'active', text: q, roleId: null } as const;
-  const { rows, next } = await listMembers(em, visit.organizationId, filter, null, maxColleagues + 1, now());
+  const { rows, next } = await listMembers(database, visit.organizationId, filter, null, maxColleagues + 1, now());
   const colleagues = rows.filter(({ personId }) => personId !== client.professionalId);
   return page({
     title: `Move client ${truncate(client.family, 60)}`,

@@ -39,11 +39,12 @@ export const rosterRoutes = [
 async function rosterPage(visit: MemberVisit, query: Query): Promise<RouteResponse> {
   assertMaySeeSeats(visit);
   if (!visit.may('org.clients.read')) return redirect(visit.at('/clients/seats'));
-  const { em, now } = visit.console;
+  const { database, now } = visit.console;
   const { q, state, professional } = query;
-  const chosen = professional === null ? null : await getMemberDetails(em, visit.organizationId, professional, now());
+  const chosen =
+    professional === null ? null : await getMemberDetails(database, visit.organizationId, professional, now());
   const filter: ClientFilter = { state, text: q, professionalId: professional };
-  const { rows, next } = await listClients(em, visit.organizationId, filter, query.after, clientsPerPage);
+  const { rows, next } = await listClients(database, visit.organizationId, filter, query.after, clientsPerPage);
   const columns: Column<ClientRow>[] = [
     ...clientColumns(visit),
     { heading: 'Ends', cell: ({ endsAt }) => time(endsAt, 'No end date') },

@@ -23,9 +23,9 @@ export const seatsRoutes = [member.view({ name: 'listSeats', path: '/clients/sea
 
 async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof query>): Promise<Page> {
   assertMaySeeSeats(visit);
-  const { em } = visit.console;
-  const counts = await getSeatCounts(em, visit.organizationId);
-  const { rows, next } = await listSeats(em, visit.organizationId, state, after, seatsPerPage);
+  const { database } = visit.console;
+  const counts = await getSeatCounts(database, visit.organizationId);
+  const { rows, next } = await listSeats(database, visit.organizationId, state, after, seatsPerPage);
   const href = (cursor: string | null) =>
     visit.at(`/clients/seats${queryString({ state: state === 'held' ? null : state, after: cursor })}`);
   const mayAssign = visit.may('org.seats.manage');

@@ -37,9 +37,9 @@ export const routes = [
     titles: { totp: 'Set up your authenticator app', passkey: 'Create a passkey', verify: 'Verify code' },
     other: html`<a href="/enrol/factor">Use another method</a>`,
     startTotp: ({ console, enrolmentToken }) =>
-      startEnrolmentTotp(console.em, enrolmentToken ?? '', console.factors, console.now),
+      startEnrolmentTotp(console.database, enrolmentToken ?? '', console.factors, console.now),
     startPasskey: ({ console, enrolmentToken }) =>
-      startEnrolmentPasskey(console.em, enrolmentToken ?? '', console.factors.relyingParty, console.now),
+      startEnrolmentPasskey(console.database, enrolmentToken ?? '', console.factors.relyingParty, console.now),
     add: complete,
     within: openPage,
     rerender: (visit, state) => openPage(visit, () => factorChoicePage(visit, state)),
@@ -65,11 +65,11 @@ function factorChoicePage(visit: Visit, state: FormState): Page {
 /** Completes the enrolment, ends the browser's previous session, and shows the recovery codes. */
 async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   const { console, session, visitor, enrolmentToken } = visit;
-  const { em, factors, now } = console;
+  const { database, factors, now } = console;
   const input = { token: enrolmentToken ?? '', factor, visitor };
-  const enrolled = await completeEnrolment(em, input, factors, now);
+  const enrolled = await completeEnrolment(database, input, factors, now);
   const { token, email, organizationId, recoveryCodes: codes } = enrolled;
-  if (session !== null) await endSession(em, session, session.id, visitor).catch(() => {});
+  if (session !== null) await endSession(database, session, session.id, visitor).catch(() => {});
   return page({
     title: 'You’re all set',
     session: { token },

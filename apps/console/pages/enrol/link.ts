@@ -32,7 +32,7 @@ export const linkRoutes = [
     async act(visit, { link }) {
       const { console } = visit;
       const token = findLinkToken(link) ?? '';
-      const enrolment = await findEnrolment(console.em.fork(), token, console.now());
+      const enrolment = await findEnrolment(console.database, token, console.now());
       return enrolment === null ? linkExpiredPage(visit) : redirect('/enrol/step', { enrolment: token });
     },
     // The pasted text may be a link, so no page shows it again.
@@ -51,7 +51,12 @@ export const linkRoutes = [
     form: z.object({}),
     async act(visit) {
       const { console, session, visitor, enrolmentToken } = visit;
-      const joined = await acceptEnrolment(console.em, session, { token: enrolmentToken ?? '', visitor }, console.now);
+      const joined = await acceptEnrolment(
+        console.database,
+        session,
+        { token: enrolmentToken ?? '', visitor },
+        console.now,
+      );
       return redirect(`/o/${joined.organizationId}`, { flash: 'You have joined the organization.', enrolment: null });
     },
     rerender: (visit, state) => openPage(visit, (enrolment) => firstPage(visit, enrolment, state)),
@@ -62,7 +67,7 @@ export const linkRoutes = [
     path: '/enrol/password',
     form: z.object({ password: typedSecret('a password') }),
     async act({ console, enrolmentToken }, { password }) {
-      await setEnrolmentPassword(console.em, { token: enrolmentToken ?? '', password }, console.now);
+      await setEnrolmentPassword(console.database, { token: enrolmentToken ?? '', password }, console.now);
       return redirect('/enrol/factor');
     },
     rerender: (visit, state) => openPage(visit, (enrolment) => passwordPage(visit, enrolment, state)),
@@ -163,7 +168,7 @@ export async function openPage<A>(
   render: (enrolment: OpenEnrolment) => A | Promise<A>,
 ): Promise<A | Page> {
   const { console, enrolmentToken } = visit;
-  const enrolment = await findEnrolment(console.em.fork(), enrolmentToken ?? '', console.now());
+  const enrolment = await findEnrolment(console.database, enrolmentToken ?? '', console.now());
   return enrolment === null ? linkExpiredPage(visit) : render(enrolment);
 }
 

@@ -34,11 +34,11 @@ export const createRoutes = member.formPage({
     })
     .superRefine(checkExpiry),
   async act(visit, { name: label, scopes, ...expiry }) {
-    const { em, keys, now } = visit.console;
+    const { database, keys, now } = visit.console;
     const { organizationId, by } = visit;
     const expiresAt = readExpiry(expiry, now());
     const request = { organizationId, creatorId: by.personId, address: by.address, label, scopes, expiresAt };
-    const created = await createKey(em, request, keys, now);
+    const created = await createKey(database, request, keys, now);
     return page({
       title: 'API key created',
       breadcrumbs: [['API keys', visit.at('/keys')]],
@@ -52,8 +52,8 @@ export const createRoutes = member.formPage({
 
 /** Offers to rotate the newest key of the person who created one. */
 async function newestKey(visit: MemberVisit): Promise<Html> {
-  const { pool, now } = visit.console;
-  const live = await listLiveKeys(pool, visit.organizationId, now());
+  const { database, now } = visit.console;
+  const live = await listLiveKeys(database, visit.organizationId, now());
   const newest = live.find(({ creatorId }) => creatorId === visit.by.personId);
   if (newest === undefined) return html``;
   return shownBefore(
@@ -65,8 +65,8 @@ async function newestKey(visit: MemberVisit): Promise<Html> {
 }
 
 async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const { pool, now } = visit.console;
-  const live = await listLiveKeys(pool, visit.organizationId, now());
+  const { database, now } = visit.console;
+  const live = await listLiveKeys(database, visit.organizationId, now());
   if (live.length >= liveKeysPerOrganization) return fullPage(visit, live);
   return page({
     title: 'Create API key',

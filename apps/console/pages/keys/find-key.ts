@@ -4,8 +4,8 @@ import type { MemberVisit } from '../../web/visit.ts';
 
 /** Returns the key in the path. @throws NotFound also for a key of another organization. */
 export async function getKey(visit: MemberVisit): Promise<KeyUsage> {
-  const { pool, now } = visit.console;
-  const key = await findKeyUsage(pool, visit.organizationId, visit.params.keyId ?? '', now());
+  const { database, now } = visit.console;
+  const key = await findKeyUsage(database, visit.organizationId, visit.params.keyId ?? '', now());
   if (key === null) throw new NotFound();
   return key;
 }

@@ -28,9 +28,9 @@ export const keyRoutes = [
     path: '/keys/:keyId',
     permission: 'org.keys.manage',
     async show(visit) {
-      const { pool } = visit.console;
+      const { database } = visit.console;
       const key = await getKey(visit);
-      const callers = await listCallers(pool, visit.organizationId, key.id);
+      const callers = await listCallers(database, visit.organizationId, key.id);
       return page({
         title: keyTitle(key),
         breadcrumbs: [['API keys', visit.at('/keys')]],
@@ -91,8 +91,8 @@ async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
 
 /** Returns a link to the key that this one replaces, or that replaces it. */
 async function neighbor(visit: MemberVisit, keyId: string): Promise<Html> {
-  const { pool, now } = visit.console;
-  const key = await findKeyUsage(pool, visit.organizationId, keyId, now());
+  const { database, now } = visit.console;
+  const key = await findKeyUsage(database, visit.organizationId, keyId, now());
   if (key === null) return nothing;
   return html`<a href="${visit.at(`/keys/${keyId}`)}">${keyName(key)} ${keyHintCell(key)}</a> ${statusOf(key, now())}`;
 }
@@ -112,7 +112,14 @@ function permissionsOf({ scopes, working, state }: KeyUsage): Html {
 async function recent(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const filter = { ...everything, keyId: key.id };
   const { console, organizationId } = visit;
-  const { entries } = await listAuditEntries(console.em, organizationId, filter, null, recentEntries, readerOf(visit));
+  const { entries } = await listAuditEntries(
+    console.database,
+    organizationId,
+    filter,
+    null,
+    recentEntries,
+    readerOf(visit),
+  );
   return html`<section aria-labelledby="recent"><h2 id="recent">Recent entries</h2>
     ${auditLogTable(visit, entries, 'Recent entries of this key')}
     <p><a href="${visit.at(`/audit-log?key=${key.id}`)}">View all</a></p></section>`;

@@ -28,7 +28,7 @@ export const listRoutes = [
 
 async function livePage(visit: MemberVisit): Promise<Page> {
   const now = visit.console.now();
-  const keys = await listLiveKeys(visit.console.pool, visit.organizationId, now);
+  const keys = await listLiveKeys(visit.console.database, visit.organizationId, now);
   const soon = keys.filter((key) => isExpiringSoon(key, now)).length;
   const create = linkButton(visit.at('/keys/new'), 'Create API key');
   const report = linkButton(visit.at('/keys/compromised'), 'Report a leaked key', 'secondary');
@@ -76,8 +76,8 @@ const fullNotice = (visit: MemberVisit): Html =>
   );
 
 async function endedPage(visit: MemberVisit, before: string | null): Promise<Page> {
-  const { pool, now } = visit.console;
-  const { keys, older } = await listEndedKeys(pool, visit.organizationId, before, now());
+  const { database, now } = visit.console;
+  const { keys, older } = await listEndedKeys(database, visit.organizationId, before, now());
   const href = (cursor: string | null) => visit.at(`/keys${queryString({ state: 'ended', before: cursor })}`);
   return page({
     title: 'Revoked, expired and inactive keys',

@@ -16,10 +16,10 @@ interface Change {
 /** Shows a live key's owner, and which reads stop when the owner leaves or loses a role. */
 export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const { console, organizationId } = visit;
-  const { pool, em, now } = console;
-  const roles = key.creatorStatus === 'active' ? await listCreatorRoles(pool, organizationId, key.creatorId) : [];
+  const { database, now } = console;
+  const roles = key.creatorStatus === 'active' ? await listCreatorRoles(database, organizationId, key.creatorId) : [];
   const changeOf = async (change: MemberChange, description: Html): Promise<Change> => {
-    const { keys } = await previewImpact(em.fork(), organizationId, key.creatorId, change, now());
+    const { keys } = await previewImpact(database, organizationId, key.creatorId, change, now());
     const affected = keys.find(({ id }) => id === key.id);
     return { description, lost: affected?.operations ?? [], losesAllScopes: affected?.losesAllScopes ?? false };
   };

@@ -23,8 +23,13 @@ export const compromisedRoutes = member.formPage({
     key: z.string({ error: 'Paste the key.' }).min(1, 'Paste the key.').max(10_000, 'Paste the key alone.'),
   }),
   async act(visit, { key: text }) {
-    const { em, keys, now } = visit.console;
-    const found = await findCompromisedKey(em, { organizationId: visit.organizationId, ...visit.by, text }, keys, now);
+    const { database, keys, now } = visit.console;
+    const found = await findCompromisedKey(
+      database,
+      { organizationId: visit.organizationId, ...visit.by, text },
+      keys,
+      now,
+    );
     return found === null ? notFoundPage(visit) : redirect(visit.at(`/keys/${found.keyId}/revoke?reported=yes`));
   },
   render: compromisedPage,

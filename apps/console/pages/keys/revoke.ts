@@ -25,9 +25,9 @@ export const revokeRoutes = member.formPage({
   query: z.object({ reported: z.literal('yes').nullable().catch(null) }),
   form: z.object({}),
   async act(visit) {
-    const { em, now } = visit.console;
+    const { database, now } = visit.console;
     const { id } = await getKey(visit);
-    await revokeKey(em, { ...visit.request, keyId: id }, now);
+    await revokeKey(database, { ...visit.request, keyId: id }, now);
     return redirect(visit.at(`/keys/${id}`), { flash: 'API key revoked.' });
   },
   render: revokePage,
@@ -65,7 +65,7 @@ async function revokePage(
 }
 
 async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
-  const callers = await listCallers(visit.console.pool, visit.organizationId, key.id);
+  const callers = await listCallers(visit.console.database, visit.organizationId, key.id);
   return html`<p>All further calls with this key return 401. You can’t undo this. To replace the key without an
     interruption, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
     ${detailList([

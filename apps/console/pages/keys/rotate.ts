@@ -33,12 +33,12 @@ export const rotateRoutes = member.formPage({
   values: () => ({ overlapHours: '24', ...initialExpiry }),
   form: z.object({ overlapHours: overlap.schema, ...expiryFields }).superRefine(checkExpiry),
   async act(visit, { overlapHours: hours, ...expiry }) {
-    const { em, keys, now } = visit.console;
+    const { database, keys, now } = visit.console;
     const { organizationId, by } = visit;
     const old = await getKey(visit);
     const request = { organizationId, keyId: old.id, creatorId: by.personId, address: by.address };
     const change = { overlapSeconds: hours * 3600, expiresAt: readExpiry(expiry, now()) };
-    const rotated = await rotateKey(em, { ...request, ...change }, keys, now);
+    const rotated = await rotateKey(database, { ...request, ...change }, keys, now);
     return page({
       title: 'API key rotated',
       breadcrumbs: keyBreadcrumbs(visit, old),
@@ -76,9 +76,9 @@ function overlapNotice({ predecessorEndsAt }: RotatedKey, hours: number, now: Da
 }
 
 async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const { pool, now } = visit.console;
+  const { database, now } = visit.console;
   const key = await getKey(visit);
-  const isFull = (await listLiveKeys(pool, visit.organizationId, now())).length >= liveKeysPerOrganization;
+  const isFull = (await listLiveKeys(database, visit.organizationId, now())).length >= liveKeysPerOrganization;
   const missing = key.scopes.filter((scope) => !visit.may(scope));
   return page({
     title: `Rotate API key ${keyTitle(key)}`,

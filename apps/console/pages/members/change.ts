@@ -24,7 +24,7 @@ export const changeRoutes = member.formPage({
   form: z.object(memberFields),
   async act(visit, { name, title }) {
     const personId = personIdOf(visit);
-    await changeMember(visit.console.em, { ...visit.request, personId, name, title: title || null });
+    await changeMember(visit.console.database, { ...visit.request, personId, name, title: title || null });
     return redirect(memberPath(visit, personId), { flash: 'Member updated.' });
   },
   render: changePage,

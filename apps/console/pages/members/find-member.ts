@@ -4,6 +4,6 @@ import { personIdOf } from './path.ts';
 
 /** Returns the member in the path. @throws OrganizationRefused (404) when there is none. */
 export function getMember(visit: MemberVisit): Promise<MemberDetails> {
-  const { em, now } = visit.console;
-  return getMemberDetails(em, visit.organizationId, personIdOf(visit), now());
+  const { database, now } = visit.console;
+  return getMemberDetails(database, visit.organizationId, personIdOf(visit), now());
 }

@@ -93,12 +93,12 @@ export function impactFormPage(declared: {
 }): Route[] {
   const { changeOf, idOf = personIdOf, confirm, act, ...route } = declared;
   const preview = (visit: MemberVisit) => {
-    const { em, now } = visit.console;
-    return previewImpact(em, visit.organizationId, idOf(visit), changeOf(visit), now());
+    const { database, now } = visit.console;
+    return previewImpact(database, visit.organizationId, idOf(visit), changeOf(visit), now());
   };
   async function render(visit: MemberVisit, state: FormState): Promise<Page> {
-    const { em, now } = visit.console;
-    const details = await getMemberDetails(em, visit.organizationId, idOf(visit), now());
+    const { database, now } = visit.console;
+    const details = await getMemberDetails(database, visit.organizationId, idOf(visit), now());
     const impact = await preview(visit);
     const { title, button, consequence, clients, ...links } = confirm(visit, details, impact);
     const { breadcrumbs = memberBreadcrumbs(visit, details), cancel = memberPath(visit, details.personId) } = links;

@@ -33,10 +33,10 @@ export const inviteRoutes = member.formPage({
     roles: z.array(z.string().max(255)).min(1, 'Choose at least one role.').max(600),
   }),
   async act(visit, { email, name, title, roles }) {
-    const { em, now } = visit.console;
+    const { database, now } = visit.console;
     const input = { ...visit.request, email, name, title, roleKeys: roles };
     try {
-      const created = await createEnrolment(em, input, now);
+      const created = await createEnrolment(database, input, now);
       return await (created.isNew ? linkPage(visit, created) : linkPage(visit, created, linkText));
     } catch (error) {
       if (!(error instanceof AlreadyMember)) throw error;
@@ -55,7 +55,7 @@ export const inviteRoutes = member.formPage({
 
 /** Renders the form. `present`: the member who has the address already. */
 async function invitePage(visit: MemberVisit, state: FormState, present?: AlreadyMember): Promise<Page> {
-  const roles = await listRoles(visit.console.em, visit.organizationId);
+  const roles = await listRoles(visit.console.database, visit.organizationId);
   return page({
     title: 'Invite member',
     breadcrumbs: [['Members', visit.at('/members')]],

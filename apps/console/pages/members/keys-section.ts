@@ -9,8 +9,8 @@ import type { MemberVisit } from '../../web/visit.ts';
 
 /** Lists the live API keys that a member owns. */
 export async function keysSection(visit: MemberVisit, { personId, status }: MemberDetails): Promise<Html> {
-  const { em, now } = visit.console;
-  const keys = await listKeysOfCreator(em, visit.organizationId, personId, now());
+  const { database, now } = visit.console;
+  const keys = await listKeysOfCreator(database, visit.organizationId, personId, now());
   return html`<section aria-labelledby="keys"><h2 id="keys">API keys</h2>
     ${
       keys.length === 0

@@ -23,9 +23,9 @@ export const linkRoutes = [
     once: true,
     form: z.object({}),
     async act(visit) {
-      const { em, now } = visit.console;
+      const { database, now } = visit.console;
       const personId = personIdOf(visit);
-      return linkPage(visit, await createLink(em, { ...visit.request, personId }, now), linkText);
+      return linkPage(visit, await createLink(database, { ...visit.request, personId }, now), linkText);
     },
     again: (visit) =>
       shownBefore(
@@ -50,8 +50,8 @@ export async function linkPage(
   { token, expiresAt, personId }: CreatedEnrolment,
   { title, text }: { title: string; text: string } = { title: 'Invitation created', text: '' },
 ): Promise<Page> {
-  const { em, now, origin } = visit.console;
-  const { name } = await getMemberDetails(em, visit.organizationId, personId, now());
+  const { database, now, origin } = visit.console;
+  const { name } = await getMemberDetails(database, visit.organizationId, personId, now());
   return page({
     title,
     breadcrumbs: [['Members', visit.at('/members')]],

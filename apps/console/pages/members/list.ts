@@ -45,10 +45,10 @@ export const listRoutes = [
 ];
 
 async function membersPage(visit: MemberVisit, query: Query): Promise<Page> {
-  const { em, now } = visit.console;
+  const { database, now } = visit.console;
   const filter: MemberFilter = { status: query.status, text: query.q, roleId: query.role };
-  const role = query.role === null ? null : await getRoleDetails(em, visit.organizationId, query.role);
-  const { rows, next } = await listMembers(em, visit.organizationId, filter, query.after, membersPerPage, now());
+  const role = query.role === null ? null : await getRoleDetails(database, visit.organizationId, query.role);
+  const { rows, next } = await listMembers(database, visit.organizationId, filter, query.after, membersPerPage, now());
   const isAll = query.q === '' && query.status === 'present' && query.role === null;
   return page({
     title: 'Members',

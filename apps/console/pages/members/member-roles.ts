@@ -18,7 +18,7 @@ export const memberRoleRoutes = [
     form: z.object({ roleId: z.uuid('Choose a role.') }),
     async act(visit, { roleId }) {
       const personId = personIdOf(visit);
-      await assignRole(visit.console.em, { ...visit.request, personId, roleId });
+      await assignRole(visit.console.database, { ...visit.request, personId, roleId });
       return redirect(memberPath(visit, personId), { flash: 'Role assigned.' });
     },
     rerender: memberPage,
@@ -42,7 +42,7 @@ export const memberRoleRoutes = [
     },
     async act(visit, personId) {
       const { roleId = '' } = visit.params;
-      await unassignRole(visit.console.em, { ...visit.request, personId, roleId });
+      await unassignRole(visit.console.database, { ...visit.request, personId, roleId });
       // Members who remove their own role may no longer open the members page.
       const next = personId === visit.by.personId ? visit.at('') : memberPath(visit, personId);
       return redirect(next, { flash: 'Role removed.' });

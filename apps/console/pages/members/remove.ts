@@ -24,9 +24,9 @@ export const removeRoutes = [
       clients: affectedClients(impact, clientsPath(visit, personId)),
     }),
     async act(visit, personId) {
-      const { em, now } = visit.console;
-      const { name } = await getMemberDetails(em, visit.organizationId, personId, now());
-      await removeMember(em, { ...visit.request, personId });
+      const { database, now } = visit.console;
+      const { name } = await getMemberDetails(database, visit.organizationId, personId, now());
+      await removeMember(database, { ...visit.request, personId });
       return personId === visit.by.personId
         ? redirect('/', { flash: hasLeft })
         : redirect(visit.at('/members'), { flash: `${truncate(name, 80)} was removed.` });
@@ -52,7 +52,7 @@ export const removeRoutes = [
       };
     },
     async act(visit, personId) {
-      await removeMember(visit.console.em, { ...visit.request, personId });
+      await removeMember(visit.console.database, { ...visit.request, personId });
       return redirect('/', { flash: hasLeft });
     },
   }),

@@ -48,7 +48,7 @@ function roleName(visit: MemberVisit, { id, name }: HeldRole): Html {
 
 async function assignForm(visit: MemberVisit, { personId, roles }: MemberDetails, state: FormState): Promise<Html> {
   const held = new Set(roles.map(({ id }) => id));
-  const all = await listRoles(visit.console.em, visit.organizationId);
+  const all = await listRoles(visit.console.database, visit.organizationId);
   const others = all.filter(({ id }) => !held.has(id));
   const assignable = others.filter((role) => whyNotAssignable(visit, role) === null);
   const isPartial = assignable.length < others.length;

@@ -25,7 +25,7 @@ export const suspendRoutes = [
       clients: affectedClients(impact, clientsPath(visit, personId)),
     }),
     async act(visit, personId) {
-      await suspendMember(visit.console.em, { ...visit.request, personId });
+      await suspendMember(visit.console.database, { ...visit.request, personId });
       return redirect(memberPath(visit, personId), { flash: 'Member suspended.' });
     },
   }),
@@ -37,10 +37,10 @@ export const suspendRoutes = [
     stepUp: true,
     form: z.object({}),
     async act(visit) {
-      const { em, now } = visit.console;
+      const { database, now } = visit.console;
       const personId = personIdOf(visit);
-      await reinstateMember(em, { ...visit.request, personId });
-      const { status } = await getMemberDetails(em, visit.organizationId, personId, now());
+      await reinstateMember(database, { ...visit.request, personId });
+      const { status } = await getMemberDetails(database, visit.organizationId, personId, now());
       const flash =
         status === 'invited'
           ? 'The member had not joined yet. Create a new invitation link for them.'

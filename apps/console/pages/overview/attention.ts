@@ -24,7 +24,7 @@ export async function attention(visit: MemberVisit): Promise<Html> {
 /** Returns null for a member who may not see webhooks. */
 async function failingWebhooks(visit: MemberVisit): Promise<Html[] | null> {
   if (!visit.may('org.webhooks.manage')) return null;
-  const all = await listWebhooks(visit.console.em, visit.request, noCounts);
+  const all = await listWebhooks(visit.console.database, visit.request, noCounts);
   const failing = all.filter(({ state, failingSince }) => holdsDeliveries(state) || failingSince !== null);
   return failing.sort((a, b) => severityOf(a) - severityOf(b)).map((webhook) => webhookLine(visit, webhook));
 }
@@ -49,7 +49,7 @@ function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
 async function failingKeys(visit: MemberVisit): Promise<Html[] | null> {
   if (!visit.may('org.keys.manage')) return null;
   const now = visit.console.now();
-  const keys = await listLiveKeys(visit.console.pool, visit.organizationId, now);
+  const keys = await listLiveKeys(visit.console.database, visit.organizationId, now);
   return keys
     .filter((key) => key.working.length === 0 || isExpiringSoon(key, now))
     .map((key) => keyLine(visit, key, now));

@@ -18,8 +18,8 @@ export async function charts(visit: MemberVisit): Promise<Html> {
 
 async function deliveriesChart(visit: MemberVisit): Promise<Html | null> {
   if (!visit.may('org.webhooks.manage')) return null;
-  const { em, now } = visit.console;
-  const buckets = await listOrganizationHealth(em, visit.request, now());
+  const { database, now } = visit.console;
+  const buckets = await listOrganizationHealth(database, visit.request, now());
   const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
   return html`<section aria-labelledby="deliveries"><h2 id="deliveries">Deliveries, last ${hours} hours</h2>
     ${isEmpty ? html`<p class="quiet">No events in this time range.</p>` : healthPlot(buckets, '24h')}</section>`;
@@ -33,8 +33,8 @@ const callSeries: readonly ChartSeries<'succeeded' | 'refused' | 'limited'>[] = 
 
 async function callsChart(visit: MemberVisit): Promise<Html | null> {
   if (!visit.may('org.keys.manage')) return null;
-  const { pool, now } = visit.console;
-  const all = await listCallHours(pool, visit.organizationId, hours, now());
+  const { database, now } = visit.console;
+  const all = await listCallHours(database, visit.organizationId, hours, now());
   const isEmpty = all.every(({ succeeded, refused, limited }) => succeeded + refused + limited === 0);
   return html`<section aria-labelledby="calls"><h2 id="calls">API calls, last ${hours} hours</h2>
     ${isEmpty ? html`<p class="quiet">No calls in this time range.</p>` : callsPlot(all)}</section>`;

@@ -15,8 +15,8 @@ export const routes = [
     name: 'showOverview',
     path: '',
     async show(visit) {
-      const { pool } = visit.console;
-      const overview = await getOverview(pool, visit.organizationId);
+      const { database } = visit.console;
+      const overview = await getOverview(database, visit.organizationId);
       return page({
         title: 'Overview',
         body: html`${overviewSearch(visit)}${await attention(visit)}${firstSteps(visit, overview)}${await charts(visit)}

@@ -1,5 +1,6 @@
-import type { Pool } from 'pg';
-import { isOpenSql } from '#domain/webhooks/open-deliveries.ts';
+import { sql } from 'kysely';
+import type { Queryable } from '#domain/db/database.ts';
+import { isOpen } from '#domain/webhooks/deliveries.ts';
 
 /** Counts of an organization, for the console's overview. */
 export interface Overview {
@@ -39,84 +40,84 @@ const thingsChecked = 50;
 const rowsChecked = 200;
 
 /**
- * `$1` organization. Each part starts at an index of the organization and is bounded; a question
- * about the past ends at the first row that answers it. A key that is only refused, or a webhook
- * whose receiver accepts nothing, may have any number of such rows, so only its first and last ones
- * are checked.
+ * Returns the counts of an organization. Each part starts at an index of the organization and is
+ * bounded; a question about the past ends at the first row that answers it. A key that is only
+ * refused, or a webhook whose receiver accepts nothing, may have any number of such rows, so only
+ * its first and last ones are checked.
  */
-const overviewSql = /* sql */ `
-  with first_sign_in as (
-    select coalesce(min(c.confirmed_at), 'infinity') as at from membership m
-    join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id
-    where m.organization_id = $1
-  ), own_key as (
-    select k.id from api_key k, first_sign_in f where k.organization_id = $1 and k.created_at >= f.at
-    order by k.id desc limit ${thingsChecked}
-  ), own_webhook as (
-    select w.id, w.signature_result from webhook w, first_sign_in f
-    where w.organization_id = $1 and w.created_at >= f.at order by w.id desc limit ${thingsChecked}
-  )
-  select
-    (select count(*)::int from api_key k where k.organization_id = $1 and k.revoked_at is null
-      and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
-    exists (select from own_key) as "hasCreatedKey",
-    exists (
-      select from own_key k
-      where exists (
-          select from (select a.status from audit_entry a where a.organization_id = $1 and a.key_id = k.id
-            order by a.at desc, a.id desc limit ${rowsChecked}) a
-          where a.status < 400
-        ) or exists (
-          select from (select a.status from audit_entry a where a.organization_id = $1 and a.key_id = k.id
-            order by a.at, a.id limit ${rowsChecked}) a
-          where a.status < 400
-        )
-    ) as "hasUsedKey",
-    exists (select from own_webhook) as "hasCreatedWebhook",
-    exists (select from own_webhook w where w.signature_result in ('verified', 'accepts_bad_signatures'))
-      or exists (
-        select from (
-          select a.detail from audit_entry a where a.organization_id = $1 and a.action = 'webhook.tested'
-            and a.status is null order by a.at desc, a.id desc limit ${rowsChecked}
-        ) a where a.detail ->> 'delivered' = 'true'
-      )
-      or exists (
-        select from own_webhook w
+export async function getOverview(db: Queryable, id: string): Promise<Overview> {
+  const [overview] = await db.query(sql<Overview>`
+    with first_sign_in as (
+      select coalesce(min(c.confirmed_at), 'infinity') as at from membership m
+      join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id
+      where m.organization_id = ${id}
+    ), own_key as (
+      select k.id from api_key k, first_sign_in f where k.organization_id = ${id} and k.created_at >= f.at
+      order by k.id desc limit ${sql.lit(thingsChecked)}
+    ), own_webhook as (
+      select w.id, w.signature_result from webhook w, first_sign_in f
+      where w.organization_id = ${id} and w.created_at >= f.at order by w.id desc limit ${sql.lit(thingsChecked)}
+    )
+    select
+      (select count(*)::int from api_key k where k.organization_id = ${id} and k.revoked_at is null
+        and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
+      exists (select from own_key) as "hasCreatedKey",
+      exists (
+        select from own_key k
         where exists (
-            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id
-              order by d.event_id desc limit ${rowsChecked}) d
-            where d.state = 'delivered'
+            select from (select a.status from audit_entry a where a.organization_id = ${id} and a.key_id = k.id
+              order by a.at desc, a.id desc limit ${sql.lit(rowsChecked)}) a
+            where a.status < 400
           ) or exists (
-            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id
-              order by d.event_id limit ${rowsChecked}) d
-            where d.state = 'delivered'
+            select from (select a.status from audit_entry a where a.organization_id = ${id} and a.key_id = k.id
+              order by a.at, a.id limit ${sql.lit(rowsChecked)}) a
+            where a.status < 400
           )
-      ) as "hasDelivered",
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.state <> 'deleted') as webhooks,
-    (select count(*)::int from webhook w
-      join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
-      where w.organization_id = $1 and w.state = 'active' and r.failing_since is not null) as "failingWebhooks",
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'suspended') as "suspendedWebhooks",
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'paused') as "pausedWebhooks",
-    (select w.id from webhook w where w.organization_id = $1 and w.state <> 'deleted'
-      order by w.created_at desc, w.id desc limit 1) as "newestWebhookId",
-    exists (select from webhook w where w.organization_id = $1 and w.state <> 'deleted'
-      and 'seat.given' = any (w.event_types)) as "hasSeatWebhook",
-    (select count(*)::int from (
-      select from webhook w
-      cross join lateral (
-        select from delivery d where d.organization_id = w.organization_id and d.webhook_id = w.id
-          and ${isOpenSql} limit ${waitingCountedTo}
-      ) d
-      where w.organization_id = $1 and w.state = 'active'
-      limit ${waitingCountedTo}
-    ) counted) as "waitingDeliveries",
-    (select count(*)::int from membership m where m.organization_id = $1 and m.status = 'active') as "activeMembers",
-    (select count(distinct g.family_id)::int from client_grant g
-      where g.organization_id = $1 and g.status = 'active') as "activeFamilies",
-    (select count(*)::int from seat s where s.organization_id = $1 and s.ended_at is null) as "seatsUsed"`;
-
-export async function getOverview(pool: Pool, organizationId: string): Promise<Overview> {
-  const { rows } = await pool.query<Overview>({ name: 'getOverview', text: overviewSql, values: [organizationId] });
-  return rows[0] as Overview;
+      ) as "hasUsedKey",
+      exists (select from own_webhook) as "hasCreatedWebhook",
+      exists (select from own_webhook w where w.signature_result in ('verified', 'accepts_bad_signatures'))
+        or exists (
+          select from (
+            select a.detail from audit_entry a where a.organization_id = ${id} and a.action = 'webhook.tested'
+              and a.status is null order by a.at desc, a.id desc limit ${sql.lit(rowsChecked)}
+          ) a where a.detail ->> 'delivered' = 'true'
+        )
+        or exists (
+          select from own_webhook w
+          where exists (
+              select from (select d.state from delivery d where d.organization_id = ${id} and d.webhook_id = w.id
+                order by d.event_id desc limit ${sql.lit(rowsChecked)}) d
+              where d.state = 'delivered'
+            ) or exists (
+              select from (select d.state from delivery d where d.organization_id = ${id} and d.webhook_id = w.id
+                order by d.event_id limit ${sql.lit(rowsChecked)}) d
+              where d.state = 'delivered'
+            )
+        ) as "hasDelivered",
+      (select count(*)::int from webhook w where w.organization_id = ${id} and w.state <> 'deleted') as webhooks,
+      (select count(*)::int from webhook w
+        join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
+        where w.organization_id = ${id} and w.state = 'active' and r.failing_since is not null) as "failingWebhooks",
+      (select count(*)::int from webhook w
+        where w.organization_id = ${id} and w.state = 'suspended') as "suspendedWebhooks",
+      (select count(*)::int from webhook w where w.organization_id = ${id} and w.state = 'paused') as "pausedWebhooks",
+      (select w.id from webhook w where w.organization_id = ${id} and w.state <> 'deleted'
+        order by w.created_at desc, w.id desc limit 1) as "newestWebhookId",
+      exists (select from webhook w where w.organization_id = ${id} and w.state <> 'deleted'
+        and 'seat.given' = any (w.event_types)) as "hasSeatWebhook",
+      (select count(*)::int from (
+        select from webhook w
+        cross join lateral (
+          select from delivery d where d.organization_id = w.organization_id and d.webhook_id = w.id
+            and ${isOpen} limit ${sql.lit(waitingCountedTo)}
+        ) d
+        where w.organization_id = ${id} and w.state = 'active'
+        limit ${sql.lit(waitingCountedTo)}
+      ) counted) as "waitingDeliveries",
+      (select count(*)::int from membership m
+        where m.organization_id = ${id} and m.status = 'active') as "activeMembers",
+      (select count(distinct g.family_id)::int from client_grant g
+        where g.organization_id = ${id} and g.status = 'active') as "activeFamilies",
+      (select count(*)::int from seat s where s.organization_id = ${id} and s.ended_at is null) as "seatsUsed"`);
+  return overview as Overview;
 }

@@ -12,7 +12,7 @@ const maxShown = 5;
 /** Lists the deliveries that failed last, each with its cause. */
 export async function recentFailures(visit: MemberVisit): Promise<Html> {
   if (!visit.may('org.webhooks.manage')) return nothing;
-  const failures = await listRecentFailures(visit.console.em, visit.request, maxShown);
+  const failures = await listRecentFailures(visit.console.database, visit.request, maxShown);
   if (failures.length === 0) return nothing;
   return html`<section aria-labelledby="failures"><h2 id="failures">Recent failures</h2>
     ${table<RecentFailure>({

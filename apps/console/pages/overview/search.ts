@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
-import type { Pool } from 'pg';
+import { sql } from 'kysely';
 import { z } from 'zod';
+import type { Queryable } from '#domain/db/database.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
@@ -13,17 +14,15 @@ import type { MemberVisit } from '../../web/visit.ts';
 /** What an id names in an organization; `entry` is an entry of the audit log. */
 type Named = Record<'event' | 'client' | 'webhook' | 'key' | 'entry', boolean>;
 
-/** `$1` organization, `$2` id. Each is a look-up by key. */
-const findNamedSql = /* sql */ `
-  select exists (select from event e where e.organization_id = $1 and e.id = $2) as event,
-    exists (select from client_grant g where g.organization_id = $1 and g.id = $2) as client,
-    exists (select from webhook w where w.organization_id = $1 and w.id = $2) as webhook,
-    exists (select from api_key k where k.organization_id = $1 and k.id = $2) as key,
-    exists (select from audit_entry a where a.organization_id = $1 and a.id = $2) as entry`;
-
-async function findNamed(pool: Pool, organizationId: string, id: string): Promise<Named | undefined> {
-  const { rows } = await pool.query<Named>({ name: 'findNamed', text: findNamedSql, values: [organizationId, id] });
-  return rows[0];
+/** Each is a look-up by key. */
+async function findNamed(db: Queryable, organizationId: string, id: string): Promise<Named | undefined> {
+  const [named] = await db.query(sql<Named>`
+    select exists (select from event e where e.organization_id = ${organizationId} and e.id = ${id}) as event,
+      exists (select from client_grant g where g.organization_id = ${organizationId} and g.id = ${id}) as client,
+      exists (select from webhook w where w.organization_id = ${organizationId} and w.id = ${id}) as webhook,
+      exists (select from api_key k where k.organization_id = ${organizationId} and k.id = ${id}) as key,
+      exists (select from audit_entry a where a.organization_id = ${organizationId} and a.id = ${id}) as entry`);
+  return named;
 }
 
 /** Leads from an id, an address or a name to its row. One match opens at once. */
@@ -61,7 +60,7 @@ async function findPages(visit: MemberVisit, text: string): Promise<Found[]> {
   const [mayClients, mayWebhooks] = [visit.may('org.clients.read'), visit.may('org.webhooks.manage')];
   const id = text.toLowerCase();
   if (z.uuid().safeParse(id).success) {
-    const named = await findNamed(visit.console.pool, visit.organizationId, id);
+    const named = await findNamed(visit.console.database, visit.organizationId, id);
     if (named === undefined || !Object.values(named).includes(true)) return [];
     return [
       ...list(named.event && mayWebhooks, '/deliveries', { event: id }, 'Deliveries of this event'),

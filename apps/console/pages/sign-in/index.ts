@@ -30,13 +30,14 @@ export const routes = [
   anyone.action({
     name: 'signIn',
     path: '/sign-in',
-    admit: ({ em, now }, caller, sent) => assertMayTry(em, requestOf(caller, sent.getAll('email').at(-1) ?? ''), now()),
+    admit: ({ database, now }, caller, sent) =>
+      assertMayTry(database, requestOf(caller, sent.getAll('email').at(-1) ?? ''), now()),
     form: z.object({ email: line('your email address', 254), password: typedSecret('your password'), to: returnTo }),
     async act(visit, { email, password, to }) {
-      const { em, now, origin } = visit.console;
-      const { token } = await signIn(em, { ...requestOf(visit, email), password }, now);
+      const { database, now, origin } = visit.console;
+      const { token } = await signIn(database, { ...requestOf(visit, email), password }, now);
       // A new sign-in ends this browser's previous session.
-      if (visit.session !== null) await endSession(em, visit.session, visit.session.id, visit.visitor);
+      if (visit.session !== null) await endSession(database, visit.session, visit.session.id, visit.visitor);
       const next = returnPath(to, origin);
       const query = next === '/' ? '' : `?to=${encodeURIComponent(next)}`;
       return redirect(`/sign-in/second-factor${query}`, { session: { token } });
@@ -49,7 +50,7 @@ export const routes = [
     path: '/sign-out',
     form: z.object({}),
     async act({ console, session, visitor }) {
-      await endSession(console.em, session, session.id, visitor);
+      await endSession(console.database, session, session.id, visitor);
       return redirect('/sign-in', { flash: 'You are signed out.', session: 'ended' });
     },
     rerender: (visit, state) =>

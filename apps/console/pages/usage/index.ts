@@ -24,8 +24,8 @@ export const routes = [
     permission: 'org.audit_log.read',
     query: z.object({ span: z.enum(spans).catch('24h') }),
     async show(visit, { span }) {
-      const { pool, now } = visit.console;
-      const { usage, periods } = await getUsage(pool, visit.organizationId, span, now());
+      const { database, now } = visit.console;
+      const { usage, periods } = await getUsage(database, visit.organizationId, span, now());
       const ranges = spans.map((one) => ({
         label: usageSpans[one].label,
         href: visit.at(`/usage?span=${one}`),

@@ -33,9 +33,9 @@ export const createRoutes = member.formPage({
   form: webhookForm,
   values: async () => ({ ordered: 'on' }),
   async act(visit, fields) {
-    const { em, webhookAllow: allow, factors } = visit.console;
+    const { database, webhookAllow: allow, factors } = visit.console;
     const { sealingKeys } = factors;
-    const created = await createWebhook(em, { ...visit.request, ...fields }, { allow, sealingKeys });
+    const created = await createWebhook(database, { ...visit.request, ...fields }, { allow, sealingKeys });
     return page({
       title: 'Webhook added',
       breadcrumbs: breadcrumbs(visit),
@@ -59,7 +59,7 @@ export const createRoutes = member.formPage({
 
 /** Offers to rotate the secret of the newest webhook. */
 async function newestWebhook(visit: MemberVisit): Promise<Html> {
-  const newest = (await listWebhooks(visit.console.em, visit.request)).at(-1);
+  const newest = (await listWebhooks(visit.console.database, visit.request)).at(-1);
   if (newest === undefined) return html``;
   return shownBefore(
     'A signing secret',
@@ -71,8 +71,8 @@ async function newestWebhook(visit: MemberVisit): Promise<Html> {
 
 async function newWebhookPage(visit: MemberVisit, given: FormState): Promise<Page> {
   const state = withUrlProblem(visit, given);
-  const { em, now } = visit.console;
-  const webhooks = await listWebhooks(em, visit.request, pageCounts(now()));
+  const { database, now } = visit.console;
+  const webhooks = await listWebhooks(database, visit.request, pageCounts(now()));
   if (webhooks.length >= webhooksPerOrganization) return fullPage(visit, webhooks);
   return page({
     title: 'Add webhook',

@@ -20,7 +20,7 @@ export const deleteRoutes = member.formPage({
   stepUp: true,
   form: z.object({}),
   async act(visit) {
-    await deleteWebhook(visit.console.em, webhookRequest(visit));
+    await deleteWebhook(visit.console.database, webhookRequest(visit));
     return redirect(visit.at('/webhooks'), { flash: 'Webhook deleted.' });
   },
   render: deletePage,

@@ -28,7 +28,7 @@ export const editRoutes = member.formPage({
     const change = changeOf(await getWebhookHead(visit), fields);
     if (Object.keys(change).length === 0) return redirect(webhookPath(visit), { flash: 'No changes to save.' });
     const input = { ...webhookRequest(visit), ...change, allowSameUrl: fields.allowSameUrl };
-    await changeWebhook(visit.console.em, input, visit.console.webhookAllow);
+    await changeWebhook(visit.console.database, input, visit.console.webhookAllow);
     const warning = change.url === undefined ? nothing : await nameWarning(change.url);
     if (warning === nothing)
       return redirect(webhookPath(visit), { flash: `Webhook updated.${change.url === undefined ? '' : newUrl}` });

@@ -15,10 +15,10 @@ export const webhookRequest = ({ request, params }: MemberVisit): WebhookRequest
  * has no webhook with this id.
  */
 export const getWebhook = (visit: MemberVisit) =>
-  getWebhookWithSecrets(visit.console.em, webhookRequest(visit), pageCounts(visit.console.now()));
+  getWebhookWithSecrets(visit.console.database, webhookRequest(visit), pageCounts(visit.console.now()));
 
 /** Returns the webhook without its counts, for pages that show none. */
-export const getWebhookHead = (visit: MemberVisit) => getHead(visit.console.em, webhookRequest(visit));
+export const getWebhookHead = (visit: MemberVisit) => getHead(visit.console.database, webhookRequest(visit));
 
 /** Returns whether the console may change a webhook: not a deleted or Kubernetes-managed one. */
 export const canChange = ({ state, managedBy }: Pick<WebhookHead, 'state' | 'managedBy'>): boolean =>

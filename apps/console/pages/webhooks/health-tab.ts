@@ -61,8 +61,8 @@ const redeliverFailed = (visit: MemberVisit, webhook: WebhookSummary): Html =>
     : nothing;
 
 async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
-  const { em, now } = visit.console;
-  const buckets = await listHealth(em, webhookRequest(visit), span, now());
+  const { database, now } = visit.console;
+  const buckets = await listHealth(database, webhookRequest(visit), span, now());
   const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
   const link = (to: HealthSpan) => {
     const mark = to === span ? html` aria-current="true"` : nothing;
@@ -81,7 +81,7 @@ export const healthRanges = Object.keys(healthSpans) as [HealthSpan, ...HealthSp
 /** States that a range longer than the retention period lacks deleted deliveries. */
 async function retentionNote({ console }: MemberVisit, span: HealthSpan): Promise<Html> {
   const { count, lengthMs } = healthSpans[span];
-  const days = await findDeliveryRetentionDays(console.pool);
+  const days = await findDeliveryRetentionDays(console.database);
   if (days === null || count * lengthMs <= days * 86_400_000) return nothing;
   const text = `Deliveries are deleted ${days} days after they finish. Older bars don’t include them.`;
   return html`<p class="quiet">${text}</p>`;
@@ -90,7 +90,7 @@ async function retentionNote({ console }: MemberVisit, span: HealthSpan): Promis
 async function listLatest(visit: MemberVisit): Promise<ListedDelivery[]> {
   const all = { state: null, progress: null, type: null, eventId: null, from: null, to: null };
   const page = { before: null, atMost: maxShown };
-  return (await searchDeliveries(visit.console.em, webhookRequest(visit), all, page)).deliveries;
+  return (await searchDeliveries(visit.console.database, webhookRequest(visit), all, page)).deliveries;
 }
 
 function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary, deliveries: readonly ListedDelivery[]): Html {
@@ -104,7 +104,7 @@ function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary, deliverie
 
 /** Renders the latest test events, which are not among the deliveries. */
 async function latestTests(visit: MemberVisit): Promise<Html> {
-  const tests = await listTestOutcomes(visit.console.em, webhookRequest(visit), maxShown);
+  const tests = await listTestOutcomes(visit.console.database, webhookRequest(visit), maxShown);
   if (tests.length === 0) return nothing;
   return html`<section aria-labelledby="tests"><h2 id="tests">Latest test events</h2>
     ${table<(typeof tests)[number]>({

@@ -21,8 +21,8 @@ export const listRoutes = [
     path: '/webhooks',
     permission: 'org.webhooks.manage',
     async show(visit) {
-      const { em, now } = visit.console;
-      const webhooks = await listWebhooks(em, visit.request, pageCounts(now()));
+      const { database, now } = visit.console;
+      const webhooks = await listWebhooks(database, visit.request, pageCounts(now()));
       const add = linkButton(visit.at('/webhooks/new'), 'Add webhook');
       if (webhooks.length === 0)
         return page({

@@ -18,7 +18,7 @@ export const pauseRoutes = member.formPage({
   stepUp: true,
   form: z.object({}),
   async act(visit) {
-    await pauseWebhook(visit.console.em, webhookRequest(visit));
+    await pauseWebhook(visit.console.database, webhookRequest(visit));
     return redirect(webhookPath(visit), { flash: 'Webhook paused. New events are held until you resume.' });
   },
   render: pausePage,

@@ -35,7 +35,7 @@ export const resumeRoutes = member.formPage({
     }
     // Read before: a resume clears since when deliveries have failed.
     const { failingSince } = await getWebhook(visit);
-    const { deliveries } = await resumeWebhook(visit.console.em, webhookRequest(visit));
+    const { deliveries } = await resumeWebhook(visit.console.database, webhookRequest(visit));
     const accepted = withoutProbe ? '' : 'The receiver accepted the test event. ';
     const sent = deliveries === 0 ? '' : ` ${heldDeliveriesAre(deliveries)} being sent.`;
     const again = redeliverFailed && failingSince !== null ? await redeliverSince(visit, failingSince) : '';
@@ -54,7 +54,7 @@ async function redeliverSince(visit: MemberVisit, failingSince: string): Promise
   const oldest = oldestRedeliverable(visit.console.now()).getTime() + 60_000;
   const failedSince = new Date(Math.max(Date.parse(failingSince), oldest)).toISOString();
   try {
-    await requestRedelivery(visit.console.em, { ...webhookRequest(visit), selection: { failedSince } });
+    await requestRedelivery(visit.console.database, { ...webhookRequest(visit), selection: { failedSince } });
     return ' Redelivery of failed events requested.';
   } catch (error) {
     if (!(error instanceof WebhookRefused)) throw error;

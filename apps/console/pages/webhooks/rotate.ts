@@ -31,9 +31,9 @@ export const rotateRoutes = member.formPage({
   values: () => ({ overlapHours: '24' }),
   form: z.object({ overlapHours: overlap.schema }),
   async act(visit, { overlapHours: hours }) {
-    const { em, factors } = visit.console;
+    const { database, factors } = visit.console;
     const request = { ...webhookRequest(visit), overlapSeconds: hours * 3600 };
-    const { secret, previousValidUntil } = await rotateSecret(em, request, factors.sealingKeys);
+    const { secret, previousValidUntil } = await rotateSecret(database, request, factors.sealingKeys);
     const webhook = await getWebhook(visit);
     return page({
       title: 'Signing secret rotated',

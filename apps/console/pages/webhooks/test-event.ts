@@ -38,14 +38,14 @@ export const testRoutes = member.formPage({
  */
 export async function sendTest(visit: MemberVisit, type: EventType | null): Promise<TestResult> {
   requireTemporal(visit);
-  const { em, workflows } = visit.console;
+  const { database, workflows } = visit.console;
   const request = webhookRequest(visit);
-  const eventType = await requestTest(em, request, type);
+  const eventType = await requestTest(database, request, type);
   const { organizationId, webhookId } = request;
   const result = await withoutShare(visit, () => workflows.sendTest({ organizationId, webhookId, eventType }));
   if (result === null) throw webhookDeleted();
   const { eventId, delivered, status, cause } = result;
-  await recordTestOutcome(em, request, { eventType, eventId, delivered, status, cause });
+  await recordTestOutcome(database, request, { eventType, eventId, delivered, status, cause });
   return result;
 }
 

@@ -27,9 +27,9 @@ export const verifyRoutes = member.formPage({
   form: z.object({}),
   async act(visit) {
     requireTemporal(visit);
-    const { em, workflows } = visit.console;
+    const { database, workflows } = visit.console;
     const request = webhookRequest(visit);
-    const eventType = await requestSignatureCheck(em, request);
+    const eventType = await requestSignatureCheck(database, request);
     const { organizationId, webhookId } = request;
     const check = await withoutShare(visit, () => workflows.checkSignatures({ organizationId, webhookId, eventType }));
     if (check === null) throw webhookDeleted();

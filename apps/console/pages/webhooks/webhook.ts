@@ -116,7 +116,7 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
 
 /** States why the last attempt that failed did, with a link to its delivery. */
 async function causeOf(visit: MemberVisit): Promise<Html> {
-  const [failure] = await listRecentFailures(visit.console.em, webhookRequest(visit), 1);
+  const [failure] = await listRecentFailures(visit.console.database, webhookRequest(visit), 1);
   if (failure === undefined) return nothing;
   const { eventId, explanation, cause } = failure;
   return html`<strong>Last failure:</strong> ${attemptStatus({ ...failure, finishedAt: failure.at })}

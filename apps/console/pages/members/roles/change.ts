@@ -32,11 +32,11 @@ export const changeRoutes = member.formPage({
     seen: seenSchema,
   }),
   async act(visit, { seen, ...wanted }) {
-    const { em, now } = visit.console;
+    const { database, now } = visit.console;
     const role = await getCustomRole(visit);
-    const affected = await previewRoleImpact(em, visit.organizationId, role.id, wanted.permissions, now());
+    const affected = await previewRoleImpact(database, visit.organizationId, role.id, wanted.permissions, now());
     if (affected.length > 0 && !hasSeen(seen, affected)) return confirmPage(visit, role, wanted, affected, seen !== '');
-    await changeRole(em, { ...visit.request, roleId: role.id, ...wanted });
+    await changeRole(database, { ...visit.request, roleId: role.id, ...wanted });
     return redirect(visit.at(`/members/roles/${role.id}`), { flash: 'Role updated.' });
   },
   render: changePage,
@@ -44,7 +44,7 @@ export const changeRoutes = member.formPage({
 
 /** Returns the custom role in the path. @throws NotFound for a system role. */
 async function getCustomRole(visit: MemberVisit): Promise<RoleRow> {
-  const role = await getRoleDetails(visit.console.em, visit.organizationId, visit.params.roleId ?? '');
+  const role = await getRoleDetails(visit.console.database, visit.organizationId, visit.params.roleId ?? '');
   if (role.isSystem) throw new NotFound();
   return role;
 }

@@ -27,7 +27,7 @@ export const createRoutes = member.formPage({
   }),
   async act(visit, { key, ...role }) {
     const input = { ...visit.request, ...role, ...(key === '' ? {} : { key }) };
-    const { id } = await createRole(visit.console.em, input);
+    const { id } = await createRole(visit.console.database, input);
     return redirect(visit.at(`/members/roles/${id}`), { flash: 'Role created.' });
   },
   render: newRolePage,

@@ -13,7 +13,7 @@ export const deleteRoutes = [
     stepUp: true,
     form: z.object({}),
     async act(visit) {
-      await deleteRole(visit.console.em, { ...visit.request, roleId: visit.params.roleId ?? '' });
+      await deleteRole(visit.console.database, { ...visit.request, roleId: visit.params.roleId ?? '' });
       return redirect(visit.at('/members/roles'), { flash: 'Role deleted.' });
     },
     rerender: rolePage,

@@ -17,7 +17,7 @@ export const listRoutes = [
     path: '/members/roles',
     permission: 'org.roles.read',
     async show(visit) {
-      const roles = await listRoles(visit.console.em, visit.organizationId);
+      const roles = await listRoles(visit.console.database, visit.organizationId);
       const system = roles.filter(({ isSystem }) => isSystem);
       const custom = roles.filter(({ isSystem }) => !isSystem);
       const createRole = visit.may('org.roles.manage')

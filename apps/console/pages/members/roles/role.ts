@@ -26,7 +26,7 @@ export const roleRoutes = [
 
 /** Renders the page. `state` is that of a refused deletion. */
 export async function rolePage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const role = await getRoleDetails(visit.console.em, visit.organizationId, visit.params.roleId ?? '');
+  const role = await getRoleDetails(visit.console.database, visit.organizationId, visit.params.roleId ?? '');
   const mayChange = visit.may('org.roles.manage') && !role.isSystem;
   return page({
     title: truncate(role.name, 80),

@@ -26,7 +26,7 @@ export const attemptRoutes = [
       const webhook = await getWebhookHead(visit);
       const { eventId = '', number = '' } = visit.params;
       if (!/^[1-9]\d{0,5}$/.test(number)) throw new NotFound();
-      const attempt = await findAttempt(visit.console.em, { ...deliveryRequest(visit), number: Number(number) });
+      const attempt = await findAttempt(visit.console.database, { ...deliveryRequest(visit), number: Number(number) });
       if (attempt === null) throw new NotFound();
       return page({
         title: `Attempt ${attempt.number}`,

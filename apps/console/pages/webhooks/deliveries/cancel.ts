@@ -24,7 +24,7 @@ export const cancelRoutes = member.formPage({
   form: z.object({}),
   async act(visit) {
     const request = deliveryRequest(visit);
-    await cancelDelivery(visit.console.em, request);
+    await cancelDelivery(visit.console.database, request);
     return redirect(deliveryPath(visit, request.eventId), { flash: 'Delivery cancelled.' });
   },
   render: cancelPage,
@@ -32,7 +32,7 @@ export const cancelRoutes = member.formPage({
 
 async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const webhook = await getWebhookHead(visit);
-  const delivery = await getDeliveryDetail(visit.console.em, deliveryRequest(visit), { before: null, atMost: 1 });
+  const delivery = await getDeliveryDetail(visit.console.database, deliveryRequest(visit), { before: null, atMost: 1 });
   const here = deliveryPath(visit, delivery.eventId);
   const isOpen = delivery.state === 'waiting' || delivery.state === 'held';
   return page({

@@ -47,7 +47,7 @@ export const deliveryRoutes = [
     form: z.object({ how: z.enum(['retry', 'redeliver']) }),
     async act(visit, { how }) {
       const onlyOpen = how === 'retry';
-      const sent = await redeliverOne(visit.console.em, deliveryRequest(visit), { onlyOpen });
+      const sent = await redeliverOne(visit.console.database, deliveryRequest(visit), { onlyOpen });
       const requested = onlyOpen ? 'Retry requested.' : 'Redelivery requested.';
       const flash = sent.how === 'queued' ? requested : 'An attempt is already in progress.';
       return redirect(deliveryPath(visit, sent.eventId), { flash });
@@ -57,7 +57,7 @@ export const deliveryRoutes = [
 ];
 
 const getDelivery = (visit: MemberVisit, before: number | null): Promise<DeliveryDetail> =>
-  getDeliveryDetail(visit.console.em, deliveryRequest(visit), { before, atMost: attemptsPerPage });
+  getDeliveryDetail(visit.console.database, deliveryRequest(visit), { before, atMost: attemptsPerPage });
 
 async function deliveryPage(visit: MemberVisit, state: FormState, before: number | null): Promise<Page> {
   const webhook = await getWebhookHead(visit);

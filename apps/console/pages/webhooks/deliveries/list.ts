@@ -74,7 +74,7 @@ export const listRoutes = [
         .catch(null),
     }),
     async show(visit, { before, ...query }) {
-      const webhooks = await listWebhooks(visit.console.em, visit.request);
+      const webhooks = await listWebhooks(visit.console.database, visit.request);
       const found = await searchAll(visit, query, before);
       return page({
         title: 'Deliveries',
@@ -94,7 +94,7 @@ async function searchOfWebhook(
 ): Promise<FoundDeliveries> {
   const filter = readFilter(query);
   if (filter === null) return nothingFound;
-  return searchDeliveries(visit.console.em, webhookRequest(visit), filter, { before, atMost: perPage });
+  return searchDeliveries(visit.console.database, webhookRequest(visit), filter, { before, atMost: perPage });
 }
 
 /** Finds a page of the deliveries of one or all webhooks. A cursor is `<event>.<webhook>`. */
@@ -106,7 +106,7 @@ async function searchAll(
   const filter = readFilter(query);
   if (filter === null) return nothingFound;
   const page = { before: cursor === null ? null : keyOf(cursor), atMost: perPage, webhookId: query.webhook || null };
-  const { older, ...found } = await searchOrganizationDeliveries(visit.console.em, visit.request, filter, page);
+  const { older, ...found } = await searchOrganizationDeliveries(visit.console.database, visit.request, filter, page);
   return { ...found, older: older === null ? null : `${older.eventId}.${older.webhookId}` };
 }
 

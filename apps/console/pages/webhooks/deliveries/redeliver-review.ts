@@ -32,7 +32,7 @@ export const redeliverReviewRoutes = member.formPage({
   form: redeliverForm,
   async act(visit, fields) {
     const selection = selectionOf(fields, visit.console.now());
-    const { id } = await requestRedelivery(visit.console.em, { ...webhookRequest(visit), selection });
+    const { id } = await requestRedelivery(visit.console.database, { ...webhookRequest(visit), selection });
     return redirect(webhookPath(visit, `/redeliveries/${id}`));
   },
   render: reviewPage,
@@ -52,7 +52,7 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
 
 async function confirmPage(visit: MemberVisit, state: FormState, fields: RedeliverFields): Promise<Page> {
   const selection = selectionOf(fields, visit.console.now());
-  const { events, isCapped } = await countRedelivery(visit.console.em, { ...webhookRequest(visit), selection });
+  const { events, isCapped } = await countRedelivery(visit.console.database, { ...webhookRequest(visit), selection });
   const description = describeEvents(selection, fields.hours);
   const webhook = await getWebhookHead(visit);
   const count = isCapped ? `at least ${eventCount(events)}` : eventCount(events);

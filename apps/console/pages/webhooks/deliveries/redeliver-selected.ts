@@ -68,7 +68,7 @@ async function redeliverAll(visit: MemberVisit, keys: readonly DeliveryRef[]) {
   let refused: WebhookRefused | null = null;
   for (const key of keys) {
     try {
-      await redeliverOne(visit.console.em, { ...visit.request, ...key });
+      await redeliverOne(visit.console.database, { ...visit.request, ...key });
       sent += 1;
     } catch (error) {
       if (!(error instanceof WebhookRefused) || !skippedReasons.includes(error.reason)) throw error;
@@ -111,7 +111,7 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
 
 /** Returns a line for each webhook: how many events, and where to. */
 async function describeWebhooks(visit: MemberVisit, keys: readonly DeliveryRef[]) {
-  const webhooks = await listWebhooks(visit.console.em, visit.request);
+  const webhooks = await listWebhooks(visit.console.database, visit.request);
   return webhooks.map((webhook) => {
     const count = keys.filter(({ webhookId }) => webhookId === webhook.id).length;
     if (count === 0) return nothing;

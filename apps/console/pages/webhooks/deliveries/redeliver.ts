@@ -37,7 +37,11 @@ export const redeliverRoutes = [
 /** Renders the page. `state` is that of a refused form. */
 export async function redeliverPage(visit: MemberVisit, state: FormState, before: string | null = null): Promise<Page> {
   const webhook = await getWebhookHead(visit);
-  const found = await listRedeliveries(visit.console.em, { ...webhookRequest(visit), atMost: perPage + 1, before });
+  const found = await listRedeliveries(visit.console.database, {
+    ...webhookRequest(visit),
+    atMost: perPage + 1,
+    before,
+  });
   const redeliveries = found.slice(0, perPage);
   const running = before === null ? redeliveries.find(({ finishedAt }) => finishedAt === null) : undefined;
   return page({

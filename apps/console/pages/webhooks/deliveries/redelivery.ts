@@ -36,7 +36,7 @@ export const redeliveryRoutes = [
     form: z.object({}),
     async act(visit) {
       const { id } = await getRedelivery(visit);
-      await cancelRedelivery(visit.console.em, { ...visit.request, redeliveryId: id });
+      await cancelRedelivery(visit.console.database, { ...visit.request, redeliveryId: id });
       return redirect(webhookPath(visit, `/redeliveries/${id}`));
     },
     rerender: redeliveryPage,
@@ -46,7 +46,7 @@ export const redeliveryRoutes = [
 /** Returns the redelivery in the page's path, if it belongs to the webhook in the path. */
 async function getRedelivery(visit: MemberVisit): Promise<RedeliveryRow> {
   const { redeliveryId = '', webhookId } = visit.params;
-  const found = await findRedelivery(visit.console.em, { ...visit.request, redeliveryId });
+  const found = await findRedelivery(visit.console.database, { ...visit.request, redeliveryId });
   if (found === null || found.webhookId !== webhookId) throw noSuchRedelivery();
   return found;
 }
