@@ -61,7 +61,7 @@ export async function compareSlowReceivers(...run: Run): Promise<Result> {
 }
 
 async function pauseWebhooks({ owner }: BenchStack, { id }: BenchOrganization): Promise<void> {
-  const pause = "update webhook set state = 'parked', parked_reason = 'paused' where organization_id = $1";
+  const pause = "update webhook set state = 'paused' where organization_id = $1";
   await owner.pool.query(pause, [id]);
 }
 
