@@ -40,8 +40,8 @@ it('a delivery that its receiver accepts makes two requests to Temporal and thre
     Object.keys(others).filter((call) => !/^(Poll|DescribeTaskQueue|RecordWorker|GetSystemInfo)/.test(call)),
   ).toEqual([]);
   const named = query.mock.calls.map(([sent]) => (sent as { name?: string }).name ?? 'unnamed');
-  const { claimDeliveries, countFailure, recordOutcome, ...rest } = countOf(named);
-  expect({ countFailure, recordOutcome }).toEqual({ countFailure: events, recordOutcome: events });
+  const { claimDeliveries, admitAttempt, recordOutcome, ...rest } = countOf(named);
+  expect({ admitAttempt, recordOutcome }).toEqual({ admitAttempt: events, recordOutcome: events });
   // A claim may get nothing while another connection assigns slots of the organization.
   expect(claimDeliveries).toBeGreaterThanOrEqual(events);
   expect(claimDeliveries).toBeLessThan(1.5 * events);

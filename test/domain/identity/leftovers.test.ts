@@ -50,7 +50,14 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
   });
   try {
     await worker.pool.query(purgeExpiredSignInsSql);
-    for (const table of ['console_session', 'enrolment', 'challenge', 'known_browser', 'attempt', 'webhook_secret'])
+    for (const table of [
+      'console_session',
+      'enrolment',
+      'challenge',
+      'known_browser',
+      'sign_in_failure',
+      'webhook_secret',
+    ])
       await expect(worker.pool.query(`delete from ${table}`), table).rejects.toMatchObject({ code: '42501' });
   } finally {
     await worker.close();
