@@ -148,7 +148,7 @@ describe('an entry of the audit log', () => {
 
   it('names no family to a member who may not see clients, nor finds it by that name', async () => {
     const t = await setupObjects();
-    const auditor = await t.enrol({ orgId: t.orgId, permissions: ['org.audit_log.read'] });
+    const auditor = await t.enrol({ orgId: t.orgId, permissions: ['org.activity.read'] });
     for (const rest of ['', '/csv', `/${t.seatLine}`, '?q=Nguyen']) {
       const { status, text } = await t.http(auditor).get(logOf(t.ada, rest));
       expect(status).toBe(200);

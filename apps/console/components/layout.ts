@@ -33,8 +33,8 @@ const sections: readonly Section[] = [
     path: '/clients',
     permissions: ['org.clients.read', 'org.seats.manage'],
   },
-  { label: 'Usage', icon: 'usage', path: '/usage', permissions: ['org.audit_log.read'] },
-  { label: 'Audit log', icon: 'auditLog', path: '/audit-log', permissions: ['org.audit_log.read'] },
+  { label: 'Usage', icon: 'usage', path: '/usage', permissions: ['org.activity.read'] },
+  { label: 'Audit log', icon: 'auditLog', path: '/audit-log', permissions: ['org.activity.read'] },
 ];
 
 /** htmx: same origin only, no style in the page, no history. */

@@ -18,7 +18,7 @@ const managementPermissions = [
   'org.members.manage',
   'org.roles.manage',
   'org.seats.manage',
-  'org.audit_log.read',
+  'org.activity.read',
 ] as const;
 
 /** Every permission that a role can have: the scopes, then the management permissions. */

@@ -57,7 +57,7 @@ export class Organizations extends Migration {
           'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage',
             'org.roles.read',
           'org.billing.manage', 'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage',
-          'org.seats.manage', 'org.audit_log.read']),
+          'org.seats.manage', 'org.activity.read']),
         position smallint,
         constraint role_key_unique unique nulls not distinct (organization_id, key),
         constraint role_system_has_position check ((organization_id is null) = (position is not null)),
@@ -129,12 +129,12 @@ export class Organizations extends Migration {
           'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage',
             'org.roles.read', 'org.billing.manage',
           'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage', 'org.seats.manage',
-            'org.audit_log.read'], 1),
+            'org.activity.read'], 1),
         ('0a1f0000-0000-7000-8000-000000000002', 'admin', 'Administrator', 'Everything but owners.', array[
           'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage',
             'org.roles.read', 'org.billing.manage',
           'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage', 'org.seats.manage',
-            'org.audit_log.read'], 2),
+            'org.activity.read'], 2),
         ('0a1f0000-0000-7000-8000-000000000003', 'billing', 'Billing', 'Seats, subscriptions and invoices.', array[
           'org.read', 'org.billing.manage', 'org.seats.manage'], 3),
         ('0a1f0000-0000-7000-8000-000000000004', 'analyst', 'Analyst', 'De-identified outcomes.', array[

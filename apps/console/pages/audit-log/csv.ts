@@ -15,7 +15,7 @@ export const csvRoutes = [
   member.view({
     name: 'downloadAuditLog',
     path: '/audit-log/csv',
-    permission: 'org.audit_log.read',
+    permission: 'org.activity.read',
     query: z.object(filterFields),
     async show(visit, query) {
       // The page explains what is wrong with the filter; a file could not.

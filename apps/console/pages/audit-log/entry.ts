@@ -18,7 +18,7 @@ export const entryRoutes = [
   member.view({
     name: 'showAuditEntry',
     path: '/audit-log/:entryId',
-    permission: 'org.audit_log.read',
+    permission: 'org.activity.read',
     async show(visit) {
       const { console, organizationId, params } = visit;
       const entry = await findAuditEntry(console.database, organizationId, params.entryId ?? '', readerOf(visit));

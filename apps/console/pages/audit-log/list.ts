@@ -30,7 +30,7 @@ export const listRoutes = [
   member.view({
     name: 'listAuditEntries',
     path: '/audit-log',
-    permission: 'org.audit_log.read',
+    permission: 'org.activity.read',
     query: z.object({ ...filterFields, at: cursorField }),
     async show(visit, { at, ...query }) {
       const found = await findPage(visit, query, at);

@@ -43,7 +43,7 @@ export const keyRoutes = [
           ${key.state === 'live' ? await ownerSection(visit, key) : nothing}
           <section aria-labelledby="callers"><h2 id="callers">Callers</h2>
             ${callers.length === 0 ? html`<p>No calls in the audit log.</p>` : callersTable(callers)}</section>
-          ${visit.may('org.audit_log.read') ? await recent(visit, key) : nothing}`,
+          ${visit.may('org.activity.read') ? await recent(visit, key) : nothing}`,
       });
     },
   }),

@@ -56,7 +56,7 @@ interface Found {
 async function findPages(visit: MemberVisit, text: string): Promise<Found[]> {
   const list = (isShown: boolean, path: string, query: Record<string, string>, label: string): Found[] =>
     isShown ? [{ path: visit.at(path) + queryString(query), label }] : [];
-  const [mayLog, mayMembers] = [visit.may('org.audit_log.read'), visit.may('org.members.read')];
+  const [mayLog, mayMembers] = [visit.may('org.activity.read'), visit.may('org.members.read')];
   const [mayClients, mayWebhooks] = [visit.may('org.clients.read'), visit.may('org.webhooks.manage')];
   const id = text.toLowerCase();
   if (z.uuid().safeParse(id).success) {

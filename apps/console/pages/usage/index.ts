@@ -21,7 +21,7 @@ export const routes = [
   member.view({
     name: 'showUsage',
     path: '/usage',
-    permission: 'org.audit_log.read',
+    permission: 'org.activity.read',
     query: z.object({ span: z.enum(spans).catch('24h') }),
     async show(visit, { span }) {
       const { database, now } = visit.console;

@@ -9,7 +9,7 @@ const managingDescriptions: Record<Exclude<Permission, (typeof scopes)[number]>,
   'org.members.manage': 'Invite, edit, suspend and remove members, assign and remove roles (requires org.members.read)',
   'org.roles.manage': 'Create, edit and delete custom roles (requires org.roles.read)',
   'org.seats.manage': 'Assign and end seats, end and move clients’ access',
-  'org.audit_log.read': 'View and download the audit log',
+  'org.activity.read': 'View and download the audit log',
 };
 
 /** Describes a permission. A scope allows reads in the console and through API keys. */
