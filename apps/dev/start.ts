@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startCommand } from '#runtime/command-line.ts';
@@ -144,8 +144,8 @@ async function stopInOrder(): Promise<void> {
 try {
   startCommand({ usage, stop: stopInOrder });
   const config = readConfig(process.argv.slice(2));
-  const missing = config.dataFiles.filter((file) => !existsSync(file));
-  if (missing.length > 0) throw new SettingsRefused(missing.map((file) => `--data: there is no file ${file}`));
+  const missing = config.dataFiles.filter((file) => !statSync(file, { throwIfNoEntry: false })?.isFile());
+  if (missing.length > 0) throw new SettingsRefused(missing.map((file) => `--data: ${file} is not a file`));
   stopOnSignals();
   starting = bringUp(config);
   await starting;

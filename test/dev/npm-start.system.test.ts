@@ -125,7 +125,7 @@ describe('npm start', () => {
     });
     expect(await place.command('apps/dev/main.ts', '--data', 'missing.json')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('there is no file'),
+      stderr: expect.stringContaining('is not a file'),
     });
     expect(await place.command('apps/dev/main.ts', '--quick')).toMatchObject({
       code: 1,

@@ -102,7 +102,7 @@ describe('delivery redeliver of many', () => {
     await t.orgctl('webhook', 'pause', '--webhook', t.webhook.id);
     expect(await watching.ended).toBe(1);
     expect(watching.output.stdout).toBe('');
-    expect(watching.output.stderr).toContain('the webhook was paused or suspended');
+    expect(watching.output.stderr).toContain('because the webhook was paused');
   });
 });
 

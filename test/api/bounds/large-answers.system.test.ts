@@ -58,7 +58,7 @@ const readRoster = (pool: pg.Pool, values: ReadValues, maxBytes: number, unchang
 async function readWhole(): Promise<string> {
   const { pool, values } = shared();
   const { rows } = await pool.query<{ body: string }>({
-    text: `select (${rosterSql})::text as body from (select $1::uuid as organization_id) asked`,
+    text: `select (${rosterSql})::text as body from (select $1::uuid as organization_id) request`,
     values: [values.organizationId],
   });
   return rows[0]?.body ?? '';

@@ -19,7 +19,7 @@ const mayBeGone: Readonly<Record<string, string>> = {
   enrolment: 'b.expires_at < now()',
   challenge: 'b.expires_at < now()',
   known_browser: 'b.expires_at < now()',
-  attempt: 'b.expire < extract(epoch from now()) * 1000',
+  sign_in_failure: 'b.expire < extract(epoch from now()) * 1000',
   call_sum: `b.starts_at < now() - interval '3 days'`,
   // Folded: the test of the ledger compares the sums.
   ledger_count: 'true',
