@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { WorkflowHandle } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { createAttempts } from '#delivery/attempt.ts';
+import { type AttemptLine, createAttempts } from '#delivery/attempt.ts';
 import { type ClaimedDelivery, claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { openTemporal } from '#delivery/temporal.ts';
 import { refusedPost } from '#test/post-outcomes.ts';
@@ -71,7 +71,7 @@ describe('the schedule of a delivery', () => {
   it('is thirteen attempts over 72 hours, each wait within its jitter, and then the delivery is exhausted', {
     timeout: 120_000,
   }, async () => {
-    const steps: NextStep[] = [];
+    const steps: Step[] = [];
     const { claimed, pool } = await claimDelivery();
     const temporal = await openTemporal({
       address: inject('temporalAddress'),
@@ -92,7 +92,9 @@ describe('the schedule of a delivery', () => {
 
     const handle = (await openTestTemporal()).workflow.getHandle(workflowIdOf(claimed));
     await handle.result();
-    const waitsMs = steps.flatMap((next) => (next.kind === 'wait' ? [next.waitMs] : []));
+    // On a busy machine PostgreSQL may not answer an attempt in time: that waits, and is no failure.
+    const failed = steps.filter(({ line }) => line?.outcome === 'failed');
+    const waitsMs = failed.flatMap(waitOf);
     expect(waitsMs).toHaveLength(12);
     for (const [index, delayMs] of defaultDelaysMs.entries()) {
       expect(waitsMs[index]).toBeGreaterThanOrEqual(delayMs);
@@ -101,10 +103,11 @@ describe('the schedule of a delivery', () => {
     expect(new Set(waitsMs.map((waitMs, index) => waitMs / (defaultDelaysMs[index] ?? 1))).size).toBeGreaterThan(6);
 
     expect(timersOf(await handle.fetchHistory())).toEqual(
-      waitsMs.map((waitMs) => Math.max(1, Math.round(waitMs / timesFaster))),
+      steps.flatMap(waitOf).map((waitMs) => Math.max(1, Math.round(waitMs / timesFaster))),
     );
+    const attempts = steps.filter(({ line }) => line !== null).length;
     const { rows } = await pool.query('select state, attempts, failures from delivery');
-    expect(rows).toEqual([{ state: 'exhausted', attempts: 13, failures: 13 }]);
+    expect(rows).toEqual([{ state: 'exhausted', attempts, failures: 13 }]);
   });
 });
 
@@ -118,18 +121,26 @@ function timersOf({ events }: Awaited<ReturnType<WorkflowHandle['fetchHistory']>
 
 type Pool = Parameters<typeof createAttempts>[0]['pool'];
 
+/** What an activity returned, and what it recorded of its attempt; null when it made none. */
+interface Step {
+  next: NextStep;
+  line: AttemptLine | null;
+}
+
+const waitOf = ({ next }: Step): number[] => (next.kind === 'wait' ? [next.waitMs] : []);
+
 /**
  * The worker's activity, with a receiver that fails at once. PostgreSQL's time passes with the
  * timers.
  */
-function attemptsThatFail(pool: Pool, steps: NextStep[]): DeliveryActivities {
+function attemptsThatFail(pool: Pool, steps: Step[]): DeliveryActivities {
   const { attemptDelivery } = createAttempts({
     pool,
     delaysMs: defaultDelaysMs,
     sign: () => ({}),
     post: async () => refusedPost,
     onStarted: () => {},
-    onEnded: (_, next) => void (next === null ? null : steps.push(next)),
+    onEnded: (_, next, line) => void (next === null ? null : steps.push({ next, line })),
     onInternalError: () => {},
   });
   return {
