@@ -92,7 +92,7 @@ describe('the schedule of a delivery', () => {
 
     const handle = (await openTestTemporal()).workflow.getHandle(workflowIdOf(claimed));
     await handle.result();
-    // On a busy machine PostgreSQL may not answer an attempt in time: that waits, and is no failure.
+    // On a busy machine an activity may run twice: its attempt's slot is taken, which is no failure.
     const failed = steps.filter(({ line }) => line?.outcome === 'failed');
     const waitsMs = failed.flatMap(waitOf);
     expect(waitsMs).toHaveLength(12);
@@ -102,9 +102,12 @@ describe('the schedule of a delivery', () => {
     }
     expect(new Set(waitsMs.map((waitMs, index) => waitMs / (defaultDelaysMs[index] ?? 1))).size).toBeGreaterThan(6);
 
-    expect(timersOf(await handle.fetchHistory())).toEqual(
-      steps.flatMap(waitOf).map((waitMs) => Math.max(1, Math.round(waitMs / timesFaster))),
-    );
+    const timersMs = timersOf(await handle.fetchHistory());
+    for (const waitMs of waitsMs) {
+      const timerMs = Math.max(1, Math.round(waitMs / timesFaster));
+      expect(timersMs).toContain(timerMs);
+      timersMs.splice(0, timersMs.indexOf(timerMs) + 1);
+    }
     const attempts = steps.filter(({ line }) => line !== null).length;
     const { rows } = await pool.query('select state, attempts, failures from delivery');
     expect(rows).toEqual([{ state: 'exhausted', attempts, failures: 13 }]);
