@@ -244,9 +244,16 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a retry counts while a relay does',
     where: 'admit_attempt',
-    from: /if not found then\s+decision := 'lock_busy'/,
-    to: "if false then decision := 'lock_busy'",
+    from: /if not found then\s+decision := case/,
+    to: 'if false then decision := case',
     caughtBy: 'a retry of an organization for which a relay assigns slots asks again, and waits for nothing',
+  },
+  {
+    change: 'a run without an organization asks for ever',
+    where: 'admit_attempt',
+    from: /case when exists \([^)]*\)\s+then 'lock_busy' else 'stop' end/,
+    to: "'lock_busy'",
+    caughtBy: 'a run whose organization is not in the database, as after a restore, ends',
   },
   {
     change: 'a first attempt ignores that its webhook stopped',

@@ -104,6 +104,12 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.ask(first as Run)).toMatchObject({ decision: 'admitted', number: 2, failures: 1 });
   },
 
+  'a run whose organization is not in the database, as after a restore, ends': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [run] = await engine.claim([hook]);
+    expect(await engine.ask({ ...(run as Run), organizationId: randomUUID() })).toMatchObject({ decision: 'stop' });
+  },
+
   'a webhook is degraded while two of its attempts last longer than 3 s': async (engine) => {
     const hook = await engine.webhook({ events: 4 });
     const claims = await engine.claim([hook], { healthy: 2 });

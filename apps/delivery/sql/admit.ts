@@ -4,7 +4,7 @@ export type AdmissionRow =
   | { decision: 'wait'; waitMs: number }
   /** Another connection assigns slots of the organization: ask again in some milliseconds. */
   | { decision: 'lock_busy' }
-  /** The run has nothing more to do: the delivery is settled, queued, or has a newer run. */
+  /** The run has nothing more to do: its delivery is settled, queued, gone, or has a newer run. */
   | { decision: 'stop' }
   | AdmittedRow;
 

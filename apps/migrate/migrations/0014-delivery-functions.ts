@@ -174,7 +174,8 @@ export class DeliveryFunctions extends Migration {
         if not found then
           perform from slot_lock o where o.organization_id = organization for no key update skip locked;
           if not found then
-            decision := 'lock_busy';
+            decision := case when exists (select from slot_lock o where o.organization_id = organization)
+              then 'lock_busy' else 'stop' end;
             return next;
             return;
           end if;
