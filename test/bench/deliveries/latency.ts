@@ -29,7 +29,7 @@ export async function measureLatencies(
     }
     report(`latency, stretch ${stretch + 1} of 3: ${describe(times)}`);
   }
-  const aim = store === 'memory' ? '; aim p50 at most 30 ms' : '';
+  const aim = store === 'memory' ? '; aim p50 at most 20 ms' : '';
   return {
     title: `commit to the receiver's first byte at ${latencyPerSecond}/s, ${storeWords[store]}`,
     headline: `${describe(times)}${aim}`,
