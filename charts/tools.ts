@@ -13,7 +13,7 @@ interface GoProgram {
   package: string;
   version: string;
   flags?: readonly string[];
-  /** The module, for one that replaces others: `go install` refuses it, so it is built inside it. */
+  /** The module, for one that replaces others: `go install` rejects it, so it is built inside it. */
   inModule?: string;
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { z } from 'zod';
-import { refuse } from '#runtime/settings/types.ts';
+import { reject } from '#runtime/settings/types.ts';
 
 /** The file of a prebuilt bundle: the code, and a hash of its sources. */
 const BundleFile = z.object({ sources: z.string(), code: z.string() });
@@ -14,7 +14,7 @@ const remedy = 'build it again, or unset WORKFLOW_BUNDLE to bundle at the start'
 const workflowsFolder = import.meta.dirname;
 
 /** A prebuilt bundle that is missing or of another release. The message says what to do. */
-export class BundleRefused extends Error {}
+export class InvalidBundleError extends Error {}
 
 /**
  * Hashes what a bundle is built from: every source below `workflows/`, and the version of the SDK.
@@ -38,11 +38,11 @@ export function writeWorkflowBundle(file: string, { code }: Pick<WorkflowBundleW
   writeFileSync(file, JSON.stringify(bundle));
 }
 
-/** @throws BundleRefused for a file that is no bundle or was built from other sources. */
+/** @throws InvalidBundleError for a file that is no bundle or was built from other sources. */
 export function readWorkflowBundle(file: string): WorkflowBundleWithSourceMap {
   const bundle = parseBundle(file);
   if (bundle.sources !== hashWorkflowSources())
-    throw new BundleRefused(
+    throw new InvalidBundleError(
       `the workflow bundle ${file} was built from other sources than this release's workflows: ${remedy}`,
     );
   return { code: bundle.code, sourceMap: '' };
@@ -56,8 +56,8 @@ export const workflowBundleSetting = z
     try {
       return file === undefined ? null : readWorkflowBundle(file);
     } catch (error) {
-      if (!(error instanceof BundleRefused)) throw error;
-      return refuse(context, error.message);
+      if (!(error instanceof InvalidBundleError)) throw error;
+      return reject(context, error.message);
     }
   })
   .meta({
@@ -70,7 +70,7 @@ function parseBundle(file: string): z.output<typeof BundleFile> {
     return BundleFile.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? 'it is no bundle';
-    throw new BundleRefused(`the workflow bundle ${file} cannot be read (${why}): ${remedy}`);
+    throw new InvalidBundleError(`the workflow bundle ${file} cannot be read (${why}): ${remedy}`);
   }
 }
 

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Client, Connection, ServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway, describeRefusal, isRefusal } from './connection.ts';
+import { connectionOptions, describeAway, describeRejection, isRejection } from './connection.ts';
 import { deliverQueue } from './deliver-event/types.ts';
-import { WorkflowRefused } from './refused.ts';
+import { WorkflowError } from './errors.ts';
 import type { SendTestInput, SignatureCheck, TestResult } from './send-test/types.ts';
 
 /** Starts workflows from outside the worker. */
@@ -14,7 +14,7 @@ const connectTimeoutMs = 5_000;
 /**
  * Connects to Temporal.
  *
- * @throws WorkflowRefused with the reason when it does not answer within 5 s or refuses.
+ * @throws WorkflowError with the reason when it does not answer within 5 s or rejects.
  */
 export async function openWorkflowClient(temporal: TemporalServer) {
   const options = { ...connectionOptions(temporal), connectTimeout: connectTimeoutMs };
@@ -23,9 +23,9 @@ export async function openWorkflowClient(temporal: TemporalServer) {
     await connection.ensureConnected();
   } catch (cause) {
     await connection.close();
-    const isRefused = isRefusal(cause instanceof ServiceError ? cause.cause : cause);
-    const reason = isRefused ? describeRefusal(temporal) : describeAway(temporal);
-    throw new WorkflowRefused('temporal_away', `${reason}.`, { cause });
+    const isRejected = isRejection(cause instanceof ServiceError ? cause.cause : cause);
+    const reason = isRejected ? describeRejection(temporal) : describeAway(temporal);
+    throw new WorkflowError('temporal_away', `${reason}.`, { cause });
   }
   const client = new Client({ connection, namespace: temporal.namespace });
   return {
@@ -33,7 +33,7 @@ export async function openWorkflowClient(temporal: TemporalServer) {
      * Sends a test event through a worker and waits at most 40 s for the result. Returns null when
      * the webhook is deleted meanwhile.
      *
-     * @throws WorkflowRefused when no worker carried it out.
+     * @throws WorkflowError when no worker carried it out.
      */
     sendTest: (input: SendTestInput) => executeTest<TestResult>(client, input, '40s'),
 
@@ -45,7 +45,7 @@ export async function openWorkflowClient(temporal: TemporalServer) {
   };
 }
 
-/** @throws WorkflowRefused when the workflow failed, or no worker carried it out in time. */
+/** @throws WorkflowError when the workflow failed, or no worker carried it out in time. */
 async function executeTest<Result extends TestResult | SignatureCheck>(
   client: Client,
   input: SendTestInput,
@@ -57,7 +57,7 @@ async function executeTest<Result extends TestResult | SignatureCheck>(
     return await client.workflow.execute<(input: SendTestInput) => Promise<Result | null>>('sendTest', options);
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
-    throw new WorkflowRefused(
+    throw new WorkflowError(
       'no_worker',
       'No worker could send the test event: see that one runs, and its log, and ask again.',
       { cause: error },

@@ -23,11 +23,12 @@ function sdkTls({ serverName, ca, own }: NonNullable<TemporalServer['tls']>) {
   };
 }
 
-/** gRPC codes by which a server refuses this app. */
-const grpcRefusals: readonly unknown[] = [7 /* PERMISSION_DENIED */, 16 /* UNAUTHENTICATED */];
+/** gRPC codes by which a server rejects this app. */
+const grpcRejections: readonly unknown[] = [7 /* PERMISSION_DENIED */, 16 /* UNAUTHENTICATED */];
 
-/** Returns whether a gRPC error says that the server refuses this app. */
-export const isRefusal = (error: unknown): boolean => isGrpcServiceError(error) && grpcRefusals.includes(error.code);
+/** Returns whether a gRPC error says that the server rejects this app. */
+export const isRejection = (error: unknown): boolean =>
+  isGrpcServiceError(error) && grpcRejections.includes(error.code);
 
 /** gRPC codes of a server that was not reached, or is overloaded: they do not concern the call. */
 const grpcAway: readonly unknown[] = [
@@ -37,11 +38,11 @@ const grpcAway: readonly unknown[] = [
 /** Returns whether a call failed because Temporal does not answer, not because of its content. */
 export function isAway(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error;
-  return (isGrpcServiceError(cause) && grpcAway.includes(cause.code)) || isRefusal(cause);
+  return (isGrpcServiceError(cause) && grpcAway.includes(cause.code)) || isRejection(cause);
 }
 
-/** Describes a refusal and its remedy, in a sentence without its period. */
-export const describeRefusal = ({ address, namespace, apiKey }: TemporalServer): string =>
+/** Describes a rejection and its remedy, in a sentence without its period. */
+export const describeRejection = ({ address, namespace, apiKey }: TemporalServer): string =>
   `Temporal at ${address} does not let this app into the namespace ${namespace}: ${
     apiKey
       ? 'see that TEMPORAL_API_KEY is valid and may use it'
@@ -57,31 +58,31 @@ export const describeAway = ({ address, tls = null }: TemporalServer): string =>
 
 /** Returns why a server cannot be connected to, as the end of a sentence, or null. */
 export async function tryTemporal(server: TemporalServer): Promise<string | null> {
-  const connection = Connection.lazy({ ...connectionOptions(server), connectTimeout: refusalTimeoutMs });
+  const connection = Connection.lazy({ ...connectionOptions(server), connectTimeout: rejectionTimeoutMs });
   const { namespace } = server;
   try {
-    await connection.withDeadline(Date.now() + refusalTimeoutMs, () =>
+    await connection.withDeadline(Date.now() + rejectionTimeoutMs, () =>
       connection.workflowService.describeNamespace({ namespace }),
     );
     return null;
   } catch (error) {
     const cause = error instanceof ServiceError ? error.cause : error;
-    return `cannot be used to connect to Temporal (${isRefusal(cause) ? 'refused' : 'no answer'})`;
+    return `cannot be used to connect to Temporal (${isRejection(cause) ? 'rejected' : 'no answer'})`;
   } finally {
     await connection.close();
   }
 }
 
-const refusalTimeoutMs = 2_000;
+const rejectionTimeoutMs = 2_000;
 
-/** Returns whether a server refuses the API key or the certificate. */
-export async function refuses(server: TemporalServer): Promise<boolean> {
-  const connection = Connection.lazy({ ...connectionOptions(server), connectTimeout: refusalTimeoutMs });
+/** Returns whether a server rejects the API key or the certificate. */
+export async function rejects(server: TemporalServer): Promise<boolean> {
+  const connection = Connection.lazy({ ...connectionOptions(server), connectTimeout: rejectionTimeoutMs });
   try {
     await connection.ensureConnected();
     return false;
   } catch (error) {
-    return isRefusal(error instanceof ServiceError ? error.cause : error);
+    return isRejection(error instanceof ServiceError ? error.cause : error);
   } finally {
     await connection.close();
   }

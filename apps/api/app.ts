@@ -1,11 +1,11 @@
 import Koa from 'koa';
-import { recordRefusalsSql } from '#domain/audit-log/record-requests.ts';
+import { recordRejectionsSql } from '#domain/audit-log/record-requests.ts';
 import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { securityHeaders } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import { createRefusalCounter } from '#runtime/refusal-counter.ts';
+import { createRejectionCounter } from '#runtime/rejection-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
@@ -24,7 +24,7 @@ import { logRequests } from './request-log.ts';
 
 /**
  * How long an idle connection without an accepted key is kept. Otherwise a client could collect
- * refusals that it never reads, and hold a connection with each for minutes.
+ * error responses that it never reads, and hold a connection with each for minutes.
  */
 const unknownKeepAliveSeconds = 15;
 
@@ -73,22 +73,22 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   const auditLog = createAuditLogWriter({
     pool,
     onInsert: (entries) => metrics.auditEntriesPerInsert.observe(entries),
-    onRefused: (entries) => metrics.auditEntriesRefused.inc(entries),
+    onRejected: (entries) => metrics.auditEntriesRejected.inc(entries),
   });
-  const refusals = createRefusalCounter({
+  const rejections = createRejectionCounter({
     record: (counts) =>
       pool.query({
-        name: 'recordRefusals',
-        text: recordRefusalsSql,
-        values: [counts.map(({ fingerprint }) => fingerprint), counts.map(({ refused }) => refused)],
+        name: 'recordRejections',
+        text: recordRejectionsSql,
+        values: [counts.map(({ fingerprint }) => fingerprint), counts.map(({ rejected }) => rejected)],
       }),
     onError: (cause) =>
       log.error(
         { error: describeError(cause) },
-        'the counts of refused calls could not be written; they are kept for the next try',
+        'the counts of rejected calls could not be written; they are kept for the next try',
       ),
   });
-  void refusals.start();
+  void rejections.start();
 
   const app = new Koa();
   app.silent = true;
@@ -101,7 +101,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     reads,
     limiter,
     auditLog,
-    refusals,
+    rejections,
     failedAuthentications: new FailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
     keys: config.keys,
     baseUrls: config.baseUrls,
@@ -126,7 +126,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     metrics,
     log,
     async close() {
-      await refusals.stop();
+      await rejections.stop();
       await settings.stop();
       await limiter.stop();
       await database.close();

@@ -22,9 +22,9 @@ export function createAuditLogWriter(options: {
   pool: Pool;
   onInsert?: (entries: number) => void;
   /** Called with the number of entries that are not known to be committed. */
-  onRefused?: (entries: number) => void;
+  onRejected?: (entries: number) => void;
 }) {
-  const { pool, onInsert = () => {}, onRefused = () => {} } = options;
+  const { pool, onInsert = () => {}, onRejected = () => {} } = options;
   let waiting: Waiting[] = [];
   let inFlight = false;
 
@@ -36,7 +36,7 @@ export function createAuditLogWriter(options: {
       await pool.query(insertOf(batch));
       for (const entry of batch) entry.done();
     } catch (cause) {
-      onRefused(batch.length);
+      onRejected(batch.length);
       for (const entry of batch) entry.failed(cause);
     }
   }

@@ -1,4 +1,4 @@
-import { Budget, ClientGone } from '#runtime/flow/budget.ts';
+import { Budget, ClientGoneError } from '#runtime/flow/budget.ts';
 import { etagOf } from './etag.ts';
 import type { SharedBody } from './large-body.ts';
 import { LargeReads } from './large-reads.ts';
@@ -71,14 +71,14 @@ export class BoundedReads {
     return { smallBytes: reserved, largeBytes: large.bytes, waiting: waiting + large.waiting };
   }
 
-  /** @throws BudgetFull or ApiError at the deadline, ClientGone, the error of a statement */
+  /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
   async read(request: ReadRequest): Promise<ReadResult> {
     const { organizationId: organization, response } = request;
     const reserving = this.#memory.reserve({ organization }, maxSmallBytes, response, leftMs(request));
     const memory = reserving instanceof Promise ? await reserving : reserving;
     let isKept = false;
     try {
-      if (response.hasEnded) throw new ClientGone();
+      if (response.hasEnded) throw new ClientGoneError();
       const key = await this.#statements.read(request);
       if (key?.decision !== 'ok') return { key, content: null };
       if (key.body !== null) {

@@ -18,7 +18,7 @@ import {
 /**
  * The servers in the committed document, and the defaults of `BASE_URL_US` and `BASE_URL_CA`. The
  * hosts do not exist: an installation sets its own. RFC 2606 reserves `.example`, and the
- * linter of OpenAPI refuses `example.com`.
+ * linter of OpenAPI rejects `example.com`.
  */
 export const defaultBaseUrls: Record<Region, string> = {
   us: 'https://us.org-api.example',
@@ -53,7 +53,7 @@ export const Settings = z.object({
 
 export type ApiConfig = ReturnType<typeof readConfig>;
 
-/** @throws SettingsRefused with every problem at once. */
+/** @throws InvalidSettingsError with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const { settings: s, followed } = readFollowedSettings({
     schema: Settings,

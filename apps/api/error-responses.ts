@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { ApiError, apiError } from '#domain/contract/errors.ts';
 import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
-import { BudgetFull, ClientGone } from '#runtime/flow/budget.ts';
+import { BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import type { RequestContext, RequestState } from './request-log.ts';
@@ -18,11 +18,11 @@ export function sendErrors(log: Logger): Middleware<RequestState> {
 }
 
 function sendError(ctx: RequestContext, cause: unknown, log: Logger): void {
-  if (cause instanceof ClientGone) {
+  if (cause instanceof ClientGoneError) {
     closeWithoutResponse(ctx);
     return;
   }
-  const isExhausted = cause instanceof BudgetFull;
+  const isExhausted = cause instanceof BudgetFullError;
   const isUnavailable = isExhausted || isServerAway(cause) || isStatementTimeout(cause);
   const error = cause instanceof ApiError ? cause : apiError(isUnavailable ? 'unavailable' : 'internal', null, cause);
   const { code, status, message } = error;

@@ -1,6 +1,6 @@
 import { apiError } from '#domain/contract/errors.ts';
 import { BoundedMap } from '#runtime/flow/bounded-map.ts';
-import { Budget, type BudgetOptions, ClientGone, type Ends } from '#runtime/flow/budget.ts';
+import { Budget, type BudgetOptions, ClientGoneError, type Ends } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { listEtags } from './etag.ts';
 import { SharedBody } from './large-body.ts';
@@ -80,13 +80,13 @@ class SharedLargeRead implements Ends {
     return [...this.#responses].every(({ hasEnded }) => hasEnded);
   }
 
-  /** @throws ClientGone when the client disconnected before the statement started. */
+  /** @throws ClientGoneError when the client disconnected before the statement started. */
   add(response: TrackedResponse): Promise<LargeResult> {
     this.#responses.add(response);
     return new Promise((resolve, reject) => {
       this.#result.promise.then(resolve, reject);
       response.onEnd(() => {
-        if (!this.isStarted) reject(new ClientGone());
+        if (!this.isStarted) reject(new ClientGoneError());
       });
     });
   }
@@ -146,13 +146,13 @@ export class LargeReads {
     return { bytes: this.#memory.state.reserved, waiting: budgets.reduce((sum, { state }) => sum + state.waiting, 0) };
   }
 
-  /** @throws BudgetFull or ApiError at the deadline, ClientGone, the error of a statement */
+  /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
   async read(request: ReadRequest): Promise<LargeResult> {
     const { endpoint, fingerprints, organizationId: organization, response } = request;
     const key = fingerprints.at(-1)?.toString('latin1') ?? '';
     const reader = await this.#readers.reserve({ key, organization }, 1, response, leftMs(request));
     try {
-      if (response.hasEnded) throw new ClientGone();
+      if (response.hasEnded) throw new ClientGoneError();
       const name = `${key} ${organization} ${endpoint.operationId}`;
       const waiting = this.#waiting.get(name);
       const shared = waiting ?? new SharedLargeRead(name, key, request);
@@ -195,7 +195,7 @@ export class LargeReads {
     try {
       const connection = await this.#connections.reserve({ organization }, 1, shared, leftMs(request));
       const run = () => {
-        if (shared.hasEnded) throw new ClientGone();
+        if (shared.hasEnded) throw new ClientGoneError();
         this.#close(shared);
         const { pool, tracing, onStatement } = this.#options;
         onStatement?.(1);

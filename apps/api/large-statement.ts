@@ -74,7 +74,7 @@ const chunkTypes = {
  * @param clients - end the statement when all of them have disconnected.
  * @param maxBytes - of the body.
  * @param unchanged - tags of bodies that are not needed; null: all.
- * @throws ClientGone, or the error of the statement.
+ * @throws ClientGoneError, or the error of the statement.
  */
 export async function readInChunks(
   pool: Pool,

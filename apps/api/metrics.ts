@@ -42,14 +42,14 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     buckets: [1, 2, 4, 8, 16, 32],
     registers,
   });
-  const auditEntriesRefused = new Counter({
-    name: 'org_api_audit_entries_refused_total',
+  const auditEntriesRejected = new Counter({
+    name: 'org_api_audit_entries_rejected_total',
     help: 'Audit entries that PostgreSQL did not take; each cost its caller the answer.',
     registers,
   });
   const failedAuthentications = new Counter({
     name: 'org_api_failed_authentications_total',
-    help: 'Requests refused with 401, or 429 for too many of them.',
+    help: 'Requests that got 401, or 429 for too many of them.',
     registers,
   });
   const responseWaits = new Counter({
@@ -90,7 +90,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     limiterSwitches,
     auditEntriesPerInsert,
     readsPerStatement,
-    auditEntriesRefused,
+    auditEntriesRejected,
     failedAuthentications,
     responseWaits,
     responsesCut,

@@ -1,7 +1,7 @@
 import pg, { type Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
 import { isServerAway } from '#domain/db/server-away.ts';
-import { ClientGone } from '#runtime/flow/budget.ts';
+import { ClientGoneError } from '#runtime/flow/budget.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { Endpoint } from './endpoints.ts';
@@ -80,7 +80,7 @@ class Queue {
     const nowMs = performance.now();
     this.#reads = this.#reads.filter(({ request, reject }) => {
       const isLate = request.deadlineMs < nowMs;
-      if (request.response.hasEnded) reject(new ClientGone());
+      if (request.response.hasEnded) reject(new ClientGoneError());
       else if (isLate) reject(apiError('unavailable'));
       return !request.response.hasEnded && !isLate;
     });
@@ -111,8 +111,8 @@ export class ReadStatements {
   /**
    * Runs a read in a statement with waiting ones. Null: no key has the fingerprint.
    *
-   * @throws ApiError at its deadline, ClientGone when the client disconnected before its statement
-   * began, or the error of the statement.
+   * @throws ApiError at its deadline, ClientGoneError when the client disconnected before its
+   * statement began, or the error of the statement.
    */
   async read(request: ReadRequest): Promise<AuthorizedRow | null> {
     const wait = Promise.withResolvers<void>();

@@ -2,14 +2,14 @@ import Koa from 'koa';
 import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import { createRefusalCounter } from '#runtime/refusal-counter.ts';
+import { createRejectionCounter } from '#runtime/rejection-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import type { ConsoleConfig } from './config.ts';
 import { isSocketAbort } from './middleware/client-abort.ts';
 import { createRouters } from './middleware/pipeline.ts';
-import { refuseFaults, renderProblems } from './middleware/problems.ts';
-import { recordKeysAtConsole, refuseKeys } from './middleware/refuse-keys.ts';
+import { rejectFaults, renderProblems } from './middleware/problems.ts';
+import { recordKeysAtConsole, rejectKeys } from './middleware/reject-keys.ts';
 import { logRequests } from './middleware/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './middleware/security-headers.ts';
 import { createStepUpPaths } from './middleware/step-up.ts';
@@ -63,15 +63,15 @@ export async function startConsole(
     mayStepUp: createStepUpPaths(routes),
   };
 
-  const refusals = createRefusalCounter({
+  const rejections = createRejectionCounter({
     record: (counts) => recordKeysAtConsole(database, counts),
     onError: (cause) =>
       log.error(
         { error: describeError(cause) },
-        'the counts of refused keys could not be written; they are kept for the next try',
+        'the counts of rejected keys could not be written; they are kept for the next try',
       ),
   });
-  void refusals.start();
+  void rejections.start();
 
   const app = new Koa();
   app.silent = true;
@@ -82,9 +82,9 @@ export async function startConsole(
   app.use(setSecurityHeaders);
   app.use(setPageHeaders);
   app.use(renderProblems(log, now));
-  app.use(refuseFaults);
+  app.use(rejectFaults);
   app.use(health({ pool, isDraining }));
-  app.use(refuseKeys({ refusals, keys, trustedProxies }));
+  app.use(rejectKeys({ rejections, keys, trustedProxies }));
   app.use(serveAssets);
   for (const router of createRouters(sections, dependencies)) app.use(router);
 
@@ -97,7 +97,7 @@ export async function startConsole(
     metrics,
     log,
     async close() {
-      await refusals.stop();
+      await rejections.stop();
       await settings.stop();
       await workflows.close();
       await database.close();

@@ -56,7 +56,7 @@ export const Settings = z.object({
 
 export type ConsoleConfig = ReturnType<typeof readConfig>;
 
-/** @throws SettingsRefused with every problem at once. */
+/** @throws InvalidSettingsError with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const { settings: s, followed } = readFollowedSettings({
     schema: Settings,

@@ -4,7 +4,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { backoffMs } from '#runtime/flow/backoff.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway, describeRefusal, isRefusal, refuses } from '#workflows/connection.ts';
+import { connectionOptions, describeAway, describeRejection, isRejection, rejects } from '#workflows/connection.ts';
 
 interface ConnectOptions {
   server: TemporalServer;
@@ -61,7 +61,7 @@ async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection
         `Temporal at ${address} has no namespace ${namespace}: make it (temporal operator namespace create ` +
         `--namespace ${namespace}), or correct TEMPORAL_NAMESPACE`
       );
-    if (isRefusal(error)) return describeRefusal(server);
+    if (isRejection(error)) return describeRejection(server);
     return (
       `Temporal at ${address} does not answer for the namespace ${namespace}: see whether it is healthy and ` +
       'lets the worker in'
@@ -75,7 +75,7 @@ async function connect(server: TemporalServer): Promise<NativeConnection | strin
   const result = await Promise.race([connecting, wait(tryTimeoutMs, null, { ref: false })]);
   if (result !== null) return result;
   void connecting.then((connection) => connection?.close()).catch(() => {});
-  if (await refuses(server)) return describeRefusal(server);
+  if (await rejects(server)) return describeRejection(server);
   return `${describeAway(server)}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS`;
 }
 

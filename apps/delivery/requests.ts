@@ -8,9 +8,9 @@ import {
   type WebhookRequest,
 } from '#domain/webhooks/access.ts';
 import { type DeliveryState, deliveryState, noSuchDelivery } from '#domain/webhooks/deliveries.ts';
+import { WebhookError } from '#domain/webhooks/errors.ts';
 import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
-import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { WebhookSecret, type WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import {
   type ChangedDeliveriesRow,
@@ -40,9 +40,9 @@ export interface Redelivered {
  * schedule again; an open one is due now and keeps its position. One whose attempt is in progress
  * stays as it is, and is not recorded.
  *
- * @param onlyOpen - whether a settled one is refused: a request for the next attempt must not send
+ * @param onlyOpen - whether a settled one is rejected: a request for the next attempt must not send
  * a delivered event again.
- * @throws WebhookRefused when the caller may not, the webhook is not active, it has no
+ * @throws WebhookError when the caller may not, the webhook is not active, it has no
  * delivery of this event or that was cancelled, or the event is older than 30 days.
  */
 export async function redeliverOne(
@@ -67,7 +67,7 @@ export async function redeliverOne(
  * Cancels one open delivery; the ledger compares it with its audit entry. An attempt in progress
  * ends by itself and is recorded; unless it is accepted, it changes nothing.
  *
- * @throws WebhookRefused when the caller may not, the webhook is managed by another, it has no such
+ * @throws WebhookError when the caller may not, the webhook is managed by another, it has no such
  * delivery, or that is settled already.
  */
 export async function cancelDelivery(database: Database, input: DeliveryRequest): Promise<void> {
@@ -100,14 +100,14 @@ async function lockDelivery(tx: Transaction, delivery: DeliveryRequest): Promise
 
 function assertRedeliverable({ state, isTooOld }: LockedDelivery, onlyOpen: boolean): void {
   if (state === 'cancelled')
-    throw new WebhookRefused('delivery_cancelled', 'This delivery was cancelled. You can’t redeliver it.');
+    throw new WebhookError('delivery_cancelled', 'This delivery was cancelled. You can’t redeliver it.');
   if (onlyOpen && state !== 'waiting') throw deliverySettled(state);
   if (isTooOld) throw eventTooOld();
 }
 
-/** Refuses a change that makes sense only while a delivery is open. */
+/** Rejects a change that makes sense only while a delivery is open. */
 const deliverySettled = (state: DeliveryState) =>
-  new WebhookRefused('delivery_settled', `This delivery is already ${state === 'exhausted' ? 'failed' : state}.`);
+  new WebhookError('delivery_settled', `This delivery is already ${state === 'exhausted' ? 'failed' : state}.`);
 
 /** A webhook's state after a change, and the number of its open deliveries that it affects, up to 10,000. */
 export interface StateChange {
@@ -120,7 +120,7 @@ export interface StateChange {
  * progress ends by itself. Pausing one that is paused or suspended changes nothing and is not
  * recorded, except that a cluster object turns a suspension into its own pause, which it can end.
  *
- * @throws WebhookRefused when the caller may not, or the webhook is deleted.
+ * @throws WebhookError when the caller may not, or the webhook is deleted.
  */
 export async function pauseWebhook(database: Database, request: WebhookRequest): Promise<StateChange> {
   return database.change(async (tx) => {
@@ -136,7 +136,7 @@ export async function pauseWebhook(database: Database, request: WebhookRequest):
  * suspension begins again. Resuming an active webhook changes nothing and is not recorded. The
  * signed probe before it is the caller's step.
  *
- * @throws WebhookRefused when the caller may not, or the webhook is deleted.
+ * @throws WebhookError when the caller may not, or the webhook is deleted.
  */
 export async function resumeWebhook(database: Database, request: WebhookRequest): Promise<StateChange> {
   return database.change(async (tx) => {
@@ -151,7 +151,7 @@ export async function resumeWebhook(database: Database, request: WebhookRequest)
  * are deleted, and its number is free. The record of what was sent stays. Deleting it again changes
  * nothing and is not recorded.
  *
- * @throws WebhookRefused when the caller may not, or there is no such webhook.
+ * @throws WebhookError when the caller may not, or there is no such webhook.
  */
 export async function deleteWebhook(database: Database, request: WebhookRequest): Promise<StateChange> {
   return database.change(async (tx) => {

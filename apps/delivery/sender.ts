@@ -1,5 +1,5 @@
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
-import { type SealingKeys, SecretNotUnsealed, unsealSecret } from '#domain/webhooks/seal.ts';
+import { type SealingKeys, SecretNotUnsealedError, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import type { DeliveryId } from '#workflows/deliver-event/types.ts';
@@ -17,7 +17,7 @@ interface ToBeSigned {
   /** Sealed secrets of the webhook, newest first. */
   sealed: Buffer[];
   body: Buffer;
-  /** By PostgreSQL's clock: receivers refuse old signatures. */
+  /** By PostgreSQL's clock: receivers reject old signatures. */
   timestampSeconds: number;
 }
 
@@ -91,7 +91,7 @@ export function signWith(keys: () => SealingKeys): Sender['sign'] {
     }),
     'webhook-endpoint': webhookId,
     'Content-Type': 'application/json',
-    Accept: '*/*', // some firewalls refuse a request without it
+    Accept: '*/*', // some firewalls reject a request without it
     'User-Agent': 'org-api-webhooks/1.0',
   });
 }
@@ -107,5 +107,5 @@ export function allowOf({ webhookAllow, probeWebhook }: AllowSettings, webhookId
 /** Returns what is logged of an error; only a remedy's text, which contains no secret, is added. */
 const describe = (error: unknown) => ({
   error: describeError(error),
-  ...(error instanceof SecretNotUnsealed ? { remedy: error.message } : {}),
+  ...(error instanceof SecretNotUnsealedError ? { remedy: error.message } : {}),
 });

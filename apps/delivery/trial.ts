@@ -19,7 +19,7 @@ interface TrialOptions {
  * enough time without an internal error. In a rolling update the pods before stay until then, so a
  * build that cannot replay histories, sign or post replaces none of them.
  *
- * What the environment does (PostgreSQL or Temporal away, a receiver that refuses) is no failure.
+ * What the environment does (PostgreSQL or Temporal away, a receiver that rejects) is no failure.
  * Later failures are for alerts: a data fault that one delivery has must not stop a fleet.
  */
 export class Trial {

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { isRegion, regionCodes } from '#domain/contract/regions.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { hostAndPort } from '#runtime/settings/connection-url.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { databaseUrl, port, redisUrl, temporalAddress } from '#runtime/settings/types.ts';
@@ -37,7 +37,7 @@ that the stack does not decide itself is passed on to it, for example DELIVERY_S
 /**
  * Reads the command line and the environment of `npm start`.
  *
- * @throws SettingsRefused when a flag or setting is wrong.
+ * @throws InvalidSettingsError when a flag or setting is wrong.
  */
 export function readConfig(args: string[], environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
@@ -45,7 +45,9 @@ export function readConfig(args: string[], environment: Record<string, string | 
   const codes = [...new Set(flags.regions.split(',').map((text) => text.trim()))];
   const unknown = codes.filter((text) => !isRegion(text));
   if (unknown.length > 0)
-    throw new SettingsRefused([`--regions: ${unknown.join(', ')} is not a region; use ${regionCodes.join(' or ')}`]);
+    throw new InvalidSettingsError([
+      `--regions: ${unknown.join(', ')} is not a region; use ${regionCodes.join(' or ')}`,
+    ]);
   return {
     /** Absolute path of the folder that holds all data of the stack. */
     stateFolder: path.resolve(s.ORG_API_STATE),
@@ -76,6 +78,6 @@ function parseFlags(args: string[]) {
     if (positionals.length > 0 && values.data.length === 0) throw new Error(`${positionals[0]} is not an option.`);
     return { ...values, data: [...values.data, ...positionals] };
   } catch (error) {
-    throw new SettingsRefused([`${(error as Error).message.split('\n')[0]} See npm start -- --help`]);
+    throw new InvalidSettingsError([`${(error as Error).message.split('\n')[0]} See npm start -- --help`]);
   }
 }

@@ -3,13 +3,13 @@ import { sql } from 'kysely';
 import { scopes as allScopes, isScope } from '#domain/contract/scopes.ts';
 import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
+import { KeyError } from '#domain/keys/errors.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/key.ts';
-import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { startCommand } from '#runtime/command-line.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readConfig } from '../orgctl/config.ts';
-import { WrongUse } from '../orgctl/refused.ts';
+import { UsageError } from '../orgctl/errors.ts';
 import { assertDevelopment } from '../receiver/listen/stack.ts';
 import { withDatabase } from './databases.ts';
 
@@ -22,13 +22,13 @@ Scopes: ${allScopes.join(', ')}`;
 /**
  * `npm run dev:key`: creates a key without a second factor. The owner does not need the permission
  * to manage keys, but the key can carry only permissions that the owner has. Exit code 0, 1 when
- * refused, 2 for a wrong call.
+ * rejected, 2 for a wrong call.
  */
 const flags = startCommand({ usage, read: readFlags });
 try {
   const { region, database: server, peppers, tagSecrets } = readConfig(flags.region);
   if (peppers === null || tagSecrets === null)
-    throw new SettingsRefused([`there is no development stack here: run npm start -- --regions ${region} first`]);
+    throw new InvalidSettingsError([`there is no development stack here: run npm start -- --regions ${region} first`]);
   const secrets = { region, peppers, tagSecrets };
   const work = async (database: Database) => {
     await assertDevelopment(database);
@@ -37,7 +37,7 @@ try {
   };
   await withDatabase(server, work, 'org-api-dev-key');
 } catch (error) {
-  const isExpected = [KeyRefused, SettingsRefused, WrongUse].some((kind) => error instanceof kind);
+  const isExpected = [KeyError, InvalidSettingsError, UsageError].some((kind) => error instanceof kind);
   const [sentence = ''] = error instanceof Error ? error.message.split(isExpected ? /$/ : '\n') : [String(error)];
   console.error(isExpected ? sentence : `dev:key failed: ${sentence}. Is npm start running?`);
   process.exitCode = 1;
@@ -67,7 +67,7 @@ async function create(database: Database, secrets: KeySecrets, flags: NewKey): P
   const scopes = asked.filter(isScope);
   const unknown = asked.filter((scope) => !isScope(scope));
   if (unknown.length > 0)
-    throw new SettingsRefused([`--scopes: ${unknown.join(', ')} is not a scope; use ${allScopes.join(', ')}`]);
+    throw new InvalidSettingsError([`--scopes: ${unknown.join(', ')} is not a scope; use ${allScopes.join(', ')}`]);
   const input = { organizationId, creatorId, scopes, label: 'dev:key', expiresAt, byOrgctl: true };
   return (await createKey(database, input, secrets)).key;
 }
@@ -77,7 +77,7 @@ async function revoke(database: Database, secrets: KeySecrets, key: string): Pro
     select id as "keyId", organization_id as "organizationId" from api_key
     where fingerprint = any (${fingerprints(key, secrets.peppers)}::bytea[])`);
   const unknown = 'This stack has no such key; give the whole key, and the region it belongs to.';
-  if (found === undefined) throw new KeyRefused('no_such_key', unknown);
+  if (found === undefined) throw new KeyError('no_such_key', unknown);
   await revokeKey(database, { ...found, by: 'orgctl' });
-  console.error('Revoked; every request from now on is refused.');
+  console.error('Revoked; every request from now on is rejected.');
 }

@@ -10,7 +10,7 @@ const applicationName = 'org-api-dev';
 
 /**
  * Returns a region's database as its owner reaches it. It creates the database if needed and marks
- * it as part of a development stack: `dev:key` and `listen` refuse all others.
+ * it as part of a development stack: `dev:key` and `listen` reject all others.
  */
 export async function getRegionDatabase(server: PostgresServer, name: string): Promise<PostgresServer> {
   const client = new Session(connectionOptions(server, { applicationName, connectTimeoutMs: 10_000 }));

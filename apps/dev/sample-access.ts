@@ -4,7 +4,7 @@ import { eventTypes } from '#domain/contract/events.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import type { Database } from '#domain/db/database.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
-import { IdentityRefused } from '#domain/identity/refused.ts';
+import { IdentityError } from '#domain/identity/errors.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/key.ts';
@@ -123,7 +123,7 @@ export async function createOwnerLink(
     return { organizationName, email, link: enrolmentLink(consoleUrl, token) };
   } catch (error) {
     // Two members of an imported file may have the same address, which then identifies neither.
-    if (error instanceof IdentityRefused) return null;
+    if (error instanceof IdentityError) return null;
     throw error;
   }
 }

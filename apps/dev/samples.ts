@@ -3,10 +3,10 @@ import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
-import { StartRefused } from '#runtime/errors.ts';
+import { StartupError } from '#runtime/errors.ts';
 import { findRegion } from '../import/document/find-region.ts';
 import { importFile } from '../import/document/import-file.ts';
-import { ImportRefused } from '../import/document/problems.ts';
+import { InvalidDocumentError } from '../import/document/problems.ts';
 import { generateSample, sampleDefaults } from '../import/generate/sample.ts';
 import type { DevConfig } from './config.ts';
 import type { RegionMemory } from './state.ts';
@@ -22,12 +22,12 @@ export interface ImportSource {
 }
 
 /** A document that was not imported. The message is a sentence with every problem. */
-class SourceRefused extends StartRefused {}
+class InvalidSourceError extends StartupError {}
 
 /**
  * Lists what this start imports, samples first.
  *
- * @throws SourceRefused for a file whose region is not brought up.
+ * @throws InvalidSourceError for a file whose region is not brought up.
  */
 export async function listSources(config: DevConfig): Promise<ImportSource[]> {
   const asOf = new Date().toISOString().slice(0, 10);
@@ -66,7 +66,7 @@ export async function importSources(options: {
     const { name: fileName, open } = source;
     const how = { region, today: true, backfill: true, report };
     const result = await importFile({ server: owner, source: open(), fileName, ...how }).catch((cause: unknown) => {
-      throw cause instanceof ImportRefused ? new SourceRefused(cause.message, { cause }) : cause;
+      throw cause instanceof InvalidDocumentError ? new InvalidSourceError(cause.message, { cause }) : cause;
     });
     for (const organization of result.organizations)
       organizations.set(organization.id, { sampleKey: null, ...organizations.get(organization.id), ...organization });
@@ -85,7 +85,7 @@ async function fileSource(file: string, regions: readonly Region[]): Promise<Imp
       region === null
         ? 'it names no region'
         : `it is for the region ${region}, which is not brought up (--regions ${[...regions, region].join(',')})`;
-    throw new SourceRefused(`--data ${file}: ${why}.`);
+    throw new InvalidSourceError(`--data ${file}: ${why}.`);
   }
   const open = () => createReadStream(file);
   return { region: found, name: path.basename(file), hash: hash.digest('hex'), isSample: false, open };

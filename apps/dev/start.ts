@@ -2,14 +2,14 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startCommand } from '#runtime/command-line.ts';
-import { SettingsRefused, StartRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError, StartupError } from '#runtime/errors.ts';
 import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
 import { choosePorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
-import { refuseProcesses, stopProcesses } from './servers/children.ts';
+import { stopLaunching, stopProcesses } from './servers/children.ts';
 import { startPostgres } from './servers/postgres.ts';
 import { allOrFirstFailure } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
@@ -136,7 +136,7 @@ function stopOnSignals(): void {
 
 async function stopInOrder(): Promise<void> {
   isInterrupted = true;
-  refuseProcesses();
+  stopLaunching();
   await Promise.race([starting.catch(() => {}), wait(interruptedStepsMs)]);
   await stopAll();
 }
@@ -145,7 +145,7 @@ try {
   startCommand({ usage, stop: stopInOrder });
   const config = readConfig(process.argv.slice(2));
   const missing = config.dataFiles.filter((file) => !statSync(file, { throwIfNoEntry: false })?.isFile());
-  if (missing.length > 0) throw new SettingsRefused(missing.map((file) => `--data: ${file} is not a file`));
+  if (missing.length > 0) throw new InvalidSettingsError(missing.map((file) => `--data: ${file} is not a file`));
   stopOnSignals();
   starting = bringUp(config);
   await starting;
@@ -157,7 +157,7 @@ try {
 async function fail(error: unknown): Promise<never> {
   await stopAll();
   const defect = error instanceof Error ? error.stack : error;
-  const isExpected = error instanceof StartRefused;
+  const isExpected = error instanceof StartupError;
   console.error(`\n${isExpected ? error.message : `npm start failed by an internal error: ${defect}`}`);
   process.exit(1);
 }

@@ -55,7 +55,7 @@ if (import.meta.main) await run(group, name, rest);
 async function run(group: string, asked: string, args: readonly string[]): Promise<void> {
   const isPlainDocs = group === 'docs' && asked === '';
   const program = subcommands[group]?.[isPlainDocs ? 'write' : asked];
-  if (program === undefined) return refuse(group, asked);
+  if (program === undefined) return reject(group, asked);
   const [file, ...before] = program.run;
   const absolute = path.join(import.meta.dirname, '../..', file);
   Object.assign(process.env, program.environment);
@@ -63,7 +63,7 @@ async function run(group: string, asked: string, args: readonly string[]): Promi
   await import(pathToFileURL(absolute).href);
 }
 
-function refuse(group: string, asked: string): void {
+function reject(group: string, asked: string): void {
   const lines = Object.entries(subcommands[group] ?? {}).map(([each, { summary }]) => `  ${each.padEnd(12)}${summary}`);
   startCommand({
     usage: `Usage: npm run ${group} -- NAME [options]\n\n${lines.join('\n')}`,

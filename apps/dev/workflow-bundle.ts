@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
-import { BundleRefused, readWorkflowBundle } from '#workflows/bundle.ts';
+import { InvalidBundleError, readWorkflowBundle } from '#workflows/bundle.ts';
 import { cache, root } from './compiled-code.ts';
 import { runProgram, ServerUnavailableError } from './servers/process.ts';
 import { programEnvironment } from './servers/program-environment.ts';
@@ -38,7 +38,7 @@ function isCurrent(): boolean {
     readWorkflowBundle(workflowBundle);
     return true;
   } catch (error) {
-    if (error instanceof BundleRefused) return false;
+    if (error instanceof InvalidBundleError) return false;
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { type Region, regionCodes } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { databaseUrl, region } from '#runtime/settings/types.ts';
 
@@ -45,7 +45,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   if (s.DATABASE_URL !== undefined) {
     const of = s.REGION ?? (wanted.length === 1 ? wanted[0]?.region : undefined);
     if (of === undefined)
-      throw new SettingsRefused([
+      throw new InvalidSettingsError([
         'REGION is missing: DATABASE_URL alone does not say which region that database serves',
       ]);
     return { installations: [{ region: of, server: s.DATABASE_URL }], callerFolder };
@@ -54,7 +54,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   if (first === undefined) {
     const why =
       stack.length > 0 ? `The stack of npm start has no region ${s.REGION}` : 'There is no database to import into';
-    throw new SettingsRefused([`${why}: run npm start first, or set DATABASE_URL and REGION`]);
+    throw new InvalidSettingsError([`${why}: run npm start first, or set DATABASE_URL and REGION`]);
   }
   return { installations: [first, ...others], callerFolder };
 }
@@ -66,6 +66,8 @@ function readStack(folder: string): Installation[] {
     const { regions } = Stack.parse(JSON.parse(readFileSync(file, 'utf8')));
     return regions.map(({ region, databaseUrl: server }) => ({ region, server }));
   } catch {
-    throw new SettingsRefused([`${file} cannot be understood: run npm start again, or set DATABASE_URL and REGION`]);
+    throw new InvalidSettingsError([
+      `${file} cannot be understood: run npm start again, or set DATABASE_URL and REGION`,
+    ]);
   }
 }

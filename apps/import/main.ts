@@ -3,16 +3,16 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { describeFailure, findCode } from '#runtime/database-failure.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { type ImportConfig, type Installation, readConfig } from './config.ts';
 import { findRegion } from './document/find-region.ts';
 import { type ImportResult, importFile } from './document/import-file.ts';
-import { ImportRefused } from './document/problems.ts';
+import { InvalidDocumentError } from './document/problems.ts';
 import { resultText } from './result-text.ts';
 
 /**
  * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after another. Progress
- * and refusals go to standard error, results to standard output. Exit code 0, 1 when a file was not
+ * and errors go to standard error, results to standard output. Exit code 0, 1 when a file was not
  * imported, 2 for wrong use.
  */
 
@@ -36,7 +36,7 @@ interface Flags {
   json: boolean;
 }
 
-class WrongUse extends Error {}
+class UsageError extends Error {}
 
 /** Returns the exit code. */
 async function main(): Promise<number> {
@@ -73,7 +73,7 @@ async function importOne(file: string, flags: Flags, config: ImportConfig): Prom
   });
 }
 
-/** Chooses the installation of the file's region, or the first one, which refuses the file. */
+/** Chooses the installation of the file's region, or the first one, which rejects the file. */
 async function selectInstallation(
   file: string,
   installations: ImportConfig['installations'],
@@ -82,7 +82,7 @@ async function selectInstallation(
   const [first] = installations;
   if (installations.length === 1) return first;
   if (file === '-')
-    throw new WrongUse('Standard input can be read only once: set REGION to say which region it is for.');
+    throw new UsageError('Standard input can be read only once: set REGION to say which region it is for.');
   const region = await findRegion(open());
   return installations.find((installation) => installation.region === region) ?? first;
 }
@@ -113,18 +113,18 @@ function failureOf(file: string, error: unknown): string {
 
 function failed(flags: Flags, done: ImportResult[], file: string, error: unknown): number {
   const left = flags.files.slice(done.length + 1);
-  process.stderr.write(`${error instanceof ImportRefused ? error.message : failureOf(file, error)}\n`);
+  process.stderr.write(`${error instanceof InvalidDocumentError ? error.message : failureOf(file, error)}\n`);
   if (done.length > 0)
     process.stderr.write(`Imported before it: ${done.map((result) => result.fileName).join(', ')}.\n`);
   if (left.length > 0) process.stderr.write(`Not tried any more: ${left.join(', ')}.\n`);
   if (flags.json) {
-    const refused =
-      error instanceof ImportRefused
+    const rejected =
+      error instanceof InvalidDocumentError
         ? { file, total: error.total, problems: error.problems }
         : { file, total: 1, problems: [{ path: '$', problem: failureOf(file, error) }] };
-    process.stdout.write(`${JSON.stringify({ imported: done, refused })}\n`);
+    process.stdout.write(`${JSON.stringify({ imported: done, rejected })}\n`);
   }
-  return error instanceof WrongUse ? 2 : 1;
+  return error instanceof UsageError ? 2 : 1;
 }
 
 function readFlags(): Flags {
@@ -134,10 +134,10 @@ function readFlags(): Flags {
       options: { today: flag, backfill: flag, json: flag },
       allowPositionals: true,
     });
-    if (positionals.length === 0) throw new WrongUse('Name at least one file to import');
+    if (positionals.length === 0) throw new UsageError('Name at least one file to import');
     return { files: positionals, today: values.today, backfill: values.backfill, json: values.json };
   } catch (error) {
-    throw new WrongUse(`${error instanceof Error ? error.message : error}. See --help.`);
+    throw new UsageError(`${error instanceof Error ? error.message : error}. See --help.`);
   }
 }
 
@@ -145,7 +145,7 @@ startCommand({ usage });
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof WrongUse || error instanceof SettingsRefused)) throw error;
+  if (!(error instanceof UsageError || error instanceof InvalidSettingsError)) throw error;
   process.stderr.write(`${error.message}\n`);
-  process.exitCode = error instanceof WrongUse ? 2 : 1;
+  process.exitCode = error instanceof UsageError ? 2 : 1;
 }

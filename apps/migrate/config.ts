@@ -43,7 +43,7 @@ export const Settings = z.object({
 /**
  * Reads the migrator's settings: the owner's URL, and the login of each app whose URL is set.
  *
- * @throws SettingsRefused
+ * @throws InvalidSettingsError
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
   owner: PostgresServer;

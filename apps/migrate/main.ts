@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { findCode, findRemedy } from '#runtime/database-failure.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readConfig } from './config.ts';
 import { migrate } from './migrate.ts';
 
@@ -37,7 +37,7 @@ try {
     );
 } catch (error) {
   const reason =
-    error instanceof SettingsRefused
+    error instanceof InvalidSettingsError
       ? error.message
       : `${reasonOf(error)} What was not applied changed nothing; fix that and run it again.`;
   process.stderr.write(`The migration did not run: ${reason}\n`);

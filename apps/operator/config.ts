@@ -32,7 +32,7 @@ export const Settings = z.object({
   LOG_LEVEL: logLevel,
 });
 
-/** @throws SettingsRefused with every problem at once. */
+/** @throws InvalidSettingsError with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
   return Object.freeze({

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { AuditAnchor } from '#domain/audit-log/chain.ts';
-import { CommandRefused } from './refused.ts';
+import { CommandError } from './errors.ts';
 
 const Anchor = z.object({
   organizationId: z.uuid(),
@@ -34,21 +34,21 @@ const OtlpLine = z.object({
  * Reads anchors from JSON lines, as the worker's log or an OTLP collector writes them. Skips other
  * lines.
  *
- * @throws CommandRefused when the file cannot be read, has no anchor, or a line of anchors is broken.
+ * @throws CommandError when the file cannot be read, has no anchor, or a line of anchors is broken.
  */
 export async function readAnchors(file: string): Promise<AuditAnchor[]> {
   const text = await readFile(file, 'utf8').catch((cause: Error) => {
-    throw new CommandRefused(`${file} cannot be read: ${cause.message}.`);
+    throw new CommandError(`${file} cannot be read: ${cause.message}.`);
   });
   const anchors = text.split('\n').flatMap((line, index) => {
     if (!/"auditAnchor"|"org_api\.audit_log\.anchor\./.test(line)) return [];
     const found = readLine(parseJson(line));
     if (found === null)
-      throw new CommandRefused(`Line ${index + 1} of ${file} is not an anchor. Enter complete JSON lines.`);
+      throw new CommandError(`Line ${index + 1} of ${file} is not an anchor. Enter complete JSON lines.`);
     return found;
   });
   if (anchors.length === 0)
-    throw new CommandRefused(`${file} contains no anchors. Enter JSON lines of the worker’s log or of a collector.`);
+    throw new CommandError(`${file} contains no anchors. Enter JSON lines of the worker’s log or of a collector.`);
   return anchors;
 }
 

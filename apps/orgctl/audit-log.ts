@@ -1,7 +1,7 @@
 import { type AuditLogFault, verifyAuditLog } from '#domain/audit-log/verify.ts';
 import { readAnchors } from './anchors.ts';
 import type { Noun } from './command.ts';
-import { WrongUse } from './refused.ts';
+import { UsageError } from './errors.ts';
 import { table } from './table.ts';
 
 /** `orgctl audit-log` */
@@ -26,7 +26,7 @@ export const auditLog: Noun = {
         const organizationId = options.findId('org');
         const month = options.find('month');
         if (month !== null && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
-          throw new WrongUse('--month: enter a month, for example 2026-11.');
+          throw new UsageError('--month: enter a month, for example 2026-11.');
         const file = options.find('anchors');
         const anchors = file === null ? [] : await readAnchors(file);
         const found = await verifyAuditLog(database, { organizationId, month }, anchors);

@@ -2,7 +2,7 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { Database } from '#domain/db/database.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import type { Environment, OrgctlConfig } from './config.ts';
-import { WrongUse } from './refused.ts';
+import { UsageError } from './errors.ts';
 
 /** One option of a command; `value` is its placeholder in the help, null for a flag. */
 interface CommandOption {
@@ -58,7 +58,7 @@ export interface Noun {
   commands: Command[];
 }
 
-/** The options of one call, by name. A missing or malformed one throws WrongUse. */
+/** The options of one call, by name. A missing or malformed one throws UsageError. */
 export class Options {
   readonly #values: Record<string, string | boolean | undefined>;
 
@@ -80,7 +80,7 @@ export class Options {
   /** Returns a value that is not empty. */
   get(name: string): string {
     const value = this.find(name);
-    if (value === null || value === '') throw new WrongUse(`--${name} is missing.`);
+    if (value === null || value === '') throw new UsageError(`--${name} is missing.`);
     return value;
   }
 
@@ -88,7 +88,7 @@ export class Options {
   getId(name: string): string {
     const id = this.get(name);
     if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
-      throw new WrongUse(`--${name}: enter an ID, for example 0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d.`);
+      throw new UsageError(`--${name}: enter an ID, for example 0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d.`);
     return id.toLowerCase();
   }
 
@@ -101,7 +101,7 @@ export class Options {
   findOneOf<Value extends string>(name: string, values: readonly Value[]): Value | null {
     const requested = this.find(name);
     const value = values.find((one) => one === requested) ?? null;
-    if (requested !== null && value === null) throw new WrongUse(`--${name} must be one of ${values.join(', ')}.`);
+    if (requested !== null && value === null) throw new UsageError(`--${name} must be one of ${values.join(', ')}.`);
     return value;
   }
 
@@ -120,7 +120,7 @@ export class Options {
     const text = this.find('limit') ?? String(otherwise);
     const limit = Number(text);
     if (!/^\d+$/.test(text) || limit < 1 || limit > 100_000)
-      throw new WrongUse('--limit: enter a number from 1 to 100000.');
+      throw new UsageError('--limit: enter a number from 1 to 100000.');
     return limit;
   }
 
@@ -131,7 +131,7 @@ export class Options {
     const isWhole = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text);
     const at = new Date(isWhole ? text : Number.NaN);
     if (Number.isNaN(at.getTime()))
-      throw new WrongUse(
+      throw new UsageError(
         `--${name}: enter a time with its offset (2026-11-20T08:00:00Z), or how long ago it was (90m, 6h, 3d).`,
       );
     return at.toISOString();
@@ -143,7 +143,7 @@ export class Options {
     if (text === null) return null;
     if (text === '0') return 0;
     if (!/^\d{1,9}[smhd]$/.test(text))
-      throw new WrongUse(`--${name}: enter a duration, for example 0, 90m, 24h or 7d.`);
+      throw new UsageError(`--${name}: enter a duration, for example 0, 90m, 24h or 7d.`);
     return durationSeconds(text);
   }
 }

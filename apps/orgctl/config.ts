@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
@@ -14,7 +14,7 @@ import {
   webhookAllow,
   webhookSecretKeys,
 } from '#runtime/settings/types.ts';
-import { WrongUse } from './refused.ts';
+import { UsageError } from './errors.ts';
 
 /** The settings of `orgctl`. Those that are not set come from the stack of `npm start`. */
 export const Settings = z.object({
@@ -68,7 +68,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * another installation's rows are never written with a development stack's secrets.
  *
  * @param requestedRegion - `--region`; without it `REGION`, or the only region of a stack.
- * @throws SettingsRefused for settings, WrongUse for the region.
+ * @throws InvalidSettingsError for settings, UsageError for the region.
  */
 export function readConfig(requestedRegion: string | null, environment: Environment = process.env) {
   const { region, environment: completed } = readEnvironment(requestedRegion, environment);
@@ -101,7 +101,7 @@ export function readEnvironment(requestedRegion: string | null, environment: Env
     entry !== undefined &&
     (!isSet('DATABASE_URL') || isSameDatabase(environment.DATABASE_URL ?? '', entry.databaseUrl));
   if (entry === undefined && stack.length > 0 && !isSet('DATABASE_URL'))
-    throw new SettingsRefused([
+    throw new InvalidSettingsError([
       `the stack of npm start has no region ${region}; it has ${stack.map((one) => one.region).join(' and ')}`,
     ]);
   const fromStack = isOfStack ? stackSettings(folder, entry) : {};
@@ -112,10 +112,10 @@ export function readEnvironment(requestedRegion: string | null, environment: Env
 function selectRegion(requested: string | null, set: string | null, stack: StackRegion[]): Region {
   const only = stack.length === 1 ? (stack[0]?.region ?? null) : null;
   const region = requested ?? set ?? only;
-  if (region === null) throw new WrongUse(`Choose a region: --region ${regionCodes.join(' or --region ')}.`);
-  if (!isRegion(region)) throw new WrongUse(`--region must be ${regionCodes.join(' or ')}.`);
+  if (region === null) throw new UsageError(`Choose a region: --region ${regionCodes.join(' or --region ')}.`);
+  if (!isRegion(region)) throw new UsageError(`--region must be ${regionCodes.join(' or ')}.`);
   if (requested !== null && set !== null && requested !== set)
-    throw new WrongUse(`--region ${requested} contradicts REGION, which is ${set}.`);
+    throw new UsageError(`--region ${requested} contradicts REGION, which is ${set}.`);
   return region;
 }
 
@@ -144,6 +144,6 @@ function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> | n
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    throw new SettingsRefused([`${file} cannot be read: run npm start again, or set DATABASE_URL and REGION`]);
+    throw new InvalidSettingsError([`${file} cannot be read: run npm start again, or set DATABASE_URL and REGION`]);
   }
 }

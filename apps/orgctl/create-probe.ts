@@ -15,7 +15,7 @@ import { revokeKey } from '#domain/keys/revoke.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
 import { assertUrl } from '#domain/webhooks/fields.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
-import { CommandRefused } from './refused.ts';
+import { CommandError } from './errors.ts';
 
 /** What the probe needs to read and to receive. `key` and `webhookSecret` are shown only once. */
 export interface CreatedProbe {
@@ -35,8 +35,8 @@ const probeScopes: readonly Scope[] = ['org.read'];
  * external monitors. With `renew`, an existing probe's keys are revoked and its webhooks deleted
  * first, which rotates its secrets and repairs a call that was interrupted.
  *
- * @throws CommandRefused when there is one already and `renew` is false.
- * @throws WebhookRefused when the URL is refused; nothing is created then.
+ * @throws CommandError when there is one already and `renew` is false.
+ * @throws WebhookError when the URL is rejected; nothing is created then.
  */
 export async function createProbe(
   database: Database,
@@ -83,7 +83,7 @@ async function findOrCreateOrganization(database: Database, renew: boolean): Pro
 }
 
 const probeExists = () =>
-  new CommandRefused(
+  new CommandError(
     'A probe exists, and its key cannot be shown again. Use the Secret that contains it, ' +
       'or add --renew yes to revoke the key and create a new probe.',
   );

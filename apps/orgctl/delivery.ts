@@ -9,8 +9,8 @@ import { readResponse } from '#domain/webhooks/response-text.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';
 import { type Command, type CommandResult, type Context, type Noun, type Options, webhookOption } from './command.ts';
+import { UsageError } from './errors.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
-import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
 import { getWebhookRequest } from './webhook.ts';
 
@@ -132,7 +132,7 @@ function readSelection(options: Options): { eventId: string } | Selection {
   );
   const isRange = from || to;
   if (Number(event) + Number(isRange) + Number(failedSince) !== 1)
-    throw new WrongUse('Choose what to redeliver: --event ID, --from T --to T, or --failed-since T.');
+    throw new UsageError('Choose what to redeliver: --event ID, --from T --to T, or --failed-since T.');
   if (event) return { eventId: options.getId('event') };
   if (failedSince) return { failedSince: options.getMoment('failed-since') };
   return { from: options.getMoment('from'), to: options.getMoment('to') };

@@ -8,7 +8,7 @@ const common = `
 Settings are read from the environment: DATABASE_URL, WEBHOOK_SECRET_KEYS, WEBHOOK_ALLOW, KEY_PEPPERS, CONSOLE_URL,
 TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_TLS and its files. Settings that are not set come from the stack of
 npm start (ORG_API_STATE, by default .org-api).
-Exit codes: 0 success; 1 refused, with the reason on standard error; 2 invalid arguments; 130 interrupted by Ctrl-C.
+Exit codes: 0 success; 1 failed, with the reason on standard error; 2 invalid arguments; 130 interrupted by Ctrl-C.
 `;
 
 /** Returns the help of the whole command, of a noun, or of one of its verbs. */

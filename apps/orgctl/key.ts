@@ -3,8 +3,8 @@ import { fingerprints } from '#domain/keys/key.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { type Context, type Noun, Options, orgOption } from './command.ts';
+import { CommandError, UsageError } from './errors.ts';
 import { getOrganization } from './org.ts';
-import { CommandRefused, WrongUse } from './refused.ts';
 import { table } from './table.ts';
 
 /** `orgctl key …` */
@@ -36,7 +36,7 @@ export const key: Noun = {
       options: { key: { value: 'ID|KEY', about: 'the key ID, or the key itself', required: true } },
       async run(options, context) {
         const found = await findKey(options.get('key'), context);
-        if (found === null) throw new CommandRefused('This key does not exist in this region.');
+        if (found === null) throw new CommandError('This key does not exist in this region.');
         await revokeKey(context.database, { ...found, by: 'orgctl' });
         const text = `Revoked ${found.keyId}. All further requests with it return 401.`;
         return { json: { id: found.keyId, state: 'revoked' }, text };
@@ -54,6 +54,8 @@ async function findKey(requested: string, context: Context): Promise<{ organizat
   if (!requested.startsWith('aln_')) return select(sql`k.id = ${new Options({ key: requested }).getId('key')}`);
   const { peppers } = context.config;
   if (peppers === null)
-    throw new WrongUse('KEY_PEPPERS is missing, which is needed to find a key by its value. Enter the key ID instead.');
+    throw new UsageError(
+      'KEY_PEPPERS is missing, which is needed to find a key by its value. Enter the key ID instead.',
+    );
   return select(sql`k.fingerprint = any (${fingerprints(requested, peppers)}::bytea[])`);
 }

@@ -4,7 +4,7 @@ import { runOrgctl } from './run.ts';
 /**
  * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: operators' commands, with the rights of
  * their database login. Answers go to standard output, everything else to standard error. Exit code
- * 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
+ * 0, 1 when rejected or failed, 2 for a wrong call, 130 after Ctrl-C.
  */
 startCommand({ usage: null });
 process.exitCode = await runOrgctl(process.argv.slice(2), {

@@ -1,19 +1,19 @@
 import { CompiledQuery } from 'kysely';
 import { type Context, type Noun, type Options, orgOption } from './command.ts';
+import { CommandError } from './errors.ts';
 import {
   findOrganizationSql,
   listOrganizationsSql,
   type OrganizationDetails,
   type OrganizationRow,
 } from './organizations.ts';
-import { CommandRefused } from './refused.ts';
 import { fields, table } from './table.ts';
 
 /** Returns the organization that `--org` names. */
 export async function getOrganization(options: Options, { database }: Context): Promise<OrganizationDetails> {
   const statement = CompiledQuery.raw(findOrganizationSql, [options.getId('org')]);
   const [found] = await database.query<OrganizationDetails>(statement);
-  if (found === undefined) throw new CommandRefused('This organization does not exist in this region.');
+  if (found === undefined) throw new CommandError('This organization does not exist in this region.');
   return found;
 }
 

@@ -8,8 +8,8 @@ import {
 } from '#domain/identity/orgctl-actions.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
 import { type Noun, orgOption } from './command.ts';
+import { UsageError } from './errors.ts';
 import { getOrganization } from './org.ts';
-import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
 
 const purposes = {
@@ -37,7 +37,7 @@ export const person: Noun = {
       },
       async run(options, context) {
         const { consoleUrl } = context.config;
-        if (consoleUrl === null) throw new WrongUse('CONSOLE_URL is missing. Set it to the address of the console.');
+        if (consoleUrl === null) throw new UsageError('CONSOLE_URL is missing. Set it to the address of the console.');
         const { id: organizationId } = await getOrganization(options, context);
         const [name, roleKeys] = [options.find('name'), options.findList('roles')];
         const { token, expiresAt, personId, kind } = await createEnrolment(context.database, {

@@ -1,7 +1,7 @@
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { Command, Context, Noun } from './command.ts';
 import { type CreatedProbe, createProbe } from './create-probe.ts';
-import { WrongUse } from './refused.ts';
+import { UsageError } from './errors.ts';
 import { fields } from './table.ts';
 
 const create: Command = {
@@ -17,7 +17,7 @@ const create: Command = {
   },
   async run(options, context) {
     const renew = options.find('renew');
-    if (renew !== null && renew !== 'yes') throw new WrongUse('--renew must be yes.');
+    if (renew !== null && renew !== 'yes') throw new UsageError('--renew must be yes.');
     const secretName = options.find('secret-name');
     const created = await createProbe(
       context.database,
@@ -50,7 +50,7 @@ function secretsOf({ config }: Context) {
   })
     .filter(([, value]) => value === null)
     .map(([name]) => `${name} is missing: set the same value as for the pods of this region`);
-  if (peppers === null || tagSecrets === null || sealingKeys === null) throw new SettingsRefused(missing);
+  if (peppers === null || tagSecrets === null || sealingKeys === null) throw new InvalidSettingsError(missing);
   return { keys: { region, peppers, tagSecrets }, webhooks: { allow, sealingKeys } };
 }
 

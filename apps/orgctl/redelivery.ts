@@ -9,7 +9,7 @@ import {
   type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
 import { type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
-import { CommandRefused, LeftRunning } from './refused.ts';
+import { CommandError, InterruptedError } from './errors.ts';
 import { fields, table } from './table.ts';
 import { getWebhookRequest } from './webhook.ts';
 
@@ -52,8 +52,8 @@ export function redeliveryText(redelivery: RedeliveryRow): string {
 /**
  * Waits until a redelivery ends, and reports its progress.
  *
- * @throws CommandRefused when it was cancelled, ended early, or no worker began it within 15 s (the
- * request then stays); LeftRunning on Ctrl-C.
+ * @throws CommandError when it was cancelled, ended early, or no worker began it within 15 s (the
+ * request then stays); InterruptedError on Ctrl-C.
  */
 export async function waitForRedelivery(requested: RedeliveryRow, context: Context): Promise<RedeliveryRow> {
   const { organizationId, id: redeliveryId } = requested;
@@ -68,11 +68,11 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
       const now = await findRedelivery(database, { organizationId, redeliveryId, by: 'orgctl' });
       if (now === null) throw noSuchRedelivery();
       if (now.state === 'done') return now;
-      if (now.finishedAt !== null) throw new CommandRefused(redeliveryText(now));
-      if (now.state === 'requested' && performance.now() > beginBy) throw new CommandRefused(notBegun(now));
+      if (now.finishedAt !== null) throw new CommandError(redeliveryText(now));
+      if (now.state === 'requested' && performance.now() > beginBy) throw new CommandError(notBegun(now));
       reportProgress(now);
       if (stopped.signal.aborted)
-        throw new LeftRunning(`The redelivery continues in the background. To follow it, ${howToFollow(now)}.`);
+        throw new InterruptedError(`The redelivery continues in the background. To follow it, ${howToFollow(now)}.`);
       await wait(pollEveryMs, undefined, { signal: stopped.signal }).catch(() => {});
     }
   } finally {
@@ -148,7 +148,7 @@ const cancel: Command = {
 async function getRequest(options: Options, { database }: Context): Promise<RedeliveryRequest> {
   const redeliveryId = options.getId('id');
   const organizationId = await findRedeliveryOrganization(database, redeliveryId);
-  if (organizationId === null) throw new CommandRefused('This redelivery does not exist in this region.');
+  if (organizationId === null) throw new CommandError('This redelivery does not exist in this region.');
   return { organizationId, redeliveryId, by: 'orgctl' };
 }
 

@@ -1,16 +1,16 @@
 import { parseArgs } from 'node:util';
-import { Refused } from '#domain/contract/refused.ts';
+import { DomainError } from '#domain/contract/domain-error.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { printable } from '#runtime/command-line.ts';
 import { describeFailure, findCode } from '#runtime/database-failure.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
-import { WorkflowRefused } from '#workflows/refused.ts';
+import { WorkflowError } from '#workflows/errors.ts';
 import { type Command, type CommandResult, type Context, type Noun, Options, OwnRun } from './command.ts';
 import { type Environment, type OrgctlConfig, readConfig, readEnvironment } from './config.ts';
+import { CommandError, InterruptedError, UsageError } from './errors.ts';
 import { helpText } from './help.ts';
 import { nouns } from './nouns.ts';
-import { CommandRefused, LeftRunning, WrongUse } from './refused.ts';
 
 /** Where a call reads its settings and writes. */
 interface Surroundings {
@@ -29,7 +29,7 @@ const documentText = (document: unknown) =>
   JSON.stringify(document, null, 2).replace(/[\u007f-\u009f]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
 
 /** Errors whose message is printed unchanged. */
-const expectedErrors = [CommandRefused, LeftRunning, Refused, SettingsRefused];
+const expectedErrors = [CommandError, InterruptedError, DomainError, InvalidSettingsError];
 
 /** Carries out one call of `orgctl`. Returns its exit code. */
 export async function runOrgctl(args: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -39,13 +39,13 @@ export async function runOrgctl(args: readonly string[], surroundings: Surroundi
   } catch (error) {
     report(sentenceOf(error));
     // 130 is the exit code that shells use for a command ended by Ctrl-C.
-    return error instanceof WrongUse ? 2 : error instanceof LeftRunning ? 130 : 1;
+    return error instanceof UsageError ? 2 : error instanceof InterruptedError ? 130 : 1;
   }
 }
 
 /** Returns what is wrong, for the caller. */
 function sentenceOf(error: unknown): string {
-  if (error instanceof WrongUse) return `${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`;
+  if (error instanceof UsageError) return `${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`;
   if (error instanceof Error && expectedErrors.some((kind) => error instanceof kind)) return error.message;
   return `${describeFailure(error)}${findCode(error) === null ? '' : ' Nothing was changed.'}`;
 }
@@ -57,7 +57,7 @@ async function run(args: readonly string[], { environment, writeOutput }: Surrou
     return 0;
   }
   if (command === null)
-    throw new WrongUse(`orgctl ${noun.noun} needs a verb: ${noun.commands.map(({ verb }) => verb).join(', ')}.`);
+    throw new UsageError(`orgctl ${noun.noun} needs a verb: ${noun.commands.map(({ verb }) => verb).join(', ')}.`);
   const { options, region, json } = readOptions(command, rest);
   const result = await start(command, { options, region, environment, report });
   writeOutput(`${json ? documentText(result.json) : printableLines(result.text)}\n`);
@@ -66,32 +66,32 @@ async function run(args: readonly string[], { environment, writeOutput }: Surrou
   return 1;
 }
 
-/** @throws WrongUse for an unknown noun or verb. */
+/** @throws UsageError for an unknown noun or verb. */
 function findCommand(args: readonly string[]): { noun: Noun | null; command: Command | null; rest: readonly string[] } {
   const [first, second, ...others] = args;
-  if (first === undefined) throw new WrongUse(`Enter a command.\n\n${helpText(nouns, null, null)}`);
+  if (first === undefined) throw new UsageError(`Enter a command.\n\n${helpText(nouns, null, null)}`);
   if (first === '--help' || first === '-h' || first === 'help') return { noun: null, command: null, rest: [] };
   // `activity` is what operators’ scripts call it.
   const noun = nouns.find((one) => one.noun === (first === 'activity' ? 'audit-log' : first));
   if (noun === undefined)
-    throw new WrongUse(`Unknown noun ${first}. Use one of ${nouns.map((one) => one.noun).join(', ')}.`);
+    throw new UsageError(`Unknown noun ${first}. Use one of ${nouns.map((one) => one.noun).join(', ')}.`);
   const bare = noun.commands.find(({ verb }) => verb === '');
   if (bare !== undefined) return { noun, command: bare, rest: args.slice(1) };
   if (second === undefined || second.startsWith('-')) return { noun, command: null, rest: args.slice(1) };
   const command = noun.commands.find(({ verb }) => verb === second);
   if (command !== undefined) return { noun, command, rest: others };
   const verbs = noun.commands.map(({ verb }) => verb).join(', ');
-  throw new WrongUse(`Unknown verb ${second} of orgctl ${first}. Use one of ${verbs}.`);
+  throw new UsageError(`Unknown verb ${second} of orgctl ${first}. Use one of ${verbs}.`);
 }
 
-/** @throws WrongUse for unknown options, and for missing ones. */
+/** @throws UsageError for unknown options, and for missing ones. */
 function readOptions(
   command: Command,
   args: readonly string[],
 ): { options: Options; region: string | null; json: boolean } {
   const { region, json, ...values } = parse(args, command.options);
   for (const [name, { required }] of Object.entries(command.options))
-    if (required && values[name] === undefined) throw new WrongUse(`--${name} is missing.`);
+    if (required && values[name] === undefined) throw new UsageError(`--${name} is missing.`);
   return { options: new Options(values), region: typeof region === 'string' ? region : null, json: json === true };
 }
 
@@ -102,7 +102,7 @@ function parse(args: readonly string[], options: Command['options']): Record<str
   try {
     return parseArgs({ args: [...args], options: { ...Object.fromEntries(own), region: text, json: flag } }).values;
   } catch (error) {
-    throw new WrongUse((error as Error).message.split('\n')[0]);
+    throw new UsageError((error as Error).message.split('\n')[0]);
   }
 }
 
@@ -147,7 +147,7 @@ async function openWorkflows({ temporal }: OrgctlConfig, report: Report): Promis
     const { openWorkflowClient } = await import('#workflows/client.ts');
     return await openWorkflowClient(temporal);
   } catch (error) {
-    if (!(error instanceof WorkflowRefused)) throw error;
+    if (!(error instanceof WorkflowError)) throw error;
     report(error.message);
     return null;
   }

@@ -4,7 +4,7 @@ import type { SealedTable } from '#domain/resealing/kinds.ts';
 import { type Resealed, resealAll, type UnopenedRow } from '#domain/resealing/reseal.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import type { Command, Context, Noun } from './command.ts';
-import { CommandRefused } from './refused.ts';
+import { CommandError } from './errors.ts';
 import { table } from './table.ts';
 import { getSealingKeys } from './webhook.ts';
 
@@ -60,14 +60,14 @@ const reseal: Command = {
   },
 };
 
-/** @throws CommandRefused when it ended early, with what was left. */
+/** @throws CommandError when it ended early, with what was left. */
 async function resealAndReport(keys: SealingKeys, context: Context): Promise<Resealed[]> {
   const onPage = (kind: SealedTable, rows: number) => context.report(`${about[kind].holds}: ${rows} checked so far`);
   try {
     return await resealAll(context.database, keys, onPage);
   } catch (error) {
     const left = 'Secrets that were resealed before stay resealed. Run the command again.';
-    throw new CommandRefused(`${describeFailure(error)} ${left}`);
+    throw new CommandError(`${describeFailure(error)} ${left}`);
   }
 }
 

@@ -12,26 +12,26 @@ import { type SignatureResult, signatureResultSentences } from '#domain/webhooks
 import { statusOfState, statusOfWebhookState, webhookStatusOf } from '#domain/webhooks/status.ts';
 import { completeCounts } from '#domain/webhooks/summary.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import type { SignatureCheck, TestResult } from '#workflows/send-test/types.ts';
 import { type Command, type Context, type Noun, type Options, orgOption, webhookOption } from './command.ts';
+import { CommandError } from './errors.ts';
 import { getOrganization } from './org.ts';
-import { CommandRefused } from './refused.ts';
 import { fields, table } from './table.ts';
 
 /** Returns the webhook that an operator names by its id only. */
 export async function getWebhookRequest(options: Options, { database }: Context): Promise<WebhookRequest> {
   const webhookId = options.getId('webhook');
   const organizationId = await findWebhookOrganization(database, webhookId);
-  if (organizationId === null) throw new CommandRefused('This webhook does not exist in this region.');
+  if (organizationId === null) throw new CommandError('This webhook does not exist in this region.');
   return { organizationId, webhookId, by: 'orgctl' };
 }
 
 /** Returns the keys of WEBHOOK_SECRET_KEYS. */
 export function getSealingKeys({ config }: Context): SealingKeys {
   if (config.sealingKeys !== null) return config.sealingKeys;
-  throw new SettingsRefused([
+  throw new InvalidSettingsError([
     'WEBHOOK_SECRET_KEYS is missing: set the same keys as for the workers. For a stack of npm start, ' +
       'start it again, which creates its keys',
   ]);
@@ -175,17 +175,17 @@ const rotate: Command = {
 /**
  * Asks a worker to do something for a webhook.
  *
- * @throws CommandRefused without Temporal, and when the webhook is deleted (null) meanwhile.
+ * @throws CommandError without Temporal, and when the webhook is deleted (null) meanwhile.
  */
 async function askWorker<Result>(
   context: Context,
   ask: (workflows: WorkflowClient) => Promise<Result | null>,
 ): Promise<Result> {
   const workflows = await context.openWorkflows();
-  if (workflows === null) throw new CommandRefused('Temporal is not available. Test events are sent by its workers.');
+  if (workflows === null) throw new CommandError('Temporal is not available. Test events are sent by its workers.');
   try {
     const result = await ask(workflows);
-    if (result === null) throw new CommandRefused('The webhook was deleted during this command.');
+    if (result === null) throw new CommandError('The webhook was deleted during this command.');
     return result;
   } finally {
     await workflows.close();
@@ -258,7 +258,7 @@ const resume: Command = {
     if (options.find('probe') !== 'no') {
       const { delivered, cause, explanation } = await sendTest(request, null, context);
       if (!delivered)
-        throw new CommandRefused(
+        throw new CommandError(
           `The receiver did not accept the test event (${cause}): ${explanation} ` +
             'Fix the cause, or resume with --probe no.',
         );

@@ -26,9 +26,9 @@ export async function startReceiver(
   async function receive(request: IncomingMessage, response: ServerResponse, endpoint: string): Promise<void> {
     const body = await readBody(request);
     if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
-    const refusal = findRefusal(endpoint, body, request.headers, secrets.get(endpoint));
-    const problem = refusal?.message ?? null;
-    const { answer, ...explanation } = answerOf(failing.current(), refusal);
+    const rejection = findRejection(endpoint, body, request.headers, secrets.get(endpoint));
+    const problem = rejection?.message ?? null;
+    const { answer, ...explanation } = answerOf(failing.current(), rejection);
     const { id: eventId, type } = readEvent(body, request.headers);
     const sequence = Number(request.headers['webhook-sequence']) || null;
     const arrival = { endpoint, eventId, type, sequence, verified: problem === null, problem, answer };
@@ -92,27 +92,27 @@ export async function startReceiver(
   return server;
 }
 
-interface Refusal {
+interface Rejection {
   status: number;
   error: string;
   message: string;
 }
 
-/** Returns the answer to a delivery: it fails as asked, else it is refused or accepted. */
-function answerOf(failure: Failure | null, refusal: Refusal | null) {
-  const failing = { error: 'failing', message: refusal?.message ?? 'Failing, as asked.' };
+/** Returns the answer to a delivery: it fails as asked, else it is rejected or accepted. */
+function answerOf(failure: Failure | null, rejection: Rejection | null) {
+  const failing = { error: 'failing', message: rejection?.message ?? 'Failing, as asked.' };
   if (failure !== null) return { answer: failure.how === 'status' ? failure.status : failure.how, ...failing };
-  const { status, ...explanation } = refusal ?? { status: 204, error: '', message: '' };
+  const { status, ...explanation } = rejection ?? { status: 204, error: '', message: '' };
   return { answer: status, ...explanation };
 }
 
-/** Returns why a delivery is refused, or null when it verifies with one of the endpoint's secrets. */
-function findRefusal(
+/** Returns why a delivery is rejected, or null when it verifies with one of the endpoint's secrets. */
+function findRejection(
   endpoint: string,
   body: Buffer,
   headers: IncomingMessage['headers'],
   secrets: readonly string[] = [],
-): Refusal | null {
+): Rejection | null {
   let message = `No signing secret is known for ${endpoint}. Enter the webhook’s secret on the receiver’s page.`;
   for (const secret of secrets) {
     try {

@@ -33,7 +33,7 @@ function readSecrets(text: string, context: z.RefinementCtx): z.output<typeof Se
 /**
  * Reads the sample receiver's settings. By default it listens on loopback only.
  *
- * @throws SettingsRefused with every problem at once.
+ * @throws InvalidSettingsError with every problem at once.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);

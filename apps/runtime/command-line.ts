@@ -40,7 +40,7 @@ export function startCommand<Options = undefined>(command: {
 /** Returns a text of other people without control characters, which a terminal would obey. */
 export const printable = (text: string): string => text.replace(/\p{Cc}/gu, '\uFFFD');
 
-/** Refuses all arguments, for commands without any. */
+/** Rejects all arguments, for commands without any. */
 export const readNoOptions = (): void => void parseArgs({ options: {} });
 
 /** @throws Error that names the option, unless its text is a whole number from 1 to `max`. */

@@ -1,14 +1,14 @@
 /** An expected startup failure. The message says what to fix; no stack trace is printed. */
-export class StartRefused extends Error {}
+export class StartupError extends Error {}
 
 /** Every problem of an app's settings, one sentence each, without a value. */
-export class SettingsRefused extends StartRefused {
+export class InvalidSettingsError extends StartupError {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
     super(`The settings have ${count}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
-    this.name = 'SettingsRefused';
+    this.name = 'InvalidSettingsError';
     this.problems = problems;
   }
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StartRefused } from './errors.ts';
+import { StartupError } from './errors.ts';
 import { once } from './flow/once.ts';
 import { createFaultyRequest, findRequestFault, type RequestFault, usePathOfTarget } from './request-faults.ts';
 import {
@@ -14,7 +14,7 @@ import {
 } from './tracked-response.ts';
 
 /** A server could not listen. The message says what the operator must change. */
-export class ListenRefused extends StartRefused {}
+export class ListenError extends StartupError {}
 
 /**
  * Headers of every answer, also to malformed HTTP. Browsers use https for two years (RFC 6797;
@@ -66,7 +66,7 @@ export interface ServerBounds
   /** Called for each connection that was cut because its client did not read. */
   onCut: (cut: Cut) => void;
   /** Called for each connection that was refused because there were `maxConnections`. */
-  onRefused: () => void;
+  onRejected: () => void;
 }
 
 /**
@@ -86,7 +86,7 @@ export const defaultKeepAliveSeconds = 4_200;
  * deadline. (Without the delay 5 requests of a loaded keep-alive client were reset; with 500 ms
  * none.)
  *
- * @throws ListenRefused when the address is in use or not available.
+ * @throws ListenError when the address is in use or not available.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { handler, host, port, drainDelayMs = 0, onDraining = () => {}, deadlineMs = 20_000, headers = {} } = options;
@@ -158,7 +158,7 @@ const requestBoundsOf = (headersTimeout = 15_000) => ({
 
 /**
  * Has a server's handler answer what Node answers or drops by itself: an unknown expectation,
- * CONNECT, and what its parser refuses.
+ * CONNECT, and what its parser rejects.
  *
  * @param answer - answers a request on a connection that Node has let go of.
  */
@@ -190,11 +190,11 @@ const idleClosedEveryMs = 1_000;
 
 /** Applies a server's bounds. Returns a function that stops the guard. */
 function bound(server: Server, bounds: ServerBounds, keepAliveSeconds: number): () => void {
-  const { maxConnections, headersTimeoutMs: _, answerDeadlineMs: deadlineMs, onRefused, ...guardOptions } = bounds;
+  const { maxConnections, headersTimeoutMs: _, answerDeadlineMs: deadlineMs, onRejected, ...guardOptions } = bounds;
   let idleClosedAtMs = Number.NEGATIVE_INFINITY;
   server.maxConnections = maxConnections;
   server.on('drop', () => {
-    onRefused();
+    onRejected();
     if (performance.now() - idleClosedAtMs < idleClosedEveryMs) return;
     idleClosedAtMs = performance.now();
     server.closeIdleConnections();
@@ -226,7 +226,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
       if (error.code === 'EAFNOSUPPORT' && host === '::') return resolve(listen(server, '0.0.0.0', port));
       const why =
         error.code === 'EADDRINUSE' ? 'another process listens there' : `the system says ${error.code ?? 'no'}`;
-      reject(new ListenRefused(`cannot listen on ${host} port ${port}: ${why}; set another port or end that process`));
+      reject(new ListenError(`cannot listen on ${host} port ${port}: ${why}; set another port or end that process`));
     });
     server.listen(port, host, 2048, () => resolve());
   });

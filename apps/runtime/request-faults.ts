@@ -29,7 +29,7 @@ export function createFaultyRequest(socket: Socket, code: string | undefined): I
 const hostForm = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
 
 /**
- * Returns what is wrong with a request, or null: what the parser refused, its host, an expectation
+ * Returns what is wrong with a request, or null: what the parser rejected, its host, an expectation
  * that is not known, or its target.
  */
 export function findRequestFault(request: IncomingMessage): RequestFault | null {

@@ -1,6 +1,6 @@
-import { StartRefused } from './errors.ts';
+import { StartupError } from './errors.ts';
 import { createLog, describeError, type Logger } from './log.ts';
-import { refuseEnvironment } from './settings/environment.ts';
+import { rejectEnvironment } from './settings/environment.ts';
 
 /** What the configuration of every app contains. */
 interface AppConfig {
@@ -19,7 +19,7 @@ export async function runApp<C extends AppConfig>(app: {
   start: (config: C, log: Logger) => Promise<{ stop(): Promise<void> }>;
 }): Promise<void> {
   try {
-    refuseEnvironment(process.env);
+    rejectEnvironment(process.env);
     const config = app.readConfig();
     const log = createLog({ level: config.logLevel, name: app.name, region: config.region });
     const end = (code: number) => log.flush(() => process.exit(code));
@@ -67,6 +67,6 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
 
 /** Returns the message of an expected failure, and for any other a description without its text. */
 function reasonOf(error: unknown): string {
-  if (error instanceof StartRefused) return error.message;
+  if (error instanceof StartupError) return error.message;
   return JSON.stringify(describeError(error));
 }

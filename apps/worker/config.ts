@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { tryPostgres } from '#runtime/settings/try-connection.ts';
@@ -11,8 +11,8 @@ import {
   logLevel,
   otlpEndpoint,
   port,
-  refuse,
   region,
+  reject,
   temporalAddress,
   webhookAllow,
   webhookSecretKeys,
@@ -32,7 +32,7 @@ const oneWait = (standard: string) =>
     .default(standard)
     .transform(
       (text, context) =>
-        tryParseOne(text) ?? refuse(context, 'must be one wait of at least a second, for example 60s or 2m'),
+        tryParseOne(text) ?? reject(context, 'must be one wait of at least a second, for example 60s or 2m'),
     );
 
 /**
@@ -64,7 +64,7 @@ export const Settings = z.object({
       try {
         return parseSchedule(text);
       } catch (error) {
-        return refuse(context, (error as RangeError).message);
+        return reject(context, (error as RangeError).message);
       }
     })
     .describe(
@@ -91,7 +91,7 @@ export const Settings = z.object({
     .default('60s')
     .transform((text, context) => {
       if (text === '0s') return 0;
-      return tryParseOne(text) ?? refuse(context, 'must be 0s or a time of at least a second, for example 60s or 2m');
+      return tryParseOne(text) ?? reject(context, 'must be 0s or a time of at least a second, for example 60s or 2m');
     })
     .describe(
       'How long a new worker delivers without an internal error before it is ready, unless 20 deliveries came first ' +
@@ -144,18 +144,18 @@ function tryParseOne(text: string): number | null {
   }
 }
 
-/** No webhook is suspended before its last attempt: shorter times than the schedule are refused. */
+/** No webhook is suspended before its last attempt: shorter times than the schedule are rejected. */
 function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
   const scheduleSeconds = Math.ceil(longestScheduleMs(s.DELIVERY_SCHEDULE) / 1_000);
   const seconds = s.SUSPEND_AFTER ?? scheduleSeconds + suspendMarginSeconds;
   if (seconds >= scheduleSeconds) return seconds;
-  throw new SettingsRefused([
+  throw new InvalidSettingsError([
     `SUSPEND_AFTER must be at least ${scheduleSeconds}s: the waits of DELIVERY_SCHEDULE take that long with ` +
       'their jitter',
   ]);
 }
 
-/** @throws SettingsRefused with every problem at once. */
+/** @throws InvalidSettingsError with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const { settings: s, followed } = readFollowedSettings({
     schema: Settings,

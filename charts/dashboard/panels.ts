@@ -63,7 +63,7 @@ const readsRow: Row = {
   title: 'Reads',
   panels: [
     lines('Answers', 'Reads a second by operation.', 'reqps', [sum('{{region}} {{operation}}', rate(served(reads)))]),
-    lines('Refusals and faults', 'Answers that are no 2xx or 304, by status.', 'reqps', [
+    lines('Error responses', 'Answers that are no 2xx or 304, by status.', 'reqps', [
       sum('{{region}} {{status}}', rate(served(reads, 'status!~"2..|304"'))),
     ]),
     lines('Share of 5xx', 'The promise is 0.1 % over 30 days.', 'percentunit', [
@@ -79,17 +79,17 @@ const readsRow: Row = {
       's',
       quantiles(served('org_api_request_duration_seconds_bucket', 'status=~"2..|304"')),
     ),
-    lines('Limiter', 'Refusals with 429, and pods that limit without Redis.', 'short', [
+    lines('Limiter', 'Error responses 429, and pods that limit without Redis.', 'short', [
       sum('{{region}} 429 a second', rate(served(reads, 'status="429"'))),
       sum('{{region}} pods without Redis', own('org_api_limiter_without_redis')),
       sum('{{region}} switches to {{mode}}', increase(own('org_api_limiter_switches_total'))),
     ]),
-    lines('Failed authentications', 'Refused with 401.', 'reqps', [
+    lines('Failed authentications', 'Error responses 401.', 'reqps', [
       sum('{{region}}', rate(own('org_api_failed_authentications_total'))),
     ]),
     lines(
       'Audit log',
-      'Lines that share one insert, and lines that were refused: each is a read without an answer.',
+      'Lines that share one insert, and lines that were rejected: each is a read without an answer.',
       'short',
       [
         [
@@ -97,7 +97,7 @@ const readsRow: Row = {
             ` / sum by (region) (${rate(own('org_api_audit_entries_per_insert_count'))})`,
           '{{region}} lines an insert',
         ],
-        sum('{{region}} refused', increase(own('org_api_audit_entries_refused_total'))),
+        sum('{{region}} rejected', increase(own('org_api_audit_entries_rejected_total'))),
       ],
     ),
   ],
@@ -211,9 +211,9 @@ const platformRow: Row = {
       sum('{{region}}', own('org_api_worker_is_stopped')),
     ),
     figure(
-      'Refused settings',
+      'Rejected settings',
       'Files of secrets whose new value cannot be used.',
-      sum('{{region}}', own('org_api_setting_refused')),
+      sum('{{region}}', own('org_api_setting_rejected')),
       1,
     ),
     figure(
@@ -247,11 +247,11 @@ const consoleRow: Row = {
       quantiles(served('org_console_request_duration_seconds_bucket'), [0.95]),
     ),
     lines(
-      'Refused forms and connections',
+      'Rejected forms and connections',
       'Forms that were not carried out, by reason, and requests that wait for a connection.',
       'short',
       [
-        sum('{{region}} {{code}}', increase(own('org_console_refused_forms_total'))),
+        sum('{{region}} {{code}}', increase(own('org_console_rejected_forms_total'))),
         sum('{{region}} waiting', own('org_console_database_connections', 'state="waiting"')),
       ],
     ),

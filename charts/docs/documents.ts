@@ -9,7 +9,7 @@ const library = ['names', 'pod', 'network-policy', 'monitoring'];
  * Returns the documents of a chart that are generated, from values.yaml and charts/library: the
  * file's name in the chart's folder and its text. `read` returns a file of that folder.
  *
- * @throws ValuesRefused
+ * @throws InvalidValuesError
  */
 export function documentsOf(read: (name: string) => string): Record<string, string> {
   const values = readValues(read('values.yaml'));
@@ -46,7 +46,7 @@ const definitions = {
 
 /**
  * Returns the JSON schema of the values. It is strict: a key that the chart does not know is
- * refused. So is null, with which Helm deletes a value and its default, but where it can only mean
+ * rejected. So is null, with which Helm deletes a value and its default, but where it can only mean
  * none: a free map, or a list that is empty by default.
  */
 function schemaOf(values: readonly ChartValue[]): object {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { readNoOptions, startCommand } from '#runtime/command-line.ts';
 import { readDefinition, referencePage, typesOf } from './custom-resources.ts';
 import { documentsOf } from './documents.ts';
-import { ValuesRefused } from './read-values.ts';
+import { InvalidValuesError } from './read-values.ts';
 
 /**
  * `npm run docs -- charts`: writes values.schema.json and the tables of the README of each chart with
@@ -32,7 +32,7 @@ try {
   for (const [name, text] of Object.entries(written)) writeFileSync(inRoot(name), text);
   process.stdout.write(`Written: ${Object.keys(written).join(', ')}.\n`);
 } catch (error) {
-  if (!(error instanceof ValuesRefused)) throw error;
+  if (!(error instanceof InvalidValuesError)) throw error;
   process.stderr.write(`Nothing was written. Fix values.yaml:\n${error.message}\n`);
   process.exitCode = 1;
 }

@@ -15,22 +15,23 @@ export interface ChartValue {
 }
 
 /** What is wrong with values.yaml, one sentence each. */
-export class ValuesRefused extends Error {}
+export class InvalidValuesError extends Error {}
 
 /**
  * Reads values.yaml with its comments. A comment stands directly above its key: sentences, then
  * `@schema` lines, each a YAML flow map of JSON schema keywords. A map with `additionalProperties`
  * among them is one free value, any other map a section.
  *
- * @throws ValuesRefused when a value has no comment, or an empty list, map or null does not say
- * what it takes.
+ * @throws InvalidValuesError when a value has no comment, or an empty list, map or null does not
+ * say what it takes.
  */
 export function readValues(text: string): ChartValue[] {
   const document = parseDocument(text);
-  if (document.errors.length > 0 || !isMap(document.contents)) throw new ValuesRefused('values.yaml is no YAML map.');
+  if (document.errors.length > 0 || !isMap(document.contents))
+    throw new InvalidValuesError('values.yaml is no YAML map.');
   const values = readMap(document.contents, '');
   const problems = values.flatMap(listProblems);
-  if (problems.length > 0) throw new ValuesRefused(problems.join('\n'));
+  if (problems.length > 0) throw new InvalidValuesError(problems.join('\n'));
   return values;
 }
 
@@ -39,7 +40,7 @@ function readMap(map: YAMLMap, below: string): ChartValue[] {
 }
 
 function readPair(pair: Pair, below: string, commentOfMap: string): ChartValue {
-  if (!isScalar(pair.key)) throw new ValuesRefused(`A key below ${below || 'the top'} is no word.`);
+  if (!isScalar(pair.key)) throw new InvalidValuesError(`A key below ${below || 'the top'} is no word.`);
   const path = below === '' ? String(pair.key.value) : `${below}.${pair.key.value}`;
   // the file's head is another comment
   const [comment = ''] = (pair.key.commentBefore ?? commentOfMap).split(/\n\s*\n/).slice(-1);

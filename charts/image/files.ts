@@ -33,7 +33,7 @@ export const readJson = <T>(folder: string, name: string): T =>
 
 /**
  * Lists the files below a folder as sorted paths with `/`, without those of folders that
- * `isEntered` refuses.
+ * `isEntered` rejects.
  */
 export function listFiles(folder: string, isEntered: (below: string) => boolean = () => true, below = ''): string[] {
   return readdirSync(path.join(folder, below), { withFileTypes: true })

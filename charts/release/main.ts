@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8')) as { version: string };
   const isDryRun = values['dry-run'] === true;
   const { notes, date } = notesOf(readFileSync(path.join(repository, 'CHANGELOG.md'), 'utf8'), version);
-  if (!isDryRun) refuseUnready(version, date);
+  if (!isDryRun) rejectUnready(version, date);
   const out = path.resolve(values.out ?? path.join(repository, '.org-api/release', version));
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
 }
 
 /** @throws Error unless this commit is what the tag promises. */
-function refuseUnready(version: string, date: string | null): void {
+function rejectUnready(version: string, date: string | null): void {
   if (values.tag !== `v${version}`)
     throw new Error(`the tag ${values.tag ?? '(none)'} is not v${version}; --dry-run builds without a tag`);
   if (date === null) throw new Error(`CHANGELOG.md gives no date for ${version}`);

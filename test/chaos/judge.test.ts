@@ -95,7 +95,7 @@ function first(posts: Post[]): Post {
   return post;
 }
 
-/** One event, refused once and then accepted, and the receiver's record of both posts. */
+/** One event, rejected once and then accepted, and the receiver's record of both posts. */
 async function arrange(): Promise<{ database: Database; posts: Post[]; webhookIds: string[] }> {
   const { owner, make } = await setupDatabase();
   const professional = await make.member();

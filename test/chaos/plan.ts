@@ -14,11 +14,11 @@ export type Nature =
   | 'resetting'
   | 'hanging'
   | 'slow'
-  | 'first-refuses'
+  | 'first-rejects'
   | 'late'
   | 'dead';
 
-const ten = ['steady', 'failing', 'limiting', 'resetting', 'hanging', 'slow', 'first-refuses', 'steady'] as const;
+const ten = ['steady', 'failing', 'limiting', 'resetting', 'hanging', 'slow', 'first-rejects', 'steady'] as const;
 const natures: readonly Nature[] = [...ten, 'failing', 'dead', 'late', ...ten.slice(1), 'failing', 'dead'];
 
 /**
@@ -50,7 +50,7 @@ const behaviors: Record<Nature, (chance: Random, nth: number) => Behavior> = {
   hanging: (chance) => (chance.chance(0.4) ? { kind: 'hang' } : accept),
   // 9 s is in time, except sometimes on a busy machine
   slow: (chance) => ({ ...accept, afterMs: chance.chance(0.1) ? 9_000 : chance.whole(0, 400) }),
-  'first-refuses': (_, nth) => (nth <= 2 ? answer(401) : accept),
+  'first-rejects': (_, nth) => (nth <= 2 ? answer(401) : accept),
   late: () => ({ ...accept, afterMs: 9_000 }),
   dead: () => answer(503),
 };

@@ -53,9 +53,9 @@ const faults: Fault[] = [
   { when: 'a fifth of reads is slow', changed: requests({ slow: 120 }), firing: ['OrgApiReadLatency'] },
   { when: '7 % of reads are slow, for hours', changed: requests({ slow: 42 }), at: 440, firing: ['OrgApiReadLatency'] },
   {
-    when: 'PostgreSQL refuses audit entries',
-    changed: { [`org_api_audit_entries_refused_total{${api}}`]: growing(1) },
-    firing: ['OrgApiAuditLogRefused'],
+    when: 'PostgreSQL rejects audit entries',
+    changed: { [`org_api_audit_entries_rejected_total{${api}}`]: growing(1) },
+    firing: ['OrgApiAuditLogRejected'],
   },
   {
     when: 'pods have no memory left for answers',
@@ -160,8 +160,8 @@ const faults: Fault[] = [
   },
   {
     when: 'a rotated secret cannot be used',
-    changed: { [`org_api_setting_refused{${api},setting="REDIS_URL"}`]: always(1) },
-    firing: ['OrgApiSettingRefused'],
+    changed: { [`org_api_setting_rejected{${api},setting="REDIS_URL"}`]: always(1) },
+    firing: ['OrgApiSettingRejected'],
   },
   {
     when: 'no worker runs maintenance',

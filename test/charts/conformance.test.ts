@@ -86,7 +86,7 @@ describe('kubeconform, strict', { timeout: buildMs }, () => {
     ['a misspelt field', 'terminationGracePeriodSeconds', 'terminationGraceSeconds'],
     ['a field of the wrong type', 'revisionHistoryLimit: 5', 'revisionHistoryLimit: five'],
     ['a misspelt field of a CRD', 'parentRefs:', 'parents:'],
-  ])('refuses %s, so the schemas are in effect', (_, from, to) => {
+  ])('rejects %s, so the schemas are in effect', (_, from, to) => {
     const text = renderText();
     expect(text).toContain(from);
     expect(run(program, options, text.replace(from, to)).status).toBe(1);

@@ -38,7 +38,7 @@ describe('the examples for Argo CD and Flux', { timeout: buildMs }, () => {
     ['a field of a GitRepository', 'branch:', 'branches:'],
     ['a field of a HelmRelease', 'remediateLastFailure:', 'remediateLast:'],
     ['a value of a HelmRelease', 'strategy: rollback', 'strategy: undo'],
-  ])('are refused with another name of %s', (_, from, to) => {
+  ])('are rejected with another name of %s', (_, from, to) => {
     expect(examples).toContain(from);
     expect(validate(examples.replace(from, to)).status).toBe(1);
   });

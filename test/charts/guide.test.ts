@@ -112,12 +112,12 @@ describe('the guide', () => {
     const connections = new Connections({
       api: kubeConfig.makeApiClient(CoreV1Api), // the Temporal of the guide needs no Secret
       namespace: config.namespace,
-      report: { onChanged() {}, onRefused() {}, onForgotten() {} },
+      report: { onChanged() {}, onRejected() {}, onForgotten() {} },
     });
     onTestFinished(() => connections.close());
     await expect(connections.serverOf(region)).resolves.toMatchObject({ server: {} });
-    const refused = { ...region, spec: { ...region.spec, allowPlaintext: [] } };
-    await expect(connections.serverOf(refused)).rejects.toMatchObject({ reason: 'ValueRefused' });
+    const rejected = { ...region, spec: { ...region.spec, allowPlaintext: [] } };
+    await expect(connections.serverOf(rejected)).rejects.toMatchObject({ reason: 'ValueInvalid' });
   });
 
   it('asks every app and the migrations for TLS to PostgreSQL, and for nothing else', () => {

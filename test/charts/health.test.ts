@@ -123,7 +123,7 @@ describe('Argo CD', () => {
       [condition('Ready', false, 'Pending', ''), condition('Delivering', null, 'Pending', '')],
       'Progressing',
     ],
-    ['refused', [condition('Ready', false, 'OrganizationNotAllowed', '')], 'Degraded'],
+    ['rejected', [condition('Ready', false, 'OrganizationNotAllowed', '')], 'Degraded'],
   ])('shows a WebhookSubscription that is %s as it is', (_, conditions, health) => {
     expect(healthOf(withStatus('WebhookSubscription', conditions)).status).toBe(health);
   });

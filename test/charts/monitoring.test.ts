@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { blocksOf, readGuide, readRunbooks } from '#test/documents.ts';
-import { chart, ofKind, pick, refusalOf, regions, render, renderText } from '#test/render-charts.ts';
+import { chart, ofKind, pick, regions, render, renderErrorOf, renderText } from '#test/render-charts.ts';
 import { setup } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { dashboardOf } from '../../charts/dashboard/dashboard.ts';
@@ -39,7 +39,7 @@ describe('monitoring', () => {
   });
 
   it('requires the URL of the runbooks', () => {
-    expect(refusalOf({ monitoring: { enabled: true } })).toMatch(
+    expect(renderErrorOf({ monitoring: { enabled: true } })).toMatch(
       /monitoring\.rules\.runbookBaseUrl is empty: give the URL/,
     );
   });

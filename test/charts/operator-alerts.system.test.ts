@@ -31,7 +31,7 @@ const statusOf = (of: string, type: string, current: string): Series =>
 const ofOthers: Series = {
   [`org_api_operator_is_leader{${other}}`]: always(0),
   [`org_api_operator_failures_total{${other},kind="Region"}`]: growing(7),
-  [`org_api_setting_refused{${other},setting="DATABASE_URL"}`]: always(1),
+  [`org_api_setting_rejected{${other},setting="DATABASE_URL"}`]: always(1),
   ...statusOf(other, 'Ready', 'False'),
   ...statusOf(other, 'LedgerBalanced', 'False'),
   ...statusOf(other, 'Delivering', 'False'),
@@ -48,7 +48,7 @@ const healthy: Series = {
   ...statusOf(labels('a'), 'LedgerBalanced', 'True'),
   ...statusOf(labels('a'), 'Delivering', 'True'),
   ...statusOf(labels('a'), 'KeysFresh', 'True'),
-  [`org_api_setting_refused{${labels('a')},setting="DATABASE_URL"}`]: always(0),
+  [`org_api_setting_rejected{${labels('a')},setting="DATABASE_URL"}`]: always(0),
 };
 
 const faults: { when: string; changed: Series; firing: string[] }[] = [
@@ -76,9 +76,9 @@ const faults: { when: string; changed: Series; firing: string[] }[] = [
     firing: ['OrgApiOperatorFailing'],
   },
   {
-    when: 'a changed Secret is refused',
-    changed: { [`org_api_setting_refused{${labels('a')},setting="DATABASE_URL"}`]: always(1) },
-    firing: ['OrgApiOperatorSettingRefused'],
+    when: 'a changed Secret is rejected',
+    changed: { [`org_api_setting_rejected{${labels('a')},setting="DATABASE_URL"}`]: always(1) },
+    firing: ['OrgApiOperatorSettingRejected'],
   },
   {
     when: 'the Region is not Ready',

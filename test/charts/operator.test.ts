@@ -130,7 +130,7 @@ describe('the NetworkPolicy of the operator', () => {
     ]);
   });
 
-  it('is refused without a server’s peers, and absent when it is switched off', () => {
+  it('is rejected without a server’s peers, and absent when it is switched off', () => {
     for (const server of ['apiServer', 'database', 'temporal'])
       expect(() => rendered({ networkPolicy: { ...operatorPeers, [server]: { to: [] } } })).toThrow(
         `networkPolicy.${server}.to is empty: name the peers`,

@@ -14,7 +14,7 @@ describe('Pod Security "restricted", by the rules of the API server', () => {
     expect(judge(podsOf(render({ region })))).toBe('5 pods, 0 findings\n');
   });
 
-  it('refuses a pod that may become root, so the rules are in effect', () => {
+  it('rejects a pod that may become root, so the rules are in effect', () => {
     const values = { podSecurityContext: { runAsNonRoot: false }, containerSecurityContext: { capabilities: null } };
     const result = judge(podsOf(render({ values })));
     expect(result).toMatch(/us-org-api-api: runAsNonRoot != true/);

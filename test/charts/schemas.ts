@@ -141,7 +141,7 @@ function writeCrd(text: string, write: WriteSchema): void {
 }
 
 /**
- * Refuses unknown fields wherever the fields are listed, and permits numbers where Kubernetes
+ * Rejects unknown fields wherever the fields are listed, and permits numbers where Kubernetes
  * accepts them for text.
  */
 function strictOf(schema: unknown): Schema {

@@ -86,13 +86,13 @@ describe.each(Object.entries(charts))('values.yaml of %s', (name, { app, own, mo
 });
 
 describe('the generator', () => {
-  it('refuses a value without a comment, and an empty list without a comment on its items', () => {
+  it('rejects a value without a comment, and an empty list without a comment on its items', () => {
     expect(() => readValues('# Fine.\na: 1\nb: 2\n# A list.\nc: []\n')).toThrow(
       'b has no comment.\nc is a list and needs items.',
     );
   });
 
-  it('refuses unknown keys at every depth, except in free maps', () => {
+  it('rejects unknown keys at every depth, except in free maps', () => {
     const { 'values.schema.json': text = '' } = documentsOf(read);
     const schema = JSON.parse(text);
     expect(schema.additionalProperties).toBe(false);

@@ -78,7 +78,7 @@ describe('addresses of the probes', () => {
     expect(await free('10.96.0.0/20', [], 1)).toEqual(['10.96.0.255']);
   });
 
-  it('are refused when there are none', async () => {
+  it('are rejected when there are none', async () => {
     const taken = Array.from({ length: 15 }, (_, index) => `10.212.0.${index + 1}`);
     await expect(free('10.212.0.0/24', taken, 1)).rejects.toThrow(/are all taken/);
   });

@@ -6,7 +6,7 @@ import { kubeconfigFile, node } from './kubernetes/node.ts';
 import { bringUp } from './kubernetes/up.ts';
 
 /** There is no cluster to test on; the message contains the reason and the remedy. */
-export class ClusterUnavailable extends Error {}
+export class ClusterUnavailableError extends Error {}
 
 /** A Kubernetes that answers, and its tools. */
 export interface Cluster {
@@ -39,7 +39,7 @@ interface Access {
  * Returns the cluster of `KUBECONFIG`, or else a single-node cluster on this machine, which it
  * brings up (test/cluster/kubernetes) and takes down again unless it was up. README.md lists what
  * another cluster needs.
- * @throws ClusterUnavailable
+ * @throws ClusterUnavailableError
  */
 export async function getCluster(
   report: (line: string) => void,
@@ -85,14 +85,14 @@ function getGiven(environment: NodeJS.ProcessEnv): Access {
     ...(hostAddress ? [] : ['CLUSTER_HOST_ADDRESS, at which its pods reach this machine']),
     ...(loadImage ? [] : ['CLUSTER_LOAD_IMAGE, a command that is given image archives and puts them on its nodes']),
   ];
-  throw new ClusterUnavailable(
+  throw new ClusterUnavailableError(
     `KUBECONFIG names a cluster: set ${missing.join(', and ')}; or unset KUBECONFIG to have one brought up.`,
   );
 }
 
 async function getLocal(report: (line: string) => void): Promise<Access> {
   const { env, wasUp } = await bringUp(report).catch((error: Error) => {
-    throw new ClusterUnavailable(error.message);
+    throw new ClusterUnavailableError(error.message);
   });
   return {
     env,
@@ -109,7 +109,7 @@ async function findServiceRange(run: (program: string, args: readonly string[]) 
   const output = await run('kubectl', asked).catch(() => '');
   const range = output.split(/\s+/).find((one) => /^[\d.]+\/\d+$/.test(one));
   if (range !== undefined) return range;
-  throw new ClusterUnavailable(
+  throw new ClusterUnavailableError(
     'The cluster does not tell its range of Service addresses (IPv4): set CLUSTER_SERVICE_RANGE, ' +
       'for example 10.96.0.0/16.',
   );
@@ -119,7 +119,7 @@ async function findServiceRange(run: (program: string, args: readonly string[]) 
  * Returns addresses that no Service has and that Services may request, the last first. They are in
  * the first sixteenth of the range (16 to 256 addresses), because Kubernetes assigns the others at
  * random.
- * @throws ClusterUnavailable when there are fewer than `count`.
+ * @throws ClusterUnavailableError when there are fewer than `count`.
  */
 export async function findFreeAddresses(
   cluster: Pick<Cluster, 'kubectl' | 'serviceRange'>,
@@ -129,7 +129,7 @@ export async function findFreeAddresses(
   const taken = new Set((await cluster.kubectl(services)).split(/\s+/));
   const free = listReservedAddresses(cluster.serviceRange).filter((address) => !taken.has(address));
   if (free.length >= count) return free.slice(-count).reverse();
-  throw new ClusterUnavailable(
+  throw new ClusterUnavailableError(
     `The first addresses of the Service range ${cluster.serviceRange} are all taken: free ${count} of them.`,
   );
 }

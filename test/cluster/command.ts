@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
  * A program of the cluster's tools (kubectl, helm, buildah) failed or could not be run; the message
  * ends with its output.
  */
-export class CommandFailed extends Error {
+export class CommandFailedError extends Error {
   readonly stderr: string;
 
   constructor(what: string, stderr: string) {
@@ -24,8 +24,8 @@ export interface CommandOptions {
 }
 
 /**
- * Runs a program to its end and returns its standard output. @throws CommandFailed when its exit
- * code is not 0, or it takes longer than `timeoutMs` (2 minutes).
+ * Runs a program to its end and returns its standard output. @throws CommandFailedError when its
+ * exit code is not 0, or it takes longer than `timeoutMs` (2 minutes).
  */
 export function runCommand(program: string, args: readonly string[], options: CommandOptions): Promise<string> {
   const { env, input, timeoutMs = 120_000, withStderr = false, cwd } = options;
@@ -40,10 +40,10 @@ export function runCommand(program: string, args: readonly string[], options: Co
       stderr += text;
     });
     const what = `${program} ${args.slice(0, 3).join(' ')}`;
-    child.once('error', (error) => reject(new CommandFailed(what, error.message)));
+    child.once('error', (error) => reject(new CommandFailedError(what, error.message)));
     child.once('close', (code, signal) => {
       if (code === 0) resolve(withStderr ? stdout + stderr : stdout);
-      else reject(new CommandFailed(what, stderr || stdout || `it ended with ${code ?? signal}`));
+      else reject(new CommandFailedError(what, stderr || stdout || `it ended with ${code ?? signal}`));
     });
     child.stdin.on('error', () => {}); // a program that does not read closes it early
     child.stdin.end(input);

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
-import { ClusterUnavailable } from './cluster.ts';
-import { CommandFailed } from './command.ts';
+import { ClusterUnavailableError } from './cluster.ts';
+import { CommandFailedError } from './command.ts';
 import { runClusterTest } from './run.ts';
 
 /**
@@ -38,7 +38,9 @@ try {
   console.log(`test:cluster: ${((performance.now() - startedAt) / 60_000).toFixed(1)} min`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 } catch (error) {
-  const isExpected = [ClusterUnavailable, CommandFailed, ServerUnavailableError].some((kind) => error instanceof kind);
+  const isExpected = [ClusterUnavailableError, CommandFailedError, ServerUnavailableError].some(
+    (kind) => error instanceof kind,
+  );
   console.error(isExpected ? (error as Error).message : error);
   process.exitCode = 1;
 } finally {

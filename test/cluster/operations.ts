@@ -1,5 +1,5 @@
 import type { Cluster } from './cluster.ts';
-import { CommandFailed } from './command.ts';
+import { CommandFailedError } from './command.ts';
 import { releaseFailingWorkers, upgradeDefinitions, upgradeOperator } from './operator.ts';
 import { assertServes, createRandom, deletePods, evictPods } from './pods.ts';
 import type { Image, Release } from './release.ts';
@@ -118,18 +118,18 @@ async function autoscale(cluster: Cluster, release: Release, image: Image): Prom
 }
 
 /**
- * A release whose migration fails must be refused; the migration ran and left none of its writes.
+ * A release whose migration fails must be rejected; the migration ran and left none of its writes.
  * The old pods continue to serve, as the reads prove.
  */
 async function failMigration(cluster: Cluster, { release, pool }: Operated, broken: Image): Promise<void> {
-  let refused = false;
+  let rejected = false;
   try {
     await release.upgrade(broken, { timeout: '45s' });
   } catch (error) {
-    if (!(error instanceof CommandFailed)) throw error;
-    refused = true;
+    if (!(error instanceof CommandFailedError)) throw error;
+    rejected = true;
   }
-  if (!refused) throw new Error('an upgrade whose migration fails was taken for a good one');
+  if (!rejected) throw new Error('an upgrade whose migration fails was taken for a good one');
   if ((await countFailures(cluster, release, broken)) === 0)
     throw new Error('the migration that fails was not tried, so nothing is proven');
   const { rows } = await pool.query<{ found: string | null }>(`select to_regclass('half_done') as found`);

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
-import { CommandFailed } from './command.ts';
+import { CommandFailedError } from './command.ts';
 import { addedColumns } from './images.ts';
 import type { Installation } from './installation.ts';
 import { type Image, imageValues, peersOf, type Release } from './release.ts';
@@ -129,7 +129,7 @@ export async function changeLeader(
 
 /**
  * Releases an image that adds columns and whose workflows fail. Its worker must stay unready, so
- * that Helm refuses the release while pods of `current` deliver with the new schema. Then it
+ * that Helm rejects the release while pods of `current` deliver with the new schema. Then it
  * releases the repaired image, and finally `current` again, which works with the new schema.
  * Uninstalls the operator at the end: the declared webhook stays, and later events reach it without
  * an operator.
@@ -160,7 +160,7 @@ export async function releaseFailingWorkers(
   }
 }
 
-/** Deletes the migration Jobs of an image: Helm keeps those of a release that it refused. */
+/** Deletes the migration Jobs of an image: Helm keeps those of a release that it rejected. */
 async function deleteMigrationJobs(cluster: Cluster, namespace: string, image: Image): Promise<void> {
   const jobs = ['jobs', '-n', namespace, '-l', 'app.kubernetes.io/component=migrations'];
   const { items } = JSON.parse(await cluster.kubectl(['get', ...jobs, '-o', 'json'])) as { items: Job[] };
@@ -174,7 +174,7 @@ async function isTaken(upgrade: Promise<void>): Promise<boolean> {
     await upgrade;
     return true;
   } catch (error) {
-    if (error instanceof CommandFailed) return false;
+    if (error instanceof CommandFailedError) return false;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
-import { CommandFailed } from './command.ts';
+import { CommandFailedError } from './command.ts';
 import type { Image, Release } from './release.ts';
 
 export interface Pod {
@@ -109,9 +109,9 @@ async function evict(cluster: Cluster, { namespace }: Release, pod: string): Pro
       await cluster.kubectl(['create', '--raw', path, '-f', '-'], { input: JSON.stringify(body) });
       return;
     } catch (error) {
-      if (error instanceof CommandFailed && /NotFound/.test(error.stderr)) return;
-      const isRefused = error instanceof CommandFailed && /disruption budget|TooManyRequests/i.test(error.stderr);
-      if (!isRefused || performance.now() > giveUpAt) throw error;
+      if (error instanceof CommandFailedError && /NotFound/.test(error.stderr)) return;
+      const isRejected = error instanceof CommandFailedError && /disruption budget|TooManyRequests/i.test(error.stderr);
+      if (!isRejected || performance.now() > giveUpAt) throw error;
       await wait(1_000);
     }
   }

@@ -4,7 +4,7 @@ import { startPolicyEngine } from './policy-engine.ts';
 import type { Release } from './release.ts';
 import type { RegionServers } from './servers.ts';
 
-/** A connection that a policy allows or refuses. */
+/** A connection that a policy allows or denies. */
 interface Connection {
   from: string;
   to: string;
@@ -46,7 +46,7 @@ export async function startPolicies(
 }
 
 /**
- * Connects from pods to addresses that their NetworkPolicy allows and refuses. A refused address is
+ * Connects from pods to addresses that their NetworkPolicy allows and denies. A denied address is
  * also tried from a pod without a policy, to prove that the server answers. Reads prove that the
  * API answers.
  */
@@ -100,7 +100,7 @@ const connect = `
   const [host, port] = process.argv[1].split(':');
   const socket = require('node:net').connect({ host, port, timeout: 3000 });
   const end = (answer) => () => { console.log(answer); process.exit(); };
-  socket.on('connect', end('connected')).on('timeout', end('refused')).on('error', end('refused'));
+  socket.on('connect', end('connected')).on('timeout', end('rejected')).on('error', end('rejected'));
 `;
 
 async function connects(cluster: Cluster, { namespace }: Release, from: string, target: string): Promise<boolean> {

@@ -18,7 +18,7 @@ import { acrossRollout } from './waiting.ts';
 
 const timeout = 90_000;
 
-it('deliveries that the receiver refuses wait during a rollout, are counted, and are delivered after it', {
+it('deliveries that the receiver rejects wait during a rollout, are counted, and are delivered after it', {
   timeout,
 }, async () => {
   const { database, owner, make } = await setupDatabase();

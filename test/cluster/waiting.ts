@@ -14,7 +14,7 @@ const deliveredDeadlineMs = 240_000;
 type Region = Pick<Installation, 'pool' | 'servers'>;
 
 /**
- * Runs `rollout` while the receiver refuses everything, so that deliveries wait in Temporal across
+ * Runs `rollout` while the receiver rejects everything, so that deliveries wait in Temporal across
  * it: they start with workers of one version and end with those of the other. Returns their number
  * after each was delivered.
  * @throws Error when too few waited, or one did not arrive.
@@ -61,7 +61,7 @@ async function untilFailed({ pool, servers }: Region): Promise<string[]> {
     );
     if (rows.length >= fewest) return rows.map(({ name }) => name);
     if (performance.now() > giveUpAt)
-      throw new Error(`${servers.region}: only ${rows.length} deliveries failed at a receiver that refuses`);
+      throw new Error(`${servers.region}: only ${rows.length} deliveries failed at a receiver that rejects`);
   }
 }
 

@@ -10,7 +10,7 @@ const timeout = 120_000;
 afterAll(closeBrowser);
 
 describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
-  it('a person finds the refused reads of a key, opens one, and downloads them as CSV', { timeout }, async () => {
+  it('a person finds the rejected reads of a key, opens one, and downloads them as CSV', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const key = await t.make.apiKey({
@@ -18,7 +18,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
       label: '=1+1',
     });
     const entry = { orgId: ada.orgId, personId: ada.personId, keyId: key.id, address: '203.0.113.5' };
-    const [, refused = ''] = await writeEntries(t.owner, [
+    const [, rejected = ''] = await writeEntries(t.owner, [
       { ...entry, at: new Date('2026-11-20T08:00:00Z') },
       {
         ...entry,
@@ -51,7 +51,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect(file.split('\r\n').length).toBe(3);
     expect(file).toContain('"2026-11-20T09:00:00.000Z","API key “=1+1”","Was denied the outcomes (getFirmOutcomes)"');
     expect(file).toContain(`"'=1+1"`);
-    expect(file).toContain(refused);
+    expect(file).toContain(rejected);
 
     await page.getByRole('link', { name: 'Was denied the outcomes' }).click();
     await page.getByRole('heading', { name: 'Event details' }).waitFor();
@@ -63,7 +63,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
       '2026-11-20T09:00:00.000000Z',
       '203.0.113.5',
       '403 insufficient_scope',
-      refused,
+      rejected,
       'Ada Rivers',
     ])
       expect(text).toContain(part);

@@ -241,7 +241,7 @@ describe('an export of the audit log', () => {
     expect(bytes.toString().match(/\r\n/g)?.length).toBe(1);
   });
 
-  it('is refused without the permission, and records nothing', async () => {
+  it('is rejected without the permission, and records nothing', async () => {
     const t = await setupConsole();
     const bo = await t.enrol({ permissions: ['org.read'] });
     expect((await t.http(bo).get(logOf(bo, '/csv'))).status).toBe(403);

@@ -79,7 +79,7 @@ export async function openVisit(
   const complaints: string[] = [];
   const strangers: string[] = [];
   page.on('console', (message) => {
-    // A page that is refused on purpose is no error here; the test checks its status.
+    // A page that is rejected on purpose is no error here; the test checks its status.
     const isStatus = /the server responded with a status of 4\d\d/.test(message.text());
     if ((message.type() === 'error' && !isStatus) || message.type() === 'warning') complaints.push(message.text());
   });

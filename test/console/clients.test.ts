@@ -159,8 +159,8 @@ describe('the access of a client', () => {
     );
     expect(page.text).not.toMatch(/Sam Suspended|Elsewhere/);
     for (const to of [suspended.userId, stranger.userId, t.bo.userId, '', 'nobody']) {
-      const refused = await owner.submit(page, `${t.client}/move`, { to });
-      expect([to, refused.status]).toEqual([to, 422]);
+      const rejected = await owner.submit(page, `${t.client}/move`, { to });
+      expect([to, rejected.status]).toEqual([to, 422]);
     }
     const moved = await owner.submit(page, `${t.client}/move`, { to: t.ada.personId });
     expect(moved.status).toBe(303);

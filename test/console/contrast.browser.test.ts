@@ -22,7 +22,7 @@ const pictured = [
   'deliveries',
   'deliveries-none',
   'clients',
-  'sign-in-refused',
+  'sign-in-rejected',
   'enrol-choice',
   'nothing-here',
 ];

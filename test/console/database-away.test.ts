@@ -1,6 +1,6 @@
 /** While PostgreSQL is not the primary, every page and form answers 503, and works soon after. */
 import { expect, it, onTestFinished } from 'vitest';
-import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
+import { rejectWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { tokenOf } from './hostile/walk.ts';
 import { pathOf } from './paths.ts';
@@ -49,14 +49,14 @@ it('while its server has no connection for it, a page answers 503 with Retry-Aft
   await expect.poll(async () => (await visitor.get('/account')).status, { timeout: 5_000 }).toBe(200);
 });
 
-it('a server that refuses writes on connections that were open costs one refused request', async () => {
+it('a server that rejects writes on connections that were open costs one rejected request', async () => {
   const t = await setupConsole();
   const ada = await t.enrol();
   const visitor = t.http(ada);
   const openAtOnce = async () =>
     (await Promise.all(Array.from({ length: 5 }, () => visitor.get(`/o/${ada.orgId}`)))).map(({ status }) => status);
   expect(await openAtOnce()).toEqual([200, 200, 200, 200, 200]);
-  await refuseWritesOnOpenConnections(t.owner);
+  await rejectWritesOnOpenConnections(t.owner);
   expect((await visitor.get(`/o/${ada.orgId}`)).status).toBe(503);
   expect(await openAtOnce()).toEqual([200, 200, 200, 200, 200]);
   const keys = `/o/${ada.orgId}/keys/new`;

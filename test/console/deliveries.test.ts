@@ -214,7 +214,7 @@ describe('one delivery', () => {
     expect(text).not.toContain('<dt>Round</dt>');
   });
 
-  it('starts its schedule again when it is redelivered; a retry that comes too late is refused', async () => {
+  it('starts its schedule again when it is redelivered; a retry that comes too late is rejected', async () => {
     const t = await setup();
     const { delivered, waiting } = await makeDeliveries(t, t.webhook);
     await t.submit(`/deliveries/${delivered}`, { how: 'redeliver' });

@@ -11,7 +11,7 @@ import { setupConsole } from './setup.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-it('a stalled download holds no database connection and is cut, and a second download of one person is refused', async () => {
+it('a stalled download holds no database connection and is cut, and a second download of one person is rejected', async () => {
   const {
     owner,
     enrol,

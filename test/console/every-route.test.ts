@@ -10,7 +10,7 @@ import { goodPassword, setupConsole, shareConsole } from './setup.ts';
 const shared = shareConsole();
 
 describe('every route', () => {
-  it('refuses API keys with 403 and JSON, also beside a session, and records requests with a genuine key', async () => {
+  it('rejects API keys with 403 and JSON, also beside a session, and records requests with a genuine key', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const key = await t.make.apiKey({ creator: { orgId: ada.orgId, userId: ada.personId, roleId: null } });

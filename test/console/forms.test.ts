@@ -12,7 +12,7 @@ const minuteMs = 60_000;
 const newPassword = 'quiet-lantern-otter-ballad';
 
 describe('a form', () => {
-  it('from another site is refused on every route', async () => {
+  it('from another site is rejected on every route', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -27,8 +27,8 @@ describe('a form', () => {
         { origin: t.origin, 'sec-fetch-site': 'cross-site' },
         { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
       ]) {
-        const refused = await visitor.post(pathOf(route, ada), { _token: token }, { headers });
-        expect([route.name, refused.status]).toEqual([route.name, 403]);
+        const rejected = await visitor.post(pathOf(route, ada), { _token: token }, { headers });
+        expect([route.name, rejected.status]).toEqual([route.name, 403]);
       }
     }
     expect((await visitor.get('/account')).status).toBe(200);
@@ -38,17 +38,17 @@ describe('a form', () => {
     const t = shared();
     const visitor = t.http(await t.enrol());
     const headers = { origin: t.origin.replace('localhost', '127.0.0.1'), 'sec-fetch-site': 'same-origin' };
-    const refused = await visitor.post('/account/recovery-codes', {}, { headers });
-    expect(refused.status).toBe(403);
-    expect(refused.text).toContain(`Open the console at <a href="${t.origin}">${t.origin}</a>`);
+    const rejected = await visitor.post('/account/recovery-codes', {}, { headers });
+    expect(rejected.status).toBe(403);
+    expect(rejected.text).toContain(`Open the console at <a href="${t.origin}">${t.origin}</a>`);
   });
 
   it('with more cookies than a server accepts gets a page that says what to do', async () => {
     const t = shared();
     const cookie = Array.from({ length: 5 }, (_, index) => `other-${index}=${'x'.repeat(4_000)}`).join('; ');
-    const refused = await fetch(`${t.origin}/account`, { headers: { cookie } });
-    expect([refused.status, refused.headers.get('content-type')]).toEqual([431, 'text/html; charset=utf-8']);
-    expect(await refused.text()).toContain('Delete the cookies of this site, then reload the page.');
+    const rejected = await fetch(`${t.origin}/account`, { headers: { cookie } });
+    expect([rejected.status, rejected.headers.get('content-type')]).toEqual([431, 'text/html; charset=utf-8']);
+    expect(await rejected.text()).toContain('Delete the cookies of this site, then reload the page.');
   });
 
   it('with a wrong code of an authenticator app says that the phone’s clock may be off', async () => {
@@ -56,8 +56,8 @@ describe('a form', () => {
     const ada = await t.enrol();
     const visitor = t.http();
     await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
-    const refused = await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorCode: '000000' });
-    expect(refused.text).toContain('it may be off by more than half a minute');
+    const rejected = await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorCode: '000000' });
+    expect(rejected.text).toContain('it may be off by more than half a minute');
   });
 
   it('without the token of its session changes nothing and is shown again', async () => {
@@ -66,9 +66,9 @@ describe('a form', () => {
     const visitor = t.http(ada);
     const theirs = hiddenFields((await t.http(bo).get('/account')).text, '/account/recovery-codes');
     for (const fields of [{}, { _token: '' }, { _token: 'x'.repeat(43) }, theirs]) {
-      const refused = await visitor.post('/account/recovery-codes', fields);
-      expect(refused.status).toBe(422);
-      expect(refused.text).toContain('out of date');
+      const rejected = await visitor.post('/account/recovery-codes', fields);
+      expect(rejected.status).toBe(422);
+      expect(rejected.text).toContain('out of date');
     }
     const left = await t.owner.pool.query('select count(*)::int as left from recovery_code where person_id = $1', [
       ada.personId,
@@ -91,7 +91,7 @@ describe('a form', () => {
     expect(rows).toEqual([{ times: 1 }]);
   });
 
-  it('that is too large or is not form data is refused', async () => {
+  it('that is too large or is not form data is rejected', async () => {
     const t = shared();
     const visitor = t.http(await t.enrol());
     expect((await visitor.post('/account/password', { oldPassword: 'x'.repeat(70_000) })).status).toBe(413);
@@ -202,12 +202,12 @@ describe('a change that requires a fresh second factor', () => {
     expect(inputs).toHaveLength(2);
     for (const input of inputs) expect(input).toMatch(/type="password"[^>]*autocomplete="(current|new)-password"/);
     expect(form.text).not.toContain(goodPassword);
-    // A refused field is rendered without them too.
-    const refused = await visitor.submit(form, '/account/password', { ...typed, newPassword: 'short' });
-    expect(refused.status).toBe(422);
-    for (const secret of [goodPassword, '"short"']) expect(refused.text).not.toContain(secret);
+    // A rejected field is rendered without them too.
+    const rejected = await visitor.submit(form, '/account/password', { ...typed, newPassword: 'short' });
+    expect(rejected.status).toBe(422);
+    for (const secret of [goodPassword, '"short"']) expect(rejected.text).not.toContain(secret);
 
-    expect(await visitor.submit(refused, '/account/password', typed)).toMatchObject({ status: 303, to: '/account' });
+    expect(await visitor.submit(rejected, '/account/password', typed)).toMatchObject({ status: 303, to: '/account' });
     expect((await visitor.get('/account')).text).toContain('Password changed.');
     const again = t.http();
     expect(await again.submit('/sign-in', '/sign-in', { email: ada.email, password: newPassword })).toMatchObject({

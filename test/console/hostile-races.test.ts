@@ -30,7 +30,7 @@ describe('in parallel', () => {
     expect((await t.http(owner).get(path)).text).toContain('API key already revoked');
   });
 
-  it('30 creations of a key create 25 different keys, and 5 are refused with the reason', {
+  it('30 creations of a key create 25 different keys, and 5 are rejected with the reason', {
     timeout,
   }, async () => {
     const t = await setupConsole({ DATABASE_POOL_MAX: '30' });
@@ -45,9 +45,9 @@ describe('in parallel', () => {
     const made = sent.filter(({ status }) => status === 200);
     const keys = made.map(({ text }) => /aln_us_\w+/.exec(text)?.[0]);
     expect(new Set(keys).size).toBe(liveKeysPerOrganization);
-    const refused = sent.filter(({ status }) => status !== 200);
-    expect(statuses(refused)).toEqual(Array.from({ length: 30 - liveKeysPerOrganization }, () => 422));
-    for (const { text } of refused) expect(text).toMatch(/25 (?:(?:live|active) )?(?:API )?keys/);
+    const rejected = sent.filter(({ status }) => status !== 200);
+    expect(statuses(rejected)).toEqual(Array.from({ length: 30 - liveKeysPerOrganization }, () => 422));
+    for (const { text } of rejected) expect(text).toMatch(/25 (?:(?:live|active) )?(?:API )?keys/);
     const live = 'select count(*) from api_key where organization_id = $1 and revoked_at is null';
     expect(await count(t, live, [ada.orgId])).toBe(liveKeysPerOrganization);
   });

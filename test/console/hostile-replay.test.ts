@@ -173,7 +173,7 @@ describe('a session', () => {
     },
   );
 
-  it('is refused with two cookies of its name, a part of its token, or an altered token', async () => {
+  it('is rejected with two cookies of its name, a part of its token, or an altered token', async () => {
     const t = await setupConsole();
     const [ada, bo] = [await t.enrol(), await t.enrol()];
     const name = cookieName('session', t.origin);

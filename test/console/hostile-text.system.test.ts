@@ -169,7 +169,7 @@ describe('a request', () => {
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
   });
 
-  it('whose body is not a well-formed form is refused', async () => {
+  it('whose body is not a well-formed form is rejected', async () => {
     const t = shared();
     const mine = await arrange(t, 'Harbor');
     const visitor = t.http(mine.owner);

@@ -49,7 +49,7 @@ describe('a member of one organization', () => {
     }
   });
 
-  it('is refused every form with another organization’s id in its path or fields, and nothing changes', {
+  it('gets an error response to every form with another organization’s id in its path or fields, and nothing changes', {
     timeout,
   }, async () => {
     const { t, scenes } = await copy();
@@ -62,7 +62,7 @@ describe('a member of one organization', () => {
       const hidden = filledForms[route.name]?.notAlone ? { _token } : await openForm(visitor, route, mine);
       for (const [what, { params, fields }] of mixtures(route, mine, theirs)) {
         const answer = await visitor.post(pathWith(route, params), { ...hidden, _form: randomUUID(), ...fields });
-        expectRefused(what, answer);
+        expectRejected(what, answer);
         expect([what, await fingerprintTables(t.owner.pool)]).toEqual([what, before]);
         tried.push(what);
       }
@@ -178,7 +178,7 @@ function* mixtures(route: Route, mine: Scene, theirs: Scene): Generator<[string,
       yield [`${route.name} ${name}`, { ...own, fields: { ...own.fields, [name]: value } }];
 }
 
-function expectRefused(what: string, answer: Visited): void {
+function expectRejected(what: string, answer: Visited): void {
   expect(answer.text).not.toContain('Elsewhere');
   // The search for a text that is no key succeeds and finds none.
   if (what === 'findCompromisedKey key') expect(answer.text).toContain('API key not found');

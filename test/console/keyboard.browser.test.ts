@@ -118,7 +118,7 @@ describe('with the keyboard alone', () => {
     expectQuiet(visit);
   });
 
-  it('a refused form focuses and announces its first problem', { timeout }, async () => {
+  it('a rejected form focuses and announces its first problem', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });

@@ -60,7 +60,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect(await page.content()).not.toContain(key);
     expect(await page.getByText('127.0.0.1').count()).toBeGreaterThan(0);
 
-    // Reads within its limit, until it is refused.
+    // Reads within its limit, until it is rejected.
     const statuses: number[] = [];
     const deadline = Date.now() + 60_000;
     const reader = (async () => {

@@ -70,22 +70,22 @@ describe('creating a key', () => {
     expect(offered?.getTime()).toBeCloseTo(t.now().getTime() + 90 * 86_400_000, -6);
     expect([never, day?.toISOString()]).toEqual([null, '2031-05-06T23:59:59.999Z']);
     for (const expiresOn of ['', 'tomorrow', '2031-02-30', '2020-01-01']) {
-      const refused = await createKey(t.http(ada), ada, { expiry: 'date', expiresOn });
-      expect([expiresOn, refused.status]).toEqual([expiresOn, 422]);
-      expect(refused.text).toContain('Monthly report');
+      const rejected = await createKey(t.http(ada), ada, { expiry: 'date', expiresOn });
+      expect([expiresOn, rejected.status]).toEqual([expiresOn, 422]);
+      expect(rejected.text).toContain('Monthly report');
     }
   });
 
-  it('offers only scopes that its creator holds, explains the others, and refuses a form that asks for more', async () => {
+  it('offers only scopes that its creator holds, explains the others, and rejects a form that asks for more', async () => {
     const t = shared();
     const bo = await t.enrol({ permissions: ['org.keys.manage', 'org.read'] });
     const page = await t.http(bo).get(newKeyAt(bo));
     expect(page.text).toMatch(/value="org\.clients\.read" disabled/);
     expect(page.text).toContain('Your roles don’t include this permission');
     expect(page.text).not.toMatch(/value="org\.read" disabled/);
-    const refused = await createKey(t.http(bo), bo, { scopes: ['org.read', 'org.clients.read'] });
-    expect(refused.status).toBe(422);
-    expect(refused.text).toContain('doesn’t have org.clients.read');
+    const rejected = await createKey(t.http(bo), bo, { scopes: ['org.read', 'org.clients.read'] });
+    expect(rejected.status).toBe(422);
+    expect(rejected.text).toContain('doesn’t have org.clients.read');
     for (const scopes of [[], ['org.nothing'], ['org.keys.manage']])
       expect((await createKey(t.http(bo), bo, { scopes })).status).toBe(422);
     expect(await keysOf(t, bo)).toEqual([]);
@@ -142,7 +142,7 @@ describe('creating a key', () => {
     ['nothing but blanks', '   ', 422],
     ['two lines', 'a\nb', 422],
     ['a NUL', 'a\u0000b', 422],
-  ])('keeps a name that is %s as text, or refuses it with a message', async (_what, name, status) => {
+  ])('keeps a name that is %s as text, or rejects it with a message', async (_what, name, status) => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -339,7 +339,7 @@ describe('a leaked key', () => {
     expect((await listKeys(t.owner, theirs.orgId, t.now()))[0]?.state).toBe('live');
   });
 
-  it('is not repeated when the text is refused: without a key, with several, too long, or submitted too late', async () => {
+  it('is not repeated when the text is rejected: without a key, with several, too long, or submitted too late', async () => {
     const t = shared();
     const ada = await t.enrol();
     const [one, two] = [
@@ -348,9 +348,9 @@ describe('a leaked key', () => {
     ];
     const texts = [one.key.slice(0, -1), `${one.key}, ${two.key}`, `${one.key} ${'x'.repeat(10_000)}`];
     for (const key of texts) {
-      const refused = await t.http(ada).submit(at(ada), at(ada), { key });
-      expect(refused.status).toBe(422);
-      expect(refused.text).not.toContain(one.key.slice(0, 20));
+      const rejected = await t.http(ada).submit(at(ada), at(ada), { key });
+      expect(rejected.status).toBe(422);
+      expect(rejected.text).not.toContain(one.key.slice(0, 20));
     }
     const outOfDate = await t.http(ada).post(at(ada), { key: one.key, _token: 'of another session' });
     expect(outOfDate.status).toBe(422);

@@ -63,7 +63,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expectQuiet(invited);
   });
 
-  it('a role is removed from an owner after the page lists the affected key: its next call is refused, and the last owner stays', {
+  it('a role is removed from an owner after the page lists the affected key: its next call is rejected, and the last owner stays', {
     timeout,
   }, async () => {
     const t = await setupConsole();

@@ -70,18 +70,18 @@ describe('an invitation', () => {
     expect(await lines(t, t.orgId, 'member.invite')).toHaveLength(1);
   });
 
-  it('of a member’s address is refused with a link to the member, and changes nothing of them', async () => {
+  it('of a member’s address is rejected with a link to the member, and changes nothing of them', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
     const email = `${t.creator.userId}@EXAMPLE.org`;
     const typed = { email, name: 'Someone Else', title: 'Clerk', roles: ['admin'] };
     const before = (await owner.get(t.person)).text;
-    const refused = await owner.submit(t.at('/members/invite'), t.at('/members/invite'), typed);
-    expect(refused.status).toBe(422);
-    expect(textOf(refused.text)).toContain('is already a member. Nothing was changed.');
-    expect(refused.text).toContain(`<a href="${t.person}">`);
-    expect(refused.text).toContain('value="Someone Else"');
-    expect(refused.text).not.toContain('/enrol#');
+    const rejected = await owner.submit(t.at('/members/invite'), t.at('/members/invite'), typed);
+    expect(rejected.status).toBe(422);
+    expect(textOf(rejected.text)).toContain('is already a member. Nothing was changed.');
+    expect(rejected.text).toContain(`<a href="${t.person}">`);
+    expect(rejected.text).toContain('value="Someone Else"');
+    expect(rejected.text).not.toContain('/enrol#');
     const main = (text: string) => text.slice(text.indexOf('<main')).replace(/name="_(token|form)" value="[^"]*"/g, '');
     expect(main((await owner.get(t.person)).text)).toBe(main(before));
     // Where they cannot sign in yet, the link there is made on its own.
@@ -106,16 +106,16 @@ describe('an invitation', () => {
       ['billing', 'You can’t assign permissions that you don’t have'],
       ['nonsense', 'The organization has no role nonsense.'],
     ] as const) {
-      const refused = await bo.submit(form, t.at('/members/invite'), {
+      const rejected = await bo.submit(form, t.at('/members/invite'), {
         email: 'x@example.org',
         name: 'Xu Ping',
         title: '',
         roles,
       });
-      expect([roles, refused.status]).toEqual([roles, 422]);
-      expect(textOf(refused.text)).toContain(why);
-      expect(refused.text).toContain('value="Xu Ping"');
-      form = refused;
+      expect([roles, rejected.status]).toEqual([roles, 422]);
+      expect(textOf(rejected.text)).toContain(why);
+      expect(rejected.text).toContain('value="Xu Ping"');
+      form = rejected;
     }
     const { rows } = await t.owner.pool.query(`select 1 from membership where email = 'x@example.org'`);
     expect(rows).toEqual([]);
@@ -123,7 +123,7 @@ describe('an invitation', () => {
 });
 
 describe('the preview of a change', () => {
-  it('lists the keys and reads that stop before a role is removed, and the API refuses exactly those afterwards', async () => {
+  it('lists the keys and reads that stop before a role is removed, and the API rejects exactly those afterwards', async () => {
     const t = await setupMembers();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     const read = async (path: string) => (await api.get(`/v1/orgs/${t.orgId}${path}`, { key: t.key.key })).status;
@@ -145,7 +145,7 @@ describe('the preview of a change', () => {
     ]);
   });
 
-  it('lists what suspending and removing stop; a suspended member’s keys are refused, and work again after reinstatement', async () => {
+  it('lists what suspending and removing stop; a suspended member’s keys are rejected, and work again after reinstatement', async () => {
     const t = await setupMembers();
     await t.make.grant({ professional: t.creator });
     const api = await startTestApi(t.database, { REDIS_URL: '' });
@@ -210,9 +210,9 @@ describe('the last owner', () => {
       `${self}/roles/${await roleId(t, 'owner')}/remove`,
     ];
     for (const path of paths) {
-      const refused = await owner.submit(path, path);
-      expect([path, refused.status]).toEqual([path, 422]);
-      expect(textOf(refused.text)).toContain('The last active owner can’t leave.');
+      const rejected = await owner.submit(path, path);
+      expect([path, rejected.status]).toEqual([path, 422]);
+      expect(textOf(rejected.text)).toContain('The last active owner can’t leave.');
     }
     const second = await t.enrol({ orgId: t.orgId });
     const left = await t.http(second).submit(t.at('/leave'), t.at('/leave'));
@@ -248,9 +248,9 @@ it('an administrator can change members, but no owner', async () => {
   const owner = t.at(`/members/person/${t.ada.personId}`);
   expect(textOf((await admin.get(owner)).text)).toContain('Only owners can edit owners.');
   for (const path of ['/change', '/suspend', '/remove', `/roles/${await roleId(t, 'owner')}/remove`]) {
-    const refused = await admin.submit(owner + path, owner + path, { name: 'Mallory', title: '' });
-    expect([path, refused.status]).toEqual([path, 422]);
-    expect(textOf(refused.text)).toContain('Only an owner');
+    const rejected = await admin.submit(owner + path, owner + path, { name: 'Mallory', title: '' });
+    expect([path, rejected.status]).toEqual([path, 422]);
+    expect(textOf(rejected.text)).toContain('Only an owner');
   }
   const promoted = await admin.submit(t.person, `${t.person}/roles`, { roleId: await roleId(t, 'owner') });
   expect(promoted.status).toBe(422);
@@ -274,8 +274,8 @@ describe('a custom role', () => {
     const form = await visitor.get(path);
     expect(textOf(form.text)).toMatch(/org\.seats\.manage .{0,100}You don’t have this permission/);
     expect(form.text).toMatch(/value="org\.seats\.manage"[^>]* disabled/);
-    const refused = await visitor.submit(form, path, typed);
-    expect([refused.status, textOf(refused.text)]).toEqual([
+    const rejected = await visitor.submit(form, path, typed);
+    expect([rejected.status, textOf(rejected.text)]).toEqual([
       422,
       expect.stringContaining('You can’t assign permissions that you don’t have: org.seats.manage'),
     ]);

@@ -1,7 +1,7 @@
 /** The console as a process: health, metrics, start and stop. */
 import { describe, expect, it, vi } from 'vitest';
 import { sealedVersion } from '#domain/encryption/envelope.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { readConfig } from '../../apps/console/config.ts';
@@ -18,7 +18,7 @@ describe('the console', () => {
     await t.http(ada).post('/account/recovery-codes', {});
     const metrics = await (await fetch(`${t.console.metricsUrl}/metrics`)).text();
     expect(metrics).toMatch(/org_console_request_duration_seconds_count\{operation="showOverview",status="200"\} 1/);
-    expect(metrics).toMatch(/org_console_refused_forms_total\{code="form_out_of_date"\} 1/);
+    expect(metrics).toMatch(/org_console_rejected_forms_total\{code="form_out_of_date"\} 1/);
   });
 
   it('shows the request id of an internal error, and logs the error without names', async () => {
@@ -94,7 +94,7 @@ describe('the console', () => {
     expect(t.logLines.join('')).not.toContain(newer);
   });
 
-  it('refuses a CONSOLE_URL without https or a host name, and reports every problem at once', () => {
+  it('rejects a CONSOLE_URL without https or a host name, and reports every problem at once', () => {
     const good = {
       REGION: 'us',
       CONSOLE_DATABASE_URL: 'postgresql://a:b@localhost/c',
@@ -113,7 +113,7 @@ describe('the console', () => {
       'ftp://a',
       'x',
     ])
-      expect(() => readConfig({ ...good, CONSOLE_URL: url })).toThrow(SettingsRefused);
+      expect(() => readConfig({ ...good, CONSOLE_URL: url })).toThrow(InvalidSettingsError);
     expect(() => readConfig({})).toThrow(
       /REGION[\s\S]*CONSOLE_DATABASE_URL[\s\S]*CONSOLE_URL[\s\S]*WEBHOOK_SECRET_KEYS/,
     );

@@ -11,7 +11,7 @@ import { insertWebhook } from './webhook-stories.ts';
 
 const dayMs = 86_400_000;
 const accepted = { eventType: 'client.started', delivered: true, status: 204, cause: 'accepted' };
-const refused = { eventType: 'seat.given', delivered: false, status: null, cause: 'connection_refused' };
+const rejected = { eventType: 'seat.given', delivered: false, status: null, cause: 'connection_refused' };
 
 const plain = (text: string) =>
   text
@@ -51,7 +51,7 @@ it('each step stays completed, also when the key is revoked or long unused, or t
   const open = await t.overview();
   expect(open).toContain(`/webhooks/${webhook.id}/test`);
   expect(open).toContain('/clients/seats/assign');
-  await recordTestOutcome(t.db, t.request(webhook.id), { ...refused, eventId: randomUUID() });
+  await recordTestOutcome(t.db, t.request(webhook.id), { ...rejected, eventId: randomUUID() });
   expect(await t.overview()).toContain('Get started');
   await recordTestOutcome(t.db, t.request(webhook.id), { ...accepted, eventId: randomUUID() });
   expect(await t.overview()).not.toContain('Get started');
@@ -153,7 +153,7 @@ it('the result of a test event appears on its webhook’s page and in the log, a
   const at = (id: string) => `/o/${t.ada.orgId}/webhooks/${id}`;
   expect((await t.visitor.get(at(webhook.id))).text).not.toContain('Latest test events');
   await recordTestOutcome(t.db, t.request(webhook.id), { ...accepted, eventId: randomUUID() });
-  await recordTestOutcome(t.db, t.request(webhook.id), { ...refused, eventId: randomUUID() });
+  await recordTestOutcome(t.db, t.request(webhook.id), { ...rejected, eventId: randomUUID() });
   const { text } = await t.visitor.get(at(webhook.id));
   const section = text.slice(
     text.indexOf('Latest test events'),
@@ -167,7 +167,7 @@ it('the result of a test event appears on its webhook’s page and in the log, a
   expect(log).toContain('Test event failed (seat.given)');
 });
 
-it('a webhook allows ten test events and checks a minute; the eleventh is refused with a reason, and other webhooks are not affected', async () => {
+it('a webhook allows ten test events and checks a minute; the eleventh is rejected with a reason, and other webhooks are not affected', async () => {
   const t = await setup();
   const [webhook, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   for (let count = 0; count < 5; count += 1) {

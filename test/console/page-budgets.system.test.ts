@@ -84,7 +84,7 @@ async function setup() {
   const shown = new Set<string>();
   for (let visit = 0; visit < 10; visit += 1) await visitAsOther();
   return {
-    /** The pages that were shown to the busy session, and not refused or redirected. */
+    /** The pages that were shown to the busy session, and not rejected or redirected. */
     shown,
     /** Returns the best ratio of disturbed to undisturbed time, in rounds of both. */
     async measure(route: Route): Promise<number> {

@@ -51,7 +51,7 @@ export async function setupConsole(
   template?: string,
 ) {
   const { database, owner, make } = await setupDatabase(onFinished, template);
-  // The pages' queries of DNS are refused at once, wherever the tests run.
+  // The pages' queries of DNS are rejected at once, wherever the tests run.
   const nameServers = dns.getServers();
   dns.setServers(['127.0.0.1:9']);
   onFinished(() => dns.setServers(nameServers));

@@ -26,7 +26,7 @@ async function statementsOf(t: ConsoleInstallation) {
   return rows;
 }
 
-describe('refused sign-ins', () => {
+describe('rejected sign-ins', () => {
   it('of one person or one network reach neither the database nor a password hash, whatever cookies they send', async () => {
     const t = await setupConsole(proxied);
     const ada = await t.enrol();
@@ -57,11 +57,12 @@ describe('refused sign-ins', () => {
     expect(statements.length).toBeGreaterThan(0);
     for (let n = 0; n < 1_000; n += 1) {
       const cookie = cookies[n % cookies.length];
-      const refused = n % 2 < 1 ? await send(ada.email, office, cookie) : await send(`p${n}@example.org`, cafe, cookie);
-      expect(refused.status).toBe(429);
-      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-      expect(refused.text).toContain('Too many attempts have failed. Try again in');
-      expect(refused.text).not.toContain(wrong.password);
+      const rejected =
+        n % 2 < 1 ? await send(ada.email, office, cookie) : await send(`p${n}@example.org`, cafe, cookie);
+      expect(rejected.status).toBe(429);
+      expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(rejected.text).toContain('Too many attempts have failed. Try again in');
+      expect(rejected.text).not.toContain(wrong.password);
     }
     const two = { ...hiddenFields(page.text, '/sign-in'), email: ['new@example.org', ada.email], ...wrong };
     const { headers } = from(office);
@@ -108,9 +109,9 @@ describe('refused sign-ins', () => {
     const visitor = t.http();
     const send = (password: string) => visitor.submit('/sign-in', '/sign-in', { email: ada.email, password });
     for (let n = 0; n < 10; n += 1) await send(wrong.password);
-    const refused = await send(goodPassword);
-    const seconds = Number(refused.headers.get('retry-after'));
-    expect([refused.status, seconds > 800, seconds <= 900]).toEqual([429, true, true]);
+    const rejected = await send(goodPassword);
+    const seconds = Number(rejected.headers.get('retry-after'));
+    expect([rejected.status, seconds > 800, seconds <= 900]).toEqual([429, true, true]);
     const laterMs = Date.now() + seconds * 1000;
     countBy(() => new Date(laterMs));
     expect(await send(goodPassword)).toMatchObject({ status: 303, to: atSecondFactor });
@@ -183,7 +184,7 @@ describe('the cookie of a known browser', () => {
       expect(findBrowser(forged, [now, old]), String(forged)).toBeNull();
   });
 
-  it('of one person is a stranger’s for another: refused without a query', async () => {
+  it('of one person is a stranger’s for another: rejected without a query', async () => {
     const t = await setupConsole(proxied);
     const [ada, bo] = [await t.enrol(), await t.enrol()];
     const visitor = t.http();

@@ -43,13 +43,13 @@ describe('signing in', () => {
     }
   });
 
-  it('with an answer that is refused sets no session cookie', async () => {
+  it('with an answer that is rejected sets no session cookie', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http();
     const session = cookieName('session', t.origin);
-    const refused = await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: 'wrong wrong wrong' });
-    expect([refused.status, refused.cookies.join().includes(session)]).toEqual([422, false]);
+    const rejected = await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: 'wrong wrong wrong' });
+    expect([rejected.status, rejected.cookies.join().includes(session)]).toEqual([422, false]);
     await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
     const half = visitor.jar.get(session);
     const nonsense = [{ factorCode: '000000' }, { factorPasskey: '{}' }, { factorRecovery: 'ABCD' }, {}];
@@ -72,9 +72,9 @@ describe('signing in', () => {
 
     const again = t.http();
     await again.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
-    const refused = await again.submit(atSecondFactor, atSecondFactor, { factorRecovery: code });
-    expect(refused.status).toBe(422);
-    expect(refused.text).toContain('id="field-factorRecovery-problem"');
+    const rejected = await again.submit(atSecondFactor, atSecondFactor, { factorRecovery: code });
+    expect(rejected.status).toBe(422);
+    expect(rejected.text).toContain('id="field-factorRecovery-problem"');
   });
 
   it('answers a wrong password and an unknown address with the same page', async () => {

@@ -38,7 +38,7 @@ async function setupCalls() {
   };
 }
 
-it('usage counts calls by key and operation over 24 hours, 30 and 90 days, refusals by code and addresses', async () => {
+it('usage counts calls by key and operation over 24 hours, 30 and 90 days, error responses by code and addresses', async () => {
   const t = await setupCalls();
   const day = await t.get('24h');
   expect(day).toMatch(/Reports \S+ getOrg 2 0 /);
@@ -88,7 +88,7 @@ it('sums are those of the log: late commits and counts that grow are added once,
     t.key.id,
   ]);
   for (const count of [2, 3, 5]) {
-    await pool.query('select api.record_refusals($1, $2)', [[rows[0]?.fingerprint], [count]]);
+    await pool.query('select api.record_rejections($1, $2)', [[rows[0]?.fingerprint], [count]]);
     await compare();
   }
 

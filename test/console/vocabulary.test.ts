@@ -133,7 +133,7 @@ it('each result in the log has one word: on the page, in the filter, in the addr
     const own = csv.filter((line) => !line.includes('"audit_log.download"'));
     expect(own.map((line) => wordOf.exec(line)?.[1])).toEqual(lines[word].map(() => word));
   }
-  const refused = (await t.visitor.get(`${log}?result=invalid_request`)).text;
-  expect(refused).toContain('Sent an invalid request for the roster of clients');
-  expect(refused).not.toContain('Was denied');
+  const rejected = (await t.visitor.get(`${log}?result=invalid_request`)).text;
+  expect(rejected).toContain('Sent an invalid request for the roster of clients');
+  expect(rejected).not.toContain('Was denied');
 });

@@ -20,13 +20,13 @@ async function setup() {
 it('a second webhook with a URL is added only after a confirmation', async () => {
   const t = await setup();
   const fields = { url: 'https://Hooks.example.com:443/events', eventTypes: ['client.started'], description: '' };
-  const refused = await t.visitor.submit(t.at('/new'), t.at('/new'), fields);
-  expect(refused.status).toBe(422);
-  expect(refused.text).toContain('get each event twice');
-  expect(refused.text).toContain('Send each event to this URL twice');
+  const rejected = await t.visitor.submit(t.at('/new'), t.at('/new'), fields);
+  expect(rejected.status).toBe(422);
+  expect(rejected.text).toContain('get each event twice');
+  expect(rejected.text).toContain('Send each event to this URL twice');
   expect(await t.rows('select from webhook')).toHaveLength(1);
   const confirmed = { ...fields, allowSameUrl: 'on' };
-  expect((await t.visitor.submit(refused, t.at('/new'), confirmed)).text).toContain('Webhook added');
+  expect((await t.visitor.submit(rejected, t.at('/new'), confirmed)).text).toContain('Webhook added');
   expect(await t.rows('select from webhook')).toHaveLength(2);
 });
 

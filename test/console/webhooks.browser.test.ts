@@ -26,7 +26,7 @@ async function setupJourney(screen: keyof typeof screens, schedule: string) {
   const secrets: string[] = [];
   const isOurs = ({ headers, body }: Received) =>
     secrets.length === 0 || verifyDelivery({ headers, body, secrets: secrets.slice(-1) }).ok;
-  /** Accepts posts that verify, refuses all others. */
+  /** Accepts posts that verify, rejects all others. */
   const verify: typeof receiver.answer = (response, post) =>
     void response.writeHead(isOurs(post) ? 200 : 400).end('seen');
   const fail: typeof receiver.answer = (response) => void response.writeHead(503).end(hostileAnswer);
@@ -179,7 +179,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('button', { name: 'Resume webhook' }).click();
     await page.getByText('The receiver did not accept the test event').waitFor(patient);
     expect(await violations(page)).toEqual([]);
-    await picture(page, `journey-probe-refused-${screen}`);
+    await picture(page, `journey-probe-rejected-${screen}`);
     expect(j.deliveries()).toHaveLength(1);
     receiver.answer = j.verify;
     await page.getByRole('button', { name: 'Resume webhook' }).click();

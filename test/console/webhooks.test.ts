@@ -1,7 +1,7 @@
 import dns from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { refusals } from '#domain/webhooks/address/refusals.ts';
+import { urlProblems } from '#domain/webhooks/address/url-problems.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
 import { startDnsServer } from '#test/dns-server.ts';
@@ -48,11 +48,13 @@ describe('adding a webhook', () => {
     const t = await setup();
     const webhook = await insertWebhook(t, t.ada);
     for (const rest of ['/new', `/${webhook.id}/edit`]) {
-      const refused = await t.submit(rest, { ...fields, url: 'https://a:b@hooks.example.com', eventTypes: [] });
-      expect([rest, refused.status]).toEqual([rest, 422]);
-      expect(refused.text).toContain('Choose at least one event type.');
-      expect(refused.text).toContain(refusals.url_credentials);
-      expect(refused.text.indexOf(refusals.url_credentials)).toBeLessThan(refused.text.indexOf('Choose at least one'));
+      const rejected = await t.submit(rest, { ...fields, url: 'https://a:b@hooks.example.com', eventTypes: [] });
+      expect([rest, rejected.status]).toEqual([rest, 422]);
+      expect(rejected.text).toContain('Choose at least one event type.');
+      expect(rejected.text).toContain(urlProblems.url_credentials);
+      expect(rejected.text.indexOf(urlProblems.url_credentials)).toBeLessThan(
+        rejected.text.indexOf('Choose at least one'),
+      );
     }
   });
 
@@ -124,7 +126,7 @@ describe('adding a webhook', () => {
     for (const hidden of [secret, 'fjord', 'Case management']) expect(t.logLines.join('')).not.toContain(hidden);
   });
 
-  it('explains why a URL is refused and how to correct it, keeps the input, and creates nothing', async () => {
+  it('explains why a URL is rejected and how to correct it, keeps the input, and creates nothing', async () => {
     const t = await setup({ WEBHOOK_ALLOW: '' });
     for (const [url, why] of [
       ['http://hooks.example.com/', 'Enter a URL that starts with https://.'],
@@ -135,11 +137,11 @@ describe('adding a webhook', () => {
       ['nothing at all', 'contains a space'],
       ['', 'Enter a URL.'],
     ] as const) {
-      const refused = await t.submit('/new', { ...fields, url });
-      expect([url, refused.status]).toEqual([url, 422]);
-      expect(refused.text).toContain(why);
-      expect(refused.text).toContain(`value="${url}"`);
-      expect(refused.text).toContain('value="Case management"');
+      const rejected = await t.submit('/new', { ...fields, url });
+      expect([url, rejected.status]).toEqual([url, 422]);
+      expect(rejected.text).toContain(why);
+      expect(rejected.text).toContain(`value="${url}"`);
+      expect(rejected.text).toContain('value="Case management"');
     }
     const none = await t.submit('/new', { ...fields, eventTypes: [] });
     expect(none.text).toContain('at least one event type');
@@ -160,7 +162,7 @@ describe('adding a webhook', () => {
     const { text } = await t.visitor.get(t.at('/new'));
     expect(text).toContain('20 webhooks, which is the maximum');
     expect(text).not.toContain('name="url"');
-    // A form that was open before is refused with the same message.
+    // A form that was open before is rejected with the same message.
     const late = await t.visitor.submit(form, t.at('/new'), fields);
     expect(late.status).toBe(422);
     expect(late.text).toContain('20 webhooks, which is the maximum');
@@ -193,12 +195,12 @@ describe('changing a webhook', () => {
     expect(await actionsOf(t, 'webhook.change')).toMatchObject([
       { personId: t.ada.personId, detail: { webhookId: id, changed: ['eventTypes'], eventTypes: ['seat.ended'] } },
     ]);
-    const refused = await t.submit(`/${id}/edit`, { ...same, url: 'https://192.168.0.1/', eventTypes: types });
-    expect(refused.text).toContain('not public');
+    const rejected = await t.submit(`/${id}/edit`, { ...same, url: 'https://192.168.0.1/', eventTypes: types });
+    expect(rejected.text).toContain('not public');
     expect(await webhookRows(t, t.ada)).toMatchObject([{ url: same.url, types: ['seat.ended'] }]);
   });
 
-  it('to a new secret shows the secret once with the overlap; an overlap of 8 days is refused', async () => {
+  it('to a new secret shows the secret once with the overlap; an overlap of 8 days is rejected', async () => {
     const t = await setup();
     const { id, secret } = await insertWebhook(t, t.ada);
     expect((await t.submit(`/${id}/rotate`, { overlapHours: String(8 * 24) })).status).toBe(422);
@@ -237,7 +239,7 @@ describe('changing a webhook', () => {
 });
 
 describe('without Temporal', () => {
-  it('pages explain what works and what waits; tests and checks are refused with a reason, and record nothing', async () => {
+  it('pages explain what works and what waits; tests and checks are rejected with a reason, and record nothing', async () => {
     const t = await setup();
     const { id } = await insertWebhook(t, t.ada);
     // The page addresses the member; the log names the setting.
@@ -247,10 +249,10 @@ describe('without Temporal', () => {
       ['/test', { type: 'client.started' }],
       ['/verify', {}],
     ] as const) {
-      const refused = await t.submit(`/${id}${rest}`, { ...values });
-      expect(refused.status).toBe(422);
-      expect(refused.text).toContain('Sending is not available on this installation. Contact support.');
-      expect(refused.text).not.toMatch(/temporal|worker/i);
+      const rejected = await t.submit(`/${id}${rest}`, { ...values });
+      expect(rejected.status).toBe(422);
+      expect(rejected.text).toContain('Sending is not available on this installation. Contact support.');
+      expect(rejected.text).not.toMatch(/temporal|worker/i);
     }
     expect([...(await actionsOf(t, 'webhook.test')), ...(await actionsOf(t, 'webhook.verify'))]).toEqual([]);
   });
@@ -260,10 +262,10 @@ describe('without Temporal', () => {
     const ada = await t.enrol();
     const { id } = await insertWebhook(t, ada);
     const path = `/o/${ada.orgId}/webhooks/${id}/test`;
-    const refused = await t.http(ada).submit(path, path, { type: 'client.started' });
-    expect(refused.status).toBe(422);
-    expect(refused.text).toContain('temporarily unavailable');
-    expect(refused.text).not.toContain('127.0.0.1');
+    const rejected = await t.http(ada).submit(path, path, { type: 'client.started' });
+    expect(rejected.status).toBe(422);
+    expect(rejected.text).toContain('temporarily unavailable');
+    expect(rejected.text).not.toContain('127.0.0.1');
   });
 
   it('a webhook can be paused, and resumed without a probe', async () => {
@@ -276,8 +278,8 @@ describe('without Temporal', () => {
     const page = await t.visitor.get(t.at(`/${id}`));
     expect(page.text).toContain('Webhook paused');
     expect((await t.visitor.get(t.at(`/${id}/resume`))).text).toContain('1 held delivery');
-    const refused = await t.submit(`/${id}/resume`);
-    expect(refused.text).toContain('You can also resume without it.');
+    const rejected = await t.submit(`/${id}/resume`);
+    expect(rejected.text).toContain('You can also resume without it.');
     expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'paused' }]);
     await t.submit(`/${id}/resume`, { withoutProbe: 'on' });
     expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'active' }]);
@@ -310,7 +312,7 @@ describe('without Temporal', () => {
 });
 
 describe('a webhook that a cluster object manages', () => {
-  it('is shown with the name of its object, without actions, and every action sent to it is refused', async () => {
+  it('is shown with the name of its object, without actions, and every action sent to it is rejected', async () => {
     const t = await setup();
     const webhook = await insertWebhook(t, t.ada);
     const { waiting, delivered } = await makeDeliveries(t, webhook);

@@ -14,7 +14,7 @@ import { openDatabase } from '#domain/open-database.ts';
 import { propertiesOf } from '#domain/webhooks/causes.ts';
 import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { refusedPost as refused } from '#test/post-outcomes.ts';
+import { rejectedPost as rejected } from '#test/post-outcomes.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
@@ -23,7 +23,7 @@ import type { AttemptInput } from '#workflows/deliver-event/types.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 
 const timeout = 60_000;
-const accepted: Outcome = { ...refused, kind: 'delivered', status: 200, cause: 'accepted' };
+const accepted: Outcome = { ...rejected, kind: 'delivered', status: 200, cause: 'accepted' };
 const hang = () => new Promise<never>(() => {});
 
 describe('an attempt', () => {
@@ -48,7 +48,7 @@ describe('an attempt', () => {
   });
 
   it('that is not due waits until it is, and none follows a 2xx', async () => {
-    const { ask, posts, makeDue } = await arrange({ post: async () => (posts.length === 1 ? refused : accepted) });
+    const { ask, posts, makeDue } = await arrange({ post: async () => (posts.length === 1 ? rejected : accepted) });
     const first = await ask();
     const early = await ask();
     expect(early).toMatchObject({ kind: 'wait', isInternalError: false });
@@ -142,7 +142,7 @@ describe('an outcome that arrives while the database is down', () => {
     const { ask, posts, pool } = await arrange({
       proxied,
       post: async () => {
-        await proxied.proxy.refuse();
+        await proxied.proxy.reject();
         setTimeout(() => void proxied.proxy.resume(), awayMs);
         return accepted;
       },
@@ -170,7 +170,7 @@ describe('an attempt whose admission was committed while its reply was lost', ()
     const admitted = async () => (await pool.query('select from slot where attempt_id is not null')).rowCount;
     await vi.waitFor(async () => expect(await admitted()).toBe(1), { timeout: 20_000, interval: 20 });
     expect(posts).toEqual([]);
-    await proxied.proxy.refuse();
+    await proxied.proxy.reject();
     await proxied.proxy.resume();
 
     expect(await attempting).toMatchObject({ kind: 'wait' });
@@ -190,7 +190,7 @@ describe('an attempt whose admission was committed while its reply was lost', ()
     proxied.proxy.pause();
     const attempting = ask();
     await new Promise((resolve) => setTimeout(resolve, 100));
-    await proxied.proxy.refuse();
+    await proxied.proxy.reject();
     await proxied.proxy.resume();
     expect(await attempting).toMatchObject({ kind: 'wait' });
     expect(posts).toHaveLength(1);
@@ -199,7 +199,7 @@ describe('an attempt whose admission was committed while its reply was lost', ()
   it('asks again later, and not at once, when PostgreSQL does not answer in time', { timeout }, async () => {
     const proxied = await setupProxied();
     const { ask, posts } = await arrange({ proxied });
-    await proxied.proxy.refuse();
+    await proxied.proxy.reject();
     const next = await ask({ internalErrors: 1 });
     expect(next).toMatchObject({ kind: 'wait', isInternalError: true });
     expect(waitOf(next)).toBeGreaterThanOrEqual(4_000);
@@ -238,7 +238,7 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
     const { ask, pool } = await arrange({
       post: async () => {
         await loseAdmission(pool);
-        return refused;
+        return rejected;
       },
     });
     const query = vi.spyOn(pool, 'query');
@@ -334,7 +334,7 @@ describe('an attempt that fails before anything is sent', () => {
 });
 
 // Regression: a worker whose clock was ten minutes off signed with its own time, and receivers
-// refused its posts as too old.
+// rejected its posts as too old.
 it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s clock shows', async () => {
   const { ask, owner, pool, input, sender, receiver } = await arrangeReal();
   const { rows } = await pool.query<{ now: number }>('select extract(epoch from clock_timestamp())::float8 as now');
@@ -395,7 +395,7 @@ async function arrange({ proxied, url = 'http://127.0.0.1:9/', errors = [], ...r
   const input: AttemptInput = { organizationId, webhookId, eventId, run, type, dueAtMs, internalErrors: 0 };
   const posts: string[] = [];
   const lines: AttemptLine[] = [];
-  const { post = async () => refused, sign = () => ({}) } = replaced;
+  const { post = async () => rejected, sign = () => ({}) } = replaced;
   const { attemptDelivery } = createAttempts({
     pool: proxied?.worker.pool ?? pool,
     delaysMs,

@@ -69,16 +69,16 @@ describe('a relay that stops', () => {
 describe('a relay whose starts fail', () => {
   it('discards only the failed one, and starts it again once its reservation has ended', async () => {
     const { openRelay, rows } = await arrange();
-    let refused: string | null = null;
+    let rejected: string | null = null;
     const { begun, errors } = await openRelay({
       startRun: async (delivery) => {
-        refused ??= idOf(delivery);
-        if (idOf(delivery) === refused && begunTimes(idOf(delivery)) < 2) throw new Error('refused');
+        rejected ??= idOf(delivery);
+        if (idOf(delivery) === rejected && begunTimes(idOf(delivery)) < 2) throw new Error('rejected');
       },
     });
     const begunTimes = (id: string) => begun.filter((delivery) => idOf(delivery) === id).length;
     await vi.waitFor(() => expect(begun).toHaveLength(30), patient);
-    const [webhookId = '', eventId = ''] = (refused ?? '').split('/');
+    const [webhookId = '', eventId = ''] = (rejected ?? '').split('/');
     await rows(`update slot set until = now() where webhook_id = '${webhookId}' and event_id = '${eventId}'`);
     const expired = await rows(expireSql, [5, 60, [1_000], 500]);
     expect(expired).toMatchObject([{ webhookId, eventId, run: 1, kind: 'not_started', state: 'queued' }]);

@@ -12,7 +12,7 @@ import {
 
 /**
  * Four relays and their workers at once against one database, with a Temporal that loses its store
- * twice and processes that die at any step. Receivers accept, refuse half or all. Time is
+ * twice and processes that die at any step. Receivers accept, reject half or all. Time is
  * accelerated: slots last for a second.
  */
 const reserveMs = 250;

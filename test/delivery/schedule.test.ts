@@ -10,7 +10,7 @@ describe('the schedule', () => {
     expect(hours).toBeLessThanOrEqual(72);
   });
 
-  it('is read from waits with units, and a malformed one is refused with an example', () => {
+  it('is read from waits with units, and a malformed one is rejected with an example', () => {
     expect(parseSchedule('100ms, 2s,3m,48h')).toEqual([100, 2_000, 180_000, 172_800_000]);
     for (const text of ['', '5', '5s,', '0s', '49h', '-1s', '1.5s', Array(51).fill('1s').join()]) {
       expect(() => parseSchedule(text), text).toThrow('must be waits separated by commas');

@@ -17,7 +17,7 @@ const control = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;
 
 describe('npm start', () => {
   it(
-    'serves sample organizations, lists them in stack.json, stops cleanly, and continues with the same data and keys, also after a kill; a second one on its state is refused',
+    'serves sample organizations, lists them in stack.json, stops cleanly, and continues with the same data and keys, also after a kill; a second one on its state is rejected',
     async () => {
       const place = await stackPlace({ ...hostileShell, DELIVERY_SCHEDULE: '10ms' });
       const first = await place.start();
@@ -65,8 +65,8 @@ describe('npm start', () => {
       const second = await place.start();
       expect(place.stack().regions[0]?.organizations).toEqual(us.organizations);
       expect(second.output.text).toContain('imported before');
-      const refused = await place.command('apps/dev/main.ts');
-      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Another npm start') });
+      const rejected = await place.command('apps/dev/main.ts');
+      expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('Another npm start') });
       await second.stop('SIGKILL');
 
       const third = await place.start();
@@ -78,7 +78,7 @@ describe('npm start', () => {
     timeout,
   );
 
-  it('three at once serve only what they started: of two on one state one is refused, and what has a state of its own serves its own data or names the port', async () => {
+  it('three at once serve only what they started: of two on one state one is rejected, and what has a state of its own serves its own data or names the port', async () => {
     const place = await stackPlace();
     const other = await stackPlace({ ORG_API_PORT: place.env.ORG_API_PORT });
     const outcomes = await Promise.all(
@@ -90,12 +90,12 @@ describe('npm start', () => {
         );
       }),
     );
-    const isRefused = (message: string | null = null) => /Another npm start \(process \d+\)/.test(message ?? '');
+    const isRejected = (message: string | null = null) => /Another npm start \(process \d+\)/.test(message ?? '');
     const [first = null, second = null, ofOther = null] = outcomes;
-    expect([first, second].filter(isRefused)).toHaveLength(1);
+    expect([first, second].filter(isRejected)).toHaveLength(1);
     // Those with a state of their own may each find a port of the other taken.
     const rest: [StackPlace, string | null][] = [
-      [place, isRefused(first) ? second : first],
+      [place, isRejected(first) ? second : first],
       [other, ofOther],
     ];
     for (const [, message] of rest) if (message !== null) expect(message).toMatch(/port \d+.*ORG_API_PORT/);
@@ -117,7 +117,7 @@ describe('npm start', () => {
     }
   });
 
-  it('refuses an invalid call in one sentence', async () => {
+  it('rejects an invalid call in one sentence', async () => {
     const place = await stackPlace();
     expect(await place.command('apps/dev/main.ts', '--regions', 'eu')).toMatchObject({
       code: 1,

@@ -19,7 +19,7 @@ it('a download with the pinned SHA-256 is used', async () => {
   expect(await fetchVerified(await serve(archive), sha256, () => {})).toEqual(archive);
 });
 
-it('a download that differs in one bit is refused with the reason', async () => {
+it('a download that differs in one bit is rejected with the reason', async () => {
   const changed = Buffer.from(archive);
   changed[9_999] = (changed[9_999] ?? 0) ^ 1;
   const lines: string[] = [];
@@ -27,7 +27,7 @@ it('a download that differs in one bit is refused with the reason', async () => 
   expect(lines).toEqual([expect.stringMatching(/SHA-256.*not used/)]);
 });
 
-it('an error page with the right bytes is refused', async () => {
+it('an error page with the right bytes is rejected', async () => {
   expect(await fetchVerified(await serve(archive, 404), sha256, () => {})).toBeNull();
 });
 

@@ -135,7 +135,7 @@ it('deliveries wait in the table while their process cannot sign, and go out onc
 
 const accept = (response: ServerResponse) => void response.writeHead(200).end();
 
-/** One webhook, whose receiver refuses everything, and its organization's events. */
+/** One webhook, whose receiver rejects everything, and its organization's events. */
 async function arrange(settings: Record<string, string>) {
   const { database, owner, make } = await setupDatabase();
   const { pool } = owner;

@@ -17,7 +17,7 @@ import type { Region } from '../../apps/operator/kube/resources.ts';
 import { Connections } from '../../apps/operator/region/connections.ts';
 import { startPair } from './standby.ts';
 
-it('every process refuses with 503 while its server is a standby, works soon after the promotion, and no delivery is lost', {
+it('every process rejects with 503 while its server is a standby, works soon after the promotion, and no delivery is lost', {
   timeout: 180_000,
 }, async () => {
   const t = await setup();
@@ -77,7 +77,7 @@ async function setup() {
       readNamespacedSecret: async () => ({ data: { url: Buffer.from(database.urls.operator).toString('base64') } }),
     } as unknown as CoreV1Api,
     namespace: 'test',
-    report: { onChanged: () => {}, onRefused: () => {}, onForgotten: () => {} },
+    report: { onChanged: () => {}, onRejected: () => {}, onForgotten: () => {} },
   });
   onTestFinished(() => connections.close());
   const region = { spec: { database: { secretRef: { name: 'database', key: 'url' } } } } as Region;

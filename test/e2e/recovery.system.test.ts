@@ -78,7 +78,7 @@ async function judgeOutage(
 ): Promise<void> {
   await world.grants();
   await world.someDelivered();
-  await proxy.refuse();
+  await proxy.reject();
   await pause(awayMs);
   await proxy.resume();
   await world.judge();

@@ -71,7 +71,7 @@ export async function startPair() {
   };
   return {
     database,
-    /** Makes the primary refuse writes, and leads new connections to the standby. */
+    /** Makes the primary reject writes, and leads new connections to the standby. */
     async demote(): Promise<void> {
       await query(urlsAt(primary.port).owner, 'alter system set default_transaction_read_only = on');
       await query(urlsAt(primary.port).owner, 'select pg_reload_conf()');

@@ -55,7 +55,7 @@ it('no delivery is lost when the whole Temporal store is deleted while deliverie
   expect(figures).toMatchObject({ attempts: 3 * events * webhookCount, duplicates: 0 });
 }, 240_000);
 
-/** Webhooks whose receivers refuse the first two posts of every event. */
+/** Webhooks whose receivers reject the first two posts of every event. */
 async function arrange(pool: Parameters<typeof insertOrganization>[0]) {
   const organization = await insertOrganization(pool, seed);
   const webhooks = new Map<string, ReceivingWebhook>();

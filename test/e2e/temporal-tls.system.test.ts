@@ -4,7 +4,7 @@
  */
 import { describe, expect, inject, it, vi } from 'vitest';
 import { connectToTemporal } from '#delivery/connect.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
@@ -43,7 +43,7 @@ it('a worker delivers through a server that requires a certificate and a key, an
   await vi.waitFor(() => expect(receiver.received).toHaveLength(2), patient);
 });
 
-describe('the worker and the workflow client name the settings to correct when a server behind TLS refuses', () => {
+describe('the worker and the workflow client name the settings to correct when a server behind TLS rejects', () => {
   type Change = (server: TemporalServer & { tls: TemporalTls }) => TemporalServer;
   const unreachable = /does not answer at \S+/;
   const cases: [string, Change, RegExp][] = [
@@ -94,7 +94,7 @@ async function problemOfWorker(server: TemporalServer): Promise<string> {
   });
 }
 
-describe('incomplete settings are refused', () => {
+describe('incomplete settings are rejected', () => {
   const { cert, key } = makeCertificate({ subject: 'Ours' });
   const other = makeCertificate({ subject: 'Another' });
   const tls = { TEMPORAL_TLS: 'true' };
@@ -127,7 +127,7 @@ describe('incomplete settings are refused', () => {
     const needed = { DATABASE_URL: 'postgres://o:p@localhost/org', TEMPORAL_ADDRESS: 'localhost:7233' };
     const read = () => readOrgctl('us', { ORG_API_STATE: '/nonexistent', ...needed, ...settings });
     expect(read).toThrow(sentence);
-    expect(read).toThrow(SettingsRefused);
+    expect(read).toThrow(InvalidSettingsError);
     expect(read).not.toThrow(/BEGIN|: k/); // never a value
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createAttempts } from '#delivery/attempt.ts';
 import { type ClaimedDelivery, claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { openTemporal } from '#delivery/temporal.ts';
-import { refusedPost } from '#test/post-outcomes.ts';
+import { rejectedPost } from '#test/post-outcomes.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
@@ -127,7 +127,7 @@ function attemptsThatFail(pool: Pool, steps: NextStep[]): DeliveryActivities {
     pool,
     delaysMs: defaultDelaysMs,
     sign: () => ({}),
-    post: async () => refusedPost,
+    post: async () => rejectedPost,
     onStarted: () => {},
     onEnded: (_, next) => void (next === null ? null : steps.push(next)),
     onInternalError: () => {},

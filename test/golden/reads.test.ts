@@ -1,4 +1,4 @@
-/** Every read and every refusal as a caller sees it: status, headers and body. */
+/** Every read and every error response as a caller sees it: status, headers and body. */
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { expect, it } from 'vitest';
@@ -72,7 +72,7 @@ it('the nine reads have unchanged responses', async () => {
   await expect(goldenText(answers)).toMatchFileSnapshot('reads.json');
 });
 
-it('every refusal has an unchanged response', async () => {
+it('every error response is unchanged', async () => {
   const { api, make, owner, orgId, key } = await setupFixture();
   const stable = createStable();
   const answers: Record<string, unknown> = {};
@@ -132,5 +132,5 @@ it('every refusal has an unchanged response', async () => {
   const reads = Array.from({ length: requestsPerWindow }, () => api.get(`/v1/orgs/${busy.orgId}`, { key: busy.key }));
   await Promise.all(reads);
   await ask('the 121st request within a minute', `/v1/orgs/${busy.orgId}`, busy.key);
-  await expect(goldenText(answers)).toMatchFileSnapshot('refusals.json');
+  await expect(goldenText(answers)).toMatchFileSnapshot('error-responses.json');
 });

@@ -31,18 +31,20 @@ it('the image’s content delivers an event without a bundler, and is the same w
   expect(await bundler.ended).toBe(1);
 }, 120_000);
 
-it('a bundle of other sources, or none, is refused in one sentence with the remedy', async () => {
+it('a bundle of other sources, or none, is rejected in one sentence with the remedy', async () => {
   const { database } = await setupDatabase();
   const folder = temporaryFolder();
   const file = path.join(folder, 'bundle.json');
-  const refusal = async () => {
+  const rejection = async () => {
     const worker = spawnWorker(workerEnvironment(database, { WORKFLOW_BUNDLE: file }));
     expect(await worker.ended).toBe(1);
     return worker.lines.join('\n');
   };
-  expect(await refusal()).toMatch(/WORKFLOW_BUNDLE: the workflow bundle .* cannot be read \(ENOENT\): build it again/);
+  expect(await rejection()).toMatch(
+    /WORKFLOW_BUNDLE: the workflow bundle .* cannot be read \(ENOENT\): build it again/,
+  );
   writeFileSync(file, JSON.stringify({ sources: 'others', code: '' }));
-  expect(await refusal()).toMatch(
+  expect(await rejection()).toMatch(
     /WORKFLOW_BUNDLE: .* was built from other sources than this release's workflows: build it again/,
   );
 }, 60_000);

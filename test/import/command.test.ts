@@ -74,11 +74,11 @@ describe('npm run import', () => {
     });
   });
 
-  it('stops at a refused file, and lists which files were imported and which were not tried', async () => {
+  it('stops at a rejected file, and lists which files were imported and which were not tried', async () => {
     const ran = await run('main', ['us.json', 'bad.json', 'ca.json'], stack());
     expect(ran.code).toBe(1);
     expect(ran.stdout).toMatch(/^us\.json: imported/);
-    expect(ran.stderr).toContain('bad.json was refused with 6 problems; nothing of it was imported:');
+    expect(ran.stderr).toContain('bad.json was rejected with 6 problems; nothing of it was imported:');
     expect(ran.stderr).toContain('  $.organizations[0].slug: is missing');
     expect(ran.stderr).toMatch(/Imported before it: us\.json\.\nNot tried any more: ca\.json\.\n$/);
   });
@@ -86,7 +86,7 @@ describe('npm run import', () => {
   it('prints the problems as JSON on request', async () => {
     const ran = await run('main', ['--json', 'bad.json'], stack());
     expect(ran.code).toBe(1);
-    expect(JSON.parse(ran.stdout)).toMatchObject({ imported: [], refused: { file: 'bad.json', total: 6 } });
+    expect(JSON.parse(ran.stdout)).toMatchObject({ imported: [], rejected: { file: 'bad.json', total: 6 } });
   });
 
   const failures: [
@@ -153,7 +153,7 @@ describe('npm run generate', () => {
   });
 
   it.each([['--region', 'mx'], ['--families', 'many'], ['--as-of', '2026-02-30'], ['--nothing']])(
-    'refuses %s %s',
+    'rejects %s %s',
     async (...args) => {
       expect(await run('generate/main', args.filter(Boolean))).toMatchObject({ code: 2, stdout: '' });
     },

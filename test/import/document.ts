@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import pg from 'pg';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type ImportOptions, type ImportResult, importFile } from '../../apps/import/document/import-file.ts';
-import { ImportRefused, type Problem } from '../../apps/import/document/problems.ts';
+import { InvalidDocumentError, type Problem } from '../../apps/import/document/problems.ts';
 
 /** A document in which a test can make any part invalid. */
 // biome-ignore lint/suspicious/noExplicitAny: a document is what a stranger's file may hold
@@ -176,13 +176,13 @@ export function importText(
   });
 }
 
-/** Returns the problems of a document that must be refused. */
-export async function refusal(importing: Promise<unknown>): Promise<{ problems: readonly Problem[]; total: number }> {
+/** Returns the problems of a document that must be rejected. */
+export async function rejection(importing: Promise<unknown>): Promise<{ problems: readonly Problem[]; total: number }> {
   const error = await importing.then(
     () => new Error('was imported'),
     (reason: unknown) => reason,
   );
-  if (!(error instanceof ImportRefused)) throw error;
+  if (!(error instanceof InvalidDocumentError)) throw error;
   return error;
 }
 

@@ -11,7 +11,7 @@ import {
   type Loose,
   otherOrganization,
   query,
-  refusal,
+  rejection,
   rowVersions,
   smallDocument,
   uuid,
@@ -270,11 +270,13 @@ describe('--today', () => {
     expect(await rowVersions(url)).toEqual(before);
   });
 
-  it('moves back when asOf is in the future, and refuses years beyond the format', async () => {
+  it('moves back when asOf is in the future, and rejects years beyond the format', async () => {
     const document = { ...smallDocument(), asOf: '2026-12-05' };
     expect((await importDocument(url, document, { today: true, now })).shiftedDays).toBe(-3);
     document.organizations[0].grants[2] = grant(2, { endsAt: '9999-12-31T00:00:00.000Z' });
-    const { problems } = await refusal(importDocument(url, { ...document, asOf: '2026-11-20' }, { today: true, now }));
+    const { problems } = await rejection(
+      importDocument(url, { ...document, asOf: '2026-11-20' }, { today: true, now }),
+    );
     expect(problems).toEqual([
       { path: '$.organizations[0].grants[2].endsAt', problem: 'is moved out of the years 1 to 9999 by --today' },
     ]);

@@ -8,7 +8,7 @@ import {
   importText,
   type Loose,
   otherOrganization,
-  refusal,
+  rejection,
   rowVersions,
   smallDocument,
   uuid,
@@ -461,10 +461,10 @@ describe('a document with a problem', () => {
     await Promise.all([empty.drop(), filled.drop()]);
   });
 
-  async function expectRefused(databaseUrl: string, [, change, path, problem]: Case): Promise<void> {
+  async function expectRejected(databaseUrl: string, [, change, path, problem]: Case): Promise<void> {
     const document = smallDocument();
     change(document.organizations[0], document);
-    const { problems } = await refusal(importDocument(databaseUrl, document));
+    const { problems } = await rejection(importDocument(databaseUrl, document));
     const found = problems.filter((one) => one.path === path).map((one) => one.problem);
     expect(found, JSON.stringify(problems)).toContainEqual(
       typeof problem === 'string' ? problem : expect.stringMatching(problem),
@@ -472,25 +472,25 @@ describe('a document with a problem', () => {
     expect(found).toHaveLength(1);
   }
 
-  it.each([...oneObject, ...acrossObjects])('is refused with the path: %s', async (...theCase) => {
-    await expectRefused(empty.ownerUrl, theCase);
+  it.each([...oneObject, ...acrossObjects])('is rejected with the path: %s', async (...theCase) => {
+    await expectRejected(empty.ownerUrl, theCase);
   });
 
-  it.each(againstDatabase)('is refused with the path, by a look into the database: %s', async (...theCase) => {
-    await expectRefused(filled.ownerUrl, theCase);
+  it.each(againstDatabase)('is rejected with the path, by a look into the database: %s', async (...theCase) => {
+    await expectRejected(filled.ownerUrl, theCase);
   });
 
-  it.each(texts)('is refused when it is %s', async (_what, text, problem) => {
-    const { problems } = await refusal(importText(empty.ownerUrl, text));
+  it.each(texts)('is rejected when it is %s', async (_what, text, problem) => {
+    const { problems } = await rejection(importText(empty.ownerUrl, text));
     expect(problems).toContainEqual({ path: expect.stringMatching(/^\$/), problem: expect.stringMatching(problem) });
   });
 
-  it('is refused when a key occurs twice, at any depth', async () => {
+  it('is rejected when a key occurs twice, at any depth', async () => {
     const text = JSON.stringify(smallDocument())
       .replace('"region":"us"', '"region":"us","region":"us"')
       .replace('"kind":"attorney"', '"kind":"attorney","kind":"neutral"')
       .replace('"families":', '"families":[],"families":');
-    const { problems } = await refusal(importText(empty.ownerUrl, text));
+    const { problems } = await rejection(importText(empty.ownerUrl, text));
     for (const path of ['$.region', `${o}.grants[0].kind`, `${o}.families`])
       expect(problems).toContainEqual({ path, problem: 'is given twice' });
   });
@@ -503,7 +503,7 @@ describe('a document with a problem', () => {
     organization.grants[2].familyId = free;
     organization.members[1].roleKeys.push('pilot');
     organization.seats.push({ ...organization.seats[0], id: free });
-    const { problems, total } = await refusal(importDocument(empty.ownerUrl, document));
+    const { problems, total } = await rejection(importDocument(empty.ownerUrl, document));
     expect(problems.map((one) => one.path)).toEqual([
       `${o}.grants[0].kind`,
       `${o}.grants[2].familyId`,
@@ -519,7 +519,7 @@ describe('a document with a problem', () => {
     document.organizations[0].grants = Array.from({ length: 5_000 }, (_, n) =>
       grant(0, { id: uuid('d', n), familyId: free }),
     );
-    const { problems, total } = await refusal(importDocument(empty.ownerUrl, document));
+    const { problems, total } = await rejection(importDocument(empty.ownerUrl, document));
     expect(problems).toHaveLength(200);
     expect(total).toBeGreaterThanOrEqual(5_000);
   });
@@ -531,13 +531,13 @@ describe('a document with a problem', () => {
     Object.assign(organization, { name: 'New name' });
     organization.families.push({ id: free, name: 'New family' });
     organization.grants[2].familyId = uuid('9', 8);
-    await refusal(importDocument(filled.ownerUrl, document));
+    await rejection(importDocument(filled.ownerUrl, document));
     expect(await rowVersions(filled.ownerUrl)).toEqual(before);
   });
 
   it('never repeats a value of the file', async () => {
     const text = JSON.stringify(smallDocument()).replaceAll('"Family 1"', '"Secretname\\u0000"').replace('"usd"', '5');
-    const { problems } = await refusal(importText(empty.ownerUrl, text));
+    const { problems } = await rejection(importText(empty.ownerUrl, text));
     expect(JSON.stringify(problems)).not.toContain('Secretname');
   });
 });

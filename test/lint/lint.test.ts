@@ -40,12 +40,12 @@ it('the check of docstrings reports a docstring whose syntax is not TSDoc, by fi
   ]);
 });
 
-it('the style check refuses code that evaluates text', () => {
+it('the style check rejects code that evaluates text', () => {
   const output = runOn('text.ts', "export const a = eval('1');\n", 'biome', 'lint', '--colors=off');
   expect(output).toContain('noGlobalEval');
 });
 
-it('the style check refuses a spread of a literal', () => {
+it('the style check rejects a spread of a literal', () => {
   const output = runOn('spread.ts', 'export const a = [...[1, 2], 3];\n', 'biome', 'lint', '--colors=off');
   expect(output).toContain('Write the members out instead of spreading a literal.');
 });

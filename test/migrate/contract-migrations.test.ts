@@ -171,7 +171,7 @@ it('the migration that this version needs is the newest expand migration', () =>
   expect(migrations.findLast(({ isContract }) => !isContract)?.name).toBe(currentMigration);
 });
 
-it('npm run tool -- migrate --contract applies what is pending, and another option is refused', async () => {
+it('npm run tool -- migrate --contract applies what is pending, and another option is rejected', async () => {
   const { ownerUrl } = await openEmpty();
   const run = async (...args: string[]) => {
     const main = path.join(import.meta.dirname, '../../apps/migrate/main.ts');

@@ -19,7 +19,7 @@ async function connectAs(database: TestDatabase, login: TestLogin): Promise<pg.C
   return client;
 }
 
-/** Returns the number of changed rows, or the SQLSTATE or constraint that refused the statement. */
+/** Returns the number of changed rows, or the SQLSTATE or constraint that rejected the statement. */
 const outcomeOf = (client: pg.Client, statement: string) =>
   client.query(statement).then(
     ({ rowCount }) => rowCount,

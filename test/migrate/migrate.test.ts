@@ -18,8 +18,8 @@ async function emptyDatabase(): Promise<TestDatabase> {
 const loginsOf = ({ urls }: TestDatabase) =>
   Object.entries(urls).map(([role, url]) => ({ role: role as TestLogin, server: parsePostgresUrl(url) }));
 
-/** Returns null when a login may connect, otherwise the SQLSTATE of the refusal. */
-async function findRefusal(url: string): Promise<string | null> {
+/** Returns null when a login may connect, otherwise the SQLSTATE of the error. */
+async function findRejection(url: string): Promise<string | null> {
   const client = new pg.Client({ connectionString: url });
   try {
     await client.connect();
@@ -43,7 +43,7 @@ it('one call brings an empty database to the current schema, and reports it', as
     current: currentMigration,
   });
   expect(lines.join('\n')).toContain(`applying ${migrationNames.length} migrations`);
-  for (const url of Object.values(database.urls)) expect(await findRefusal(url)).toBeNull();
+  for (const url of Object.values(database.urls)) expect(await findRejection(url)).toBeNull();
 });
 
 it('a second call applies nothing', async () => {
@@ -66,7 +66,7 @@ it('two databases of one server can migrate at once, although they share their r
     databases.map((database) => migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) })),
   );
   for (const { applied } of results) expect(applied.length).toBe(migrationNames.length);
-  for (const { urls } of databases) expect(await findRefusal(urls.api)).toBeNull();
+  for (const { urls } of databases) expect(await findRejection(urls.api)).toBeNull();
 });
 
 it('a login gets access to its own database only, and the password of its URL', async () => {
@@ -89,17 +89,17 @@ it('a login gets access to its own database only, and the password of its URL', 
     logins: [{ role: 'api', server: parsePostgresUrl(urlOf(us, 'first: p@ss/word')) }],
   });
   await migrate({ owner: parsePostgresUrl(ca.ownerUrl), logins: loginsOf(ca) });
-  expect(await findRefusal(urlOf(us, 'first: p@ss/word'))).toBeNull();
-  expect(await findRefusal(urlOf(ca, 'first: p@ss/word'))).toBe('42501');
+  expect(await findRejection(urlOf(us, 'first: p@ss/word'))).toBeNull();
+  expect(await findRejection(urlOf(ca, 'first: p@ss/word'))).toBe('42501');
 
   await migrate({
     owner: parsePostgresUrl(us.ownerUrl),
     logins: [{ role: 'api', server: parsePostgresUrl(urlOf(us, 'second')) }],
   });
-  expect(await findRefusal(urlOf(us, 'second'))).toBeNull();
+  expect(await findRejection(urlOf(us, 'second'))).toBeNull();
 });
 
-it('a login without a password is refused, and so is the owner as a login', async () => {
+it('a login without a password is rejected, and so is the owner as a login', async () => {
   const database = await emptyDatabase();
   const nameless = new URL(database.urls.api);
   nameless.password = '';

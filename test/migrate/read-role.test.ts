@@ -17,7 +17,7 @@ async function connectAs(database: TestDatabase, url = database.urls.api): Promi
   return client;
 }
 
-it('the read login is refused everything beyond its rights', async () => {
+it('the read login can do nothing beyond its rights', async () => {
   const { database, make } = await setupDatabase();
   const creator = await make.member();
   await make.grant({ professional: creator });
@@ -107,7 +107,7 @@ it('the read login records in the audit log only that a key was used, now, by it
   ]);
 });
 
-it('a count of refusals ends at the largest integer: no login can make the next one, or a page that sums them, fail', async () => {
+it('a count of rejections ends at the largest integer: no login can make the next one, or a page that sums them, fail', async () => {
   const { database, make, owner } = await setupDatabase();
   const key = await make.apiKey();
   const { rows: keys } = await owner.pool.query<{ fingerprint: Buffer }>('select fingerprint from api_key');
@@ -116,7 +116,7 @@ it('a count of refusals ends at the largest integer: no login can make the next 
   const console = await connectAs(database, database.urls.console);
   for (const counts of [[2_147_483_647], [1], ['9223372036854775807', '9223372036854775807']]) {
     const fingerprints = counts.map(() => fingerprint);
-    await api.query('select api.record_refusals($1, $2)', [fingerprints, counts]);
+    await api.query('select api.record_rejections($1, $2)', [fingerprints, counts]);
     await console.query('select api.record_keys_at_console($1, $2, $3)', [
       fingerprints,
       counts,
@@ -124,7 +124,7 @@ it('a count of refusals ends at the largest integer: no login can make the next 
     ]);
   }
   // These add nothing.
-  for (const count of [-1, 0, null]) await api.query('select api.record_refusals($1, $2)', [[fingerprint], [count]]);
+  for (const count of [-1, 0, null]) await api.query('select api.record_rejections($1, $2)', [[fingerprint], [count]]);
   const { rows } = await owner.pool.query('select distinct count from audit_entry where status is not null');
   expect(rows).toEqual([{ count: 2_147_483_647 }]);
 

@@ -27,7 +27,7 @@
 #endif
 mtype:st = { queued, running, delivered, exhausted, cancelled };
 mtype:ph = { absent, ask, timer, ended, stuck };
-mtype:an = { none, accepted, refused, internal, stop, waits, noreply };
+mtype:an = { none, accepted, rejected, internal, stop, waits, noreply };
 
 typedef Delivery {
   bool exists; mtype:st state = queued; byte rn; byte failures; bool due;
@@ -127,7 +127,7 @@ end_w:
   fi;
   if
   :: d_step { true -> d[i].posting--; reply = accepted }
-  :: d_step { true -> d[i].posting--; reply = refused }
+  :: d_step { true -> d[i].posting--; reply = rejected }
   :: d_step { faults > 0 -> faults--; d[i].posting--; d[i].posts--; reply = internal }
   :: d_step { faults > 0 -> faults--; d[i].posting--; if :: d[i].creator == me -> d[i].creator = 0 :: else fi; die(i) };
        goto end_w
@@ -147,12 +147,12 @@ end_w:
          if
          :: d[i].state == running && d[i].rn == r ->
             if
-            :: reply == refused -> d[i].failures++;
+            :: reply == rejected -> d[i].failures++;
                if :: d[i].failures >= N -> settle(i, exhausted); reply = stop :: else -> reply = waits fi
             :: else -> reply = waits
             fi
          /* asked for meanwhile */
-         :: d[i].state == queued && d[i].rn == r && reply == refused -> d[i].failures++; reply = stop
+         :: d[i].state == queued && d[i].rn == r && reply == rejected -> d[i].failures++; reply = stop
          :: else -> reply = stop
          fi
       :: else -> reply = waits /* closed as lost meanwhile */

@@ -281,7 +281,7 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   ask: [16, withWorkflow((world, run) => world.ask(run))],
   askWithoutReply: [2, withWorkflow((world, run) => world.ask(run, { repeats: true }))],
   accepted: [3, withPost((world, post) => world.answer(post, 'delivered'))],
-  refused: [7, withPost((world, post) => world.answer(post, 'failed'))],
+  rejected: [7, withPost((world, post) => world.answer(post, 'failed'))],
   limited: [1, withPost((world, post) => world.answer(post, 'failed', 30))],
   internalError: [1, withPost((world, post) => world.answer(post, 'internal_error'))],
   workerDies: [3, withPost(async (_, post) => Object.assign(post, { isAbandoned: true }))],

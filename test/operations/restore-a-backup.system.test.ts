@@ -22,7 +22,7 @@ const page = 'restore-a-backup.md';
 const patient = { timeout: 60_000, interval: 100 };
 const settings = { DELIVERY_SCHEDULE: '200ms,3s,3s,3s,3s,3s,3s', REQUEUE_AFTER: '2s' };
 
-/** A receiver that refuses or accepts, and the ids and numbers that it got. */
+/** A receiver that rejects or accepts, and the ids and numbers that it got. */
 async function startSwitchedReceiver() {
   const receiver = await startReceiver();
   let status = 200;

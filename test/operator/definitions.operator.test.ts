@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 /** Returns the API server's error for an object; null when it accepts it. */
-const refusalOf = (object: object): Promise<string | null> =>
+const rejectionOf = (object: object): Promise<string | null> =>
   server.apply(object).then(
     () => null,
     (error: { body?: string }) => (JSON.parse(String(error.body)) as { message: string }).message,
@@ -21,7 +21,7 @@ describe('a Region', () => {
   it('is accepted with the defaults of its schema', async () => {
     const namespace = await createNamespace(server);
 
-    expect(await refusalOf(regionIn(namespace))).toBeNull();
+    expect(await rejectionOf(regionIn(namespace))).toBeNull();
 
     const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
     const { group, version, plural } = kinds.Region;
@@ -36,14 +36,14 @@ describe('a Region', () => {
     const temporal = { address: '[2001:db8::1]:7233', tls: { enabled: true } };
     const values = { operator: { region }, secrets, temporal };
 
-    expect(await refusalOf(pick(render({ namespace, values }), 'Region'))).toBeNull();
+    expect(await rejectionOf(pick(render({ namespace, values }), 'Region'))).toBeNull();
   });
 
   it('is the only one of its namespace, because its name is fixed', async () => {
     const namespace = await createNamespace(server);
     const region = regionIn(namespace);
 
-    expect(await refusalOf({ ...region, metadata: { name: 'other', namespace } })).toContain(
+    expect(await rejectionOf({ ...region, metadata: { name: 'other', namespace } })).toContain(
       'a namespace has one Region, and its name is region',
     );
   });
@@ -52,7 +52,7 @@ describe('a Region', () => {
     const namespace = await createNamespace(server);
     await server.apply(regionIn(namespace));
 
-    expect(await refusalOf(regionIn(namespace, { region: 'ca' }))).toContain('region cannot change');
+    expect(await rejectionOf(regionIn(namespace, { region: 'ca' }))).toContain('region cannot change');
     await server.apply(regionIn(namespace, { temporal: { address: 'temporal:7233', namespace: 'other' } }));
   });
 
@@ -88,9 +88,9 @@ describe('a Region', () => {
       'retention is 24h at least',
     ],
     ['an organization that is no id', { allowedOrganizations: ['acme'] }, 'spec.allowedOrganizations[0]'],
-  ])('is refused with %s', async (_, spec, message) => {
+  ])('is rejected with %s', async (_, spec, message) => {
     const namespace = await createNamespace(server);
 
-    expect(await refusalOf(regionIn(namespace, spec))).toContain(message);
+    expect(await rejectionOf(regionIn(namespace, spec))).toContain(message);
   });
 });

@@ -221,7 +221,7 @@ describe('the operator', () => {
       namespace,
       report: {
         onChanged: (name) => void seen.push(`${name} changed`),
-        onRefused: (name, reason) => void seen.push(`${name} refused: ${reason}`),
+        onRejected: (name, reason) => void seen.push(`${name} rejected: ${reason}`),
         onForgotten: () => {},
       },
       now: () => (clockMs += 300_000),
@@ -237,9 +237,9 @@ describe('the operator', () => {
     }
     await first.pool.query('select 1');
     expect(seen).toEqual([
-      expect.stringMatching(/^DATABASE_URL refused: .*write it as %25/),
-      expect.stringMatching(/^DATABASE_URL refused: .*without TLS/),
-      'DATABASE_URL refused: cannot be used to connect to PostgreSQL (28P01)',
+      expect.stringMatching(/^DATABASE_URL rejected: .*write it as %25/),
+      expect.stringMatching(/^DATABASE_URL rejected: .*without TLS/),
+      'DATABASE_URL rejected: cannot be used to connect to PostgreSQL (28P01)',
     ]);
     expect(seen.join()).not.toContain('hunter');
     await applySecret({ OPERATOR_DATABASE_URL: database.ownerUrl });
@@ -435,7 +435,7 @@ describe('the operator', () => {
     }, waiting);
   });
 
-  it('shows no condition and no refused value of a Region that was deleted, so that its alert fires', async () => {
+  it('shows no condition and no rejected value of a Region that was deleted, so that its alert fires', async () => {
     const { operator, applySecret, applyRegion, removeRegion } = await setup();
     const readMetrics = async () => (await fetch(new URL('/metrics', operator.metricsUrl))).text();
     await applySecret();
@@ -445,7 +445,7 @@ describe('the operator', () => {
     await removeRegion();
 
     await vi.waitFor(async () => expect(await readMetrics()).not.toMatch(/region_condition\{/), waiting);
-    expect(await readMetrics()).not.toMatch(/org_api_setting_refused\{.*\} 1/);
+    expect(await readMetrics()).not.toMatch(/org_api_setting_rejected\{.*\} 1/);
   });
 
   it('changes nothing of a Region of another region, and says so', async () => {
@@ -492,7 +492,7 @@ describe('the operator', () => {
     const { statusOf } = await setup({ kubeConfig, now: () => performance.now() + passedMs });
     await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), waiting);
 
-    await proxy.refuse();
+    await proxy.reject();
     passedMs = 14 * 60_000;
     expect(await statusOf('/livez')).toBe(200);
     passedMs = 15 * 60_000 + 1;

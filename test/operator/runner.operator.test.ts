@@ -4,7 +4,7 @@ import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } f
 import { condition } from '../../apps/operator/controller/conditions.ts';
 import { createRunner } from '../../apps/operator/controller/runner.ts';
 import { createApis, type SentRequest, statusOf } from '../../apps/operator/kube/client.ts';
-import { type Controller, ReconcileFailed } from '../../apps/operator/kube/custom-resource.ts';
+import { type Controller, ReconcileError } from '../../apps/operator/kube/custom-resource.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
@@ -40,7 +40,7 @@ async function setup({ forbidden = '' } = {}) {
       return release.version === copied ? [] : [{ kind: 'write', version: release.version }];
     },
     async execute({ version }) {
-      if (version === forbidden) throw new ReconcileFailed('Refused', `${version} is not allowed.`);
+      if (version === forbidden) throw new ReconcileError('Rejected', `${version} is not allowed.`);
       await server.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { version } });
     },
     describe: ({ version }) => ({ reason: 'Copied', message: `The version is ${version} now.` }),
@@ -127,7 +127,7 @@ describe('a controller', () => {
     await apply('1');
     await vi.waitFor(async () => expect((await readStatus())?.schema?.applied).toBe('1'), waiting);
 
-    await proxy.refuse();
+    await proxy.reject();
     await apply('2');
     await proxy.resume();
 
@@ -138,11 +138,11 @@ describe('a controller', () => {
     const { apply, readStatus, listEvents } = await setup({ forbidden: '2' });
     await apply('2');
     const ready = async () => (await readStatus())?.conditions?.[0];
-    await vi.waitFor(async () => expect(await ready()).toMatchObject({ status: 'False', reason: 'Refused' }), waiting);
+    await vi.waitFor(async () => expect(await ready()).toMatchObject({ status: 'False', reason: 'Rejected' }), waiting);
 
     await apply('3');
 
     await vi.waitFor(async () => expect(await ready()).toMatchObject({ status: 'True', reason: 'Applied' }), waiting);
-    expect((await listEvents()).sort()).toEqual(['Normal Copied', 'Warning Refused']);
+    expect((await listEvents()).sort()).toEqual(['Normal Copied', 'Warning Rejected']);
   });
 });

@@ -38,7 +38,7 @@ describe('the schema of WebhookSubscription', () => {
     ['an unknown event', { eventTypes: ['client.moved'] }, /Unsupported value/],
     ['no event', { eventTypes: [] }, /eventTypes/],
     ['another URL than HTTP', { url: 'ftp://a.example/' }, /url/],
-  ])('refuses %s', async (_, spec, message) => {
+  ])('rejects %s', async (_, spec, message) => {
     const t = await setup();
     await expect(t.declare('orders', spec)).rejects.toThrow(message);
   });
@@ -91,7 +91,7 @@ describe('a WebhookSubscription', () => {
     expect((await t.readSecret()).metadata?.ownerReferences).toBeUndefined();
   });
 
-  it('is refused for an organization that the Region does not allow', async () => {
+  it('is rejected for an organization that the Region does not allow', async () => {
     const t = await setup();
     await t.start([]);
     await t.declare();
@@ -99,11 +99,11 @@ describe('a WebhookSubscription', () => {
     expect(await t.rows('select from webhook')).toEqual([]);
   });
 
-  it('shows the refusal of a URL that the console would refuse too, and creates nothing', async () => {
+  it('shows the rejection of a URL that the console would reject too, and creates nothing', async () => {
     const t = await setup();
     await t.start();
     await t.declare('orders', { url: 'https://10.0.0.1/' });
-    await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False UrlRefused'), waiting);
+    await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False UrlInvalid'), waiting);
     expect(await t.rows('select from webhook')).toEqual([]);
   });
 
@@ -173,7 +173,7 @@ describe('a WebhookSubscription', () => {
         metadata: { name: 'own', namespace: t.namespace, labels: label },
         data: { secret: Buffer.from(`whsec_${letter.repeat(32)}`).toString('base64') },
       });
-    const refused = async () =>
+    const rejected = async () =>
       vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretNotFound'), waiting);
     const labels = [
       {},
@@ -188,13 +188,13 @@ describe('a WebhookSubscription', () => {
         const { metadata, status } = await t.read();
         expect(status?.observedGeneration).toBe(metadata.generation);
       }, waiting);
-      await refused();
+      await rejected();
     }
     expect(await t.rows('select from webhook')).toEqual([]);
     await put({ [secretLabel]: 'orders' }, 'A');
     await t.waitUntilReady();
     await put({ [secretLabel]: 'orders-2' }, 'B');
-    await refused();
+    await rejected();
     expect(await t.rows('select from webhook_secret')).toHaveLength(1);
   });
 

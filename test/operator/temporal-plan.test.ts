@@ -44,8 +44,8 @@ describe('the namespace of Temporal', () => {
     expect(`${status} ${reason}`).toBe(expected);
   });
 
-  it('names the request that Temporal refused', () => {
-    const failure = { reason: 'TemporalRefused' as const, message: 'Temporal refused UpdateNamespace (7).' };
+  it('names the request that Temporal rejected', () => {
+    const failure = { reason: 'TemporalRejected' as const, message: 'Temporal rejected UpdateNamespace (7).' };
 
     expect(evaluateTemporal(declare({ retention: '48h' }), observe(found), failure)).toMatchObject({
       status: 'False',

@@ -58,7 +58,7 @@ describe('the work queue', () => {
       longestRetryMs: 4,
       random: () => 0.5,
       onError: (_, __, retryInMs) => waits.push(retryInMs),
-      run: () => Promise.reject(new Error('refused')),
+      run: () => Promise.reject(new Error('rejected')),
     });
 
     queue.add('a');

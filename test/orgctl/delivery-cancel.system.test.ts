@@ -7,7 +7,7 @@ const timeout = 90_000;
 const patient = { timeout: 30_000, interval: 50 };
 
 describe('delivery cancel', () => {
-  it('ends a waiting delivery at once, records the operator’s action, and is refused the second time', {
+  it('ends a waiting delivery at once, records the operator’s action, and is rejected the second time', {
     timeout,
   }, async () => {
     const t = await setupOrgctl();

@@ -17,14 +17,14 @@ interface ProbeSecret {
 
 describe('the operator’s probe', () => {
   it(
-    'reads with its key, is refused with a key of the other region, and receives one signed event',
+    'reads with its key, is rejected with a key of the other region, and receives one signed event',
     async () => {
       const { probe, run } = await setup();
       const { code, stdout } = await run(probe);
       const isOfProbe = (line: string) => /probe’s key|key of Canada|test event|arrived|signatures/.test(line);
       expect(stdout.split('\n').filter(isOfProbe)).toEqual([
         'ok     a read with the probe’s key answers 200',
-        'ok     a key of Canada is refused with 401, with its region',
+        'ok     a key of Canada is rejected with 401, with its region',
         expect.stringMatching(/^ok {5}a worker delivered a test event in \d+ ms$/),
         'ok     it arrived once',
         'ok     both of its signatures verify',
@@ -71,11 +71,11 @@ describe('the operator’s probe', () => {
     ]);
   });
 
-  it('keeps its configuration when the address of a renewal is refused', async () => {
+  it('keeps its configuration when the address of a renewal is rejected', async () => {
     const { orgctl, createProbe, env } = await setupProbe();
     const { organizationId } = (await createProbe()).json<ProbeSecret>();
-    const refused = await orgctl('probe', 'create', '--url', 'http://10.0.0.1:8090/', '--renew', 'yes');
-    expect(refused.code).toBe(1);
+    const rejected = await orgctl('probe', 'create', '--url', 'http://10.0.0.1:8090/', '--renew', 'yes');
+    expect(rejected.code).toBe(1);
     expect(env.WEBHOOK_ALLOW).toBe('127.0.0.0/8');
     expect((await orgctl('key', 'list', '--org', organizationId)).json()).toMatchObject([{ state: 'live' }]);
   });

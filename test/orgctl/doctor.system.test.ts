@@ -122,7 +122,7 @@ describe('PostgreSQL', () => {
     ]);
   });
 
-  it('that refuses a login, or whose host does not resolve, is found without the password', async () => {
+  it('that rejects a login, or whose host does not resolve, is found without the password', async () => {
     const { database } = await setupDatabase();
     const url = new URL(database.urls.api);
     url.password = 'wrong-password';
@@ -132,7 +132,7 @@ describe('PostgreSQL', () => {
     });
     expect(wrong).toEqual([
       expect.stringMatching(/^dns: the host of WORKER_DATABASE_URL does not resolve \(E\w+\)$/),
-      'postgresql: API_DATABASE_URL cannot be used: PostgreSQL refuses the user or password of API_DATABASE_URL.',
+      'postgresql: API_DATABASE_URL cannot be used: PostgreSQL rejects the user or password of API_DATABASE_URL.',
       expect.stringMatching(/^postgresql: WORKER_DATABASE_URL cannot be used: /),
     ]);
     expect(JSON.stringify(findings)).not.toMatch(/wrong-password|secret-word/);

@@ -1,4 +1,4 @@
-/** The operators' command line: its answers, its refusals, and the values that it never prints. */
+/** The operators' command line: its answers, its errors, and the values that it never prints. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -211,12 +211,12 @@ describe('orgctl', () => {
     expect(wrong.stderr).toMatch(new RegExp(`${surplus} .* there are 1[.]`));
   });
 
-  it('exits with 1, a sentence, and nothing on standard output when it refuses', { timeout }, async () => {
+  it('exits with 1, a sentence, and nothing on standard output when it rejects', { timeout }, async () => {
     const t = await setupOrgctl();
     const webhook = await t.make.webhook();
     await t.orgctl('webhook', 'delete', '--webhook', webhook.id);
     const make = ['webhook', 'create', '--org', webhook.orgId];
-    const refused: [args: string[], says: string][] = [
+    const rejected: [args: string[], says: string][] = [
       [[...make, '--url', 'http://hooks.example.com:0', '--types', types], 'Port 0'],
       [[...make, '--url', 'https://10.1.2.3/', '--types', types], 'not public'],
       [
@@ -246,7 +246,7 @@ describe('orgctl', () => {
       [['redelivery', 'list', '--webhook', unknownId], 'webhook does not exist'],
       [['key', 'revoke', '--key', unknownId], 'key does not exist'],
     ];
-    for (const [args, says] of refused) {
+    for (const [args, says] of rejected) {
       const called = await t.orgctl(...args, '--json');
       expect({ args, code: called.code, stdout: called.stdout }).toEqual({ args, code: 1, stdout: '' });
       expect(called.stderr).toContain(says);

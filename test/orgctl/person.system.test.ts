@@ -79,9 +79,9 @@ it('release-address frees an address that another person enrolled with (regressi
 
   // An app's login has no right to do this.
   const asConsole = { ...t.env, DATABASE_URL: t.database.urls.console };
-  const refused = await callOrgctl(asConsole, ['person', 'release-address', '--email', 'victim@firm.example']);
-  expect(refused).toMatchObject({ code: 1, stdout: '' });
-  expect(refused.stderr).toContain('lacks a permission');
+  const rejected = await callOrgctl(asConsole, ['person', 'release-address', '--email', 'victim@firm.example']);
+  expect(rejected).toMatchObject({ code: 1, stdout: '' });
+  expect(rejected.stderr).toContain('lacks a permission');
   expect(await t.session(t.person.token)).not.toBeNull();
 
   const released = await t.orgctl('person', 'release-address', '--email', 'victim@firm.example', '--json');
@@ -153,7 +153,7 @@ it('confirm opens an organization to the sign-in of an active member, once, and 
     { action: 'sign_in.confirm', person: null, detail: { memberId: t.person.personId, by: 'orgctl' } },
   ]);
   const stranger = await t.make.organization({ name: 'Stranger' });
-  const refused = await t.orgctl('person', 'confirm', '--org', stranger, ...email);
-  expect(refused).toMatchObject({ code: 1, stdout: '' });
-  expect(refused.stderr).toContain('is not an active member of the organization');
+  const rejected = await t.orgctl('person', 'confirm', '--org', stranger, ...email);
+  expect(rejected).toMatchObject({ code: 1, stdout: '' });
+  expect(rejected.stderr).toContain('is not an active member of the organization');
 });

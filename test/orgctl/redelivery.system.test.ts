@@ -45,7 +45,7 @@ describe('delivery redeliver of many', () => {
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ difference: 0 });
   });
 
-  it('reports that no worker has begun, keeps the request, and refuses a second one until it is cancelled', {
+  it('reports that no worker has begun, keeps the request, and rejects a second one until it is cancelled', {
     timeout,
   }, async () => {
     const t = await setupRedelivery(2);

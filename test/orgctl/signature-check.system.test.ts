@@ -11,7 +11,7 @@ import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { createLog } from '#runtime/log.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { setupOrgctl } from '#test/orgctl.ts';
-import { refusedPost } from '#test/post-outcomes.ts';
+import { rejectedPost } from '#test/post-outcomes.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -157,7 +157,7 @@ describe('the signature check of a receiver', () => {
     expect(await stored(webhook)).toEqual({ result: null, fresh: null });
   });
 
-  it('distinguishes a receiver that accepts everything, one that refuses everything, and one that does not answer', {
+  it('distinguishes a receiver that accepts everything, one that rejects everything, and one that does not answer', {
     timeout,
   }, async () => {
     const { receiver, webhookAt, check, stored } = await setupCheck();
@@ -172,12 +172,12 @@ describe('the signature check of a receiver', () => {
     receiver.received.length = 0;
     receiver.answer = (response) => void response.writeHead(401).end();
     expect(await check(webhook)).toMatchObject({
-      result: 'refuses_good_signatures',
+      result: 'rejects_good_signatures',
       good: { status: 401 },
       bad: null,
     });
     expect(receiver.received).toHaveLength(1);
-    expect(await stored(webhook)).toEqual({ result: 'refuses_good_signatures', fresh: true });
+    expect(await stored(webhook)).toEqual({ result: 'rejects_good_signatures', fresh: true });
 
     receiver.received.length = 0;
     receiver.answer = (response) =>
@@ -255,7 +255,7 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
     // The outcome of a post in a process without free descriptors is tested in
     // test/delivery/post/internal-error.test.ts.
     post: async () => ({
-      ...refusedPost,
+      ...rejectedPost,
       ...propertiesOf('sockets_exhausted'),
       status: null,
       cause: 'sockets_exhausted',

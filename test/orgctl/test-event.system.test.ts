@@ -56,16 +56,16 @@ describe('a test event', () => {
     expect(rows).toEqual([{ rows: 0, next: 1, actions: ['webhook.create', 'webhook.test'] }]);
   });
 
-  it('shows the receiver’s refusal, and is not sent for an event type without a subscription', {
+  it('shows the receiver’s error response, and is not sent for an event type without a subscription', {
     timeout,
   }, async () => {
     const { receiver, on } = await setupWebhook();
     receiver.answer = (response) => void response.writeHead(418).end();
 
     expect((await on('test')).json()).toMatchObject({ delivered: false, status: 418 });
-    const refused = await on('test', '--type', 'client.started');
+    const rejected = await on('test', '--type', 'client.started');
 
-    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('seat.given, seat.ended') });
+    expect(rejected).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('seat.given, seat.ended') });
     expect(receiver.received).toHaveLength(1);
   });
 });
@@ -76,8 +76,8 @@ describe('resuming a paused webhook', () => {
     await on('pause');
     receiver.answer = (response) => void response.writeHead(receiver.received.length < 2 ? 503 : 204).end();
 
-    const refused = await on('resume');
-    expect(refused).toMatchObject({
+    const rejected = await on('resume');
+    expect(rejected).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('The receiver did not accept the test event'),
     });

@@ -227,7 +227,7 @@ describe('an invalid call of npm run tool -- listen', () => {
     [['--forward-to', 'http://127.0.0.1:1', '--port=-1'], /a port/],
     [[], /Say where events go/],
     [['--what'], /Unknown option '--what'/],
-  ])('is refused with one sentence: %j', (args, sentence) => {
+  ])('is rejected with one sentence: %j', (args, sentence) => {
     expect(() => readOptions(args)).toThrow(sentence);
   });
 

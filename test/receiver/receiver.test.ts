@@ -39,7 +39,7 @@ describe('the sample receiver', () => {
     ['made with another secret', { secrets: [generateSecret()] }],
     ['signed ten minutes ago', { ageSeconds: 600 }],
     ['whose body was changed', { body: '{"id":"another"}' }],
-  ])('refuses a delivery %s, and shows the reason', async (_what, options) => {
+  ])('rejects a delivery %s, and shows the reason', async (_what, options) => {
     const { deliver, deliveries } = await setupReceiver();
     expect((await deliver(options)).status).toBe(400);
     expect(await deliveries()).toMatchObject([{ verified: false, answer: 400, problem: expect.any(String) }]);
@@ -124,7 +124,7 @@ describe('the sample receiver', () => {
   });
 });
 
-it('the sample receiver reads its secrets from a file, and refuses wrong settings without repeating them', () => {
+it('the sample receiver reads its secrets from a file, and rejects wrong settings without repeating them', () => {
   const secret = generateSecret();
   const file = path.join(temporaryFolder(), 'secrets.json');
   writeFileSync(file, JSON.stringify({ harbor: [secret] }));

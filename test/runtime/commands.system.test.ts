@@ -67,7 +67,7 @@ describe.concurrent('a command without a terminal', () => {
   );
 
   it.each(commands)(
-    '%s refuses an unknown option in a sentence on standard error, which shows or names its usage',
+    '%s rejects an unknown option in a sentence on standard error, which shows or names its usage',
     async (_name, program) => {
       const { code, stdout, stderr } = await run([program, '--no-such-option'], { env: { FORCE_COLOR: '1' } });
       expect({ code, stdout }).toEqual({ code: expect.toBeOneOf([1, 2]), stdout: '' });
@@ -103,7 +103,7 @@ it.each([
   ['bench soak', 'apps/dev/subcommand.ts', 'bench', 'soak', '--minutes', '0'],
   ['bench deliveries', 'apps/dev/subcommand.ts', 'bench', 'deliveries', '--store', 'paper'],
   ['tool chaos', 'apps/dev/subcommand.ts', 'tool', 'chaos', '--webhooks', '21'],
-])('%s refuses a value that it cannot use before it starts anything', async (_name, ...args) => {
+])('%s rejects a value that it cannot use before it starts anything', async (_name, ...args) => {
   const { code, stdout, stderr } = await run(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+ (must be|is) [^\n]+\.\n\nUsage: /);

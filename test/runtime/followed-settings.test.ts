@@ -97,7 +97,7 @@ async function redisLogin(): Promise<Values> {
 const temporalKey = (): Values => ({
   old: 'first-key',
   next: 'second-key',
-  bad: { 'two words': 'hunter2 hunter3', 'a key that the server refuses': 'hunter2', empty: '' },
+  bad: { 'two words': 'hunter2 hunter3', 'a key that the server rejects': 'hunter2', empty: '' },
 });
 
 const settings: Record<string, (role: LoginRole) => Values | Promise<Values>> = {
@@ -157,7 +157,7 @@ const apps: Record<'api' | 'worker' | 'console', App> = {
 };
 
 describe.each(Object.entries(apps))('%s', (name, app) => {
-  it('refuses each malformed value at the start in a sentence with the name of its setting', () => {
+  it('rejects each malformed value at the start in a sentence with the name of its setting', () => {
     const environment = app.environment();
     const mounted = mountSecret(Object.fromEntries(Object.keys(settings).map((setting) => [setting, 'x'])));
     for (const setting of Object.keys(settings)) delete environment[setting];
@@ -173,7 +173,7 @@ describe.each(Object.entries(apps))('%s', (name, app) => {
   });
 
   it.each(app.followed)(
-    '%s: a value that cannot be used is refused by name, and the old one stays',
+    '%s: a value that cannot be used is rejected by name, and the old one stays',
     async (setting) => {
       const valuesOf = settings[setting];
       if (valuesOf === undefined) throw new Error(`there are no values for ${setting}`);
@@ -188,7 +188,7 @@ describe.each(Object.entries(apps))('%s', (name, app) => {
       const log = createLog({ level: 'info', name, region: 'us', destination });
       const report = reportSettings({ names: followed.names, registry, log });
       const valueNow = () => (followed.values as Record<string, unknown>)[setting];
-      const refused = async () => (await registry.metrics()).match(/^org_api_setting_refused\{.*\} (\d)$/m)?.[1];
+      const rejected = async () => (await registry.metrics()).match(/^org_api_setting_rejected\{.*\} (\d)$/m)?.[1];
       const first = valueNow();
 
       for (const [what, value] of Object.entries(bad)) {
@@ -199,7 +199,7 @@ describe.each(Object.entries(apps))('%s', (name, app) => {
         expect(lines, what).toHaveLength(1);
         expect(JSON.parse(lines[0] ?? ''), what).toMatchObject({ setting, level: 'error', reason: expect.any(String) });
         expect(lines[0], what).not.toMatch(/hunter|zz|the-next/);
-        expect(await refused(), what).toBe('1');
+        expect(await rejected(), what).toBe('1');
         expect(valueNow(), what).toBe(first);
       }
 
@@ -207,7 +207,7 @@ describe.each(Object.entries(apps))('%s', (name, app) => {
       secret.replace({ [setting]: next });
       await followed.check(report);
       expect(lines.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ setting, level: 'info' })]);
-      expect(await refused()).toBe('0');
+      expect(await rejected()).toBe('0');
       expect(valueNow()).not.toEqual(first);
     },
   );
@@ -221,7 +221,7 @@ it('a login that does not exist yet is used as soon as the server lets it in', a
   const { API_DATABASE_URL: _, ...environment } = apps.api.environment();
   const { followed, ...config } = readApi({ ...environment, ...secret.settings });
   const seen: string[] = [];
-  const report = { onChanged: () => void seen.push('changed'), onRefused: () => void seen.push('refused') };
+  const report = { onChanged: () => void seen.push('changed'), onRejected: () => void seen.push('rejected') };
   secret.replace({ API_DATABASE_URL: next });
   await followed.check(report);
   const client = await owner.pool.connect();
@@ -229,7 +229,7 @@ it('a login that does not exist yet is used as soon as the server lets it in', a
   client.release();
   onTestFinished(async () => void (await owner.pool.query(`drop owned by ${user}; drop role ${user}`)));
   await followed.check(report);
-  expect(seen).toEqual(['refused', 'changed']);
+  expect(seen).toEqual(['rejected', 'changed']);
   expect(followed.values.API_DATABASE_URL.user).toBe(user);
   expect(config.region).toBe('us');
 });

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type ServerBounds, startServer } from '#runtime/http-server.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 
-/** A server that refuses every path but `/known`, and functions that observe its connections. */
+/** A server that rejects every path but `/known`, and functions that observe its connections. */
 async function setupServer(bounds: Partial<ServerBounds> = {}) {
   const { url, stop, countConnections } = await startServer({
     handler: (request, answer) => {
@@ -19,7 +19,7 @@ async function setupServer(bounds: Partial<ServerBounds> = {}) {
       answerDeadlineMs: 600_000,
       unknownKeepAliveSeconds: 1,
       onCut: () => {},
-      onRefused: () => {},
+      onRejected: () => {},
       ...bounds,
     },
   });
@@ -41,14 +41,14 @@ async function ask(socket: Socket, path: string): Promise<string> {
   return bytes.toString('latin1');
 }
 
-it('a connection with only refused requests is closed when idle, also when its client reads nothing', async () => {
+it('a connection with only rejected requests is closed when idle, also when its client reads nothing', async () => {
   const { open, countConnections } = await setupServer();
   for (let n = 0; n < 10; n += 1) (await open()).pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await expect.poll(countConnections).toBe(10);
   await expect.poll(countConnections, { timeout: 20_000 }).toBe(0);
 });
 
-it('a connection of a known client outlives those of unknown ones, also when a refusal follows', async () => {
+it('a connection of a known client outlives those of unknown ones, also when a rejection follows', async () => {
   const { open, countConnections } = await setupServer();
   const known = await open();
   expect(await ask(known, '/known')).toMatch(/keep-alive: timeout=4200\r\n/i);

@@ -1,7 +1,7 @@
 /** Where an app listens, and that it connects directly. */
 import { expect, it, onTestFinished } from 'vitest';
 import { startServer } from '#runtime/http-server.ts';
-import { refuseEnvironment } from '#runtime/settings/environment.ts';
+import { rejectEnvironment } from '#runtime/settings/environment.ts';
 import { serverSettings } from '#runtime/settings/server.ts';
 import { Settings as OperatorSettings } from '../../apps/operator/config.ts';
 
@@ -18,13 +18,13 @@ it('an app listens on every address, of IPv6 and of IPv4, unless HOST says other
 
 it('an app does not start with a proxy that only some of its connections would use, and names the variable', () => {
   for (const name of ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'grpc_proxy', 'NODE_USE_ENV_PROXY'])
-    expect(() => refuseEnvironment({ PATH: '/bin', [name]: 'http://proxy:3128' })).toThrow(
+    expect(() => rejectEnvironment({ PATH: '/bin', [name]: 'http://proxy:3128' })).toThrow(
       `${name} is set, but org-api connects to its servers and to receivers directly`,
     );
-  expect(() => refuseEnvironment({ HTTPS_PROXY: '', NO_PROXY: 'db' })).not.toThrow();
+  expect(() => rejectEnvironment({ HTTPS_PROXY: '', NO_PROXY: 'db' })).not.toThrow();
 });
 
 it('an app does not start with a variable that turns off the verification of some certificates', () => {
-  expect(() => refuseEnvironment({ NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toThrow('NODE_TLS_REJECT_UNAUTHORIZED is 0');
-  expect(() => refuseEnvironment({ NODE_TLS_REJECT_UNAUTHORIZED: '1' })).not.toThrow();
+  expect(() => rejectEnvironment({ NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toThrow('NODE_TLS_REJECT_UNAUTHORIZED is 0');
+  expect(() => rejectEnvironment({ NODE_TLS_REJECT_UNAUTHORIZED: '1' })).not.toThrow();
 });

@@ -1,9 +1,9 @@
 /**
  * Keys and names never cross a network in plain text unless a setting allows it: every app and
- * command refuses to start.
+ * command does not start.
  */
 import { describe, expect, it } from 'vitest';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { testKeySettings } from '#test/secrets.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
 import { readConfig as readConsole } from '../../apps/console/config.ts';
@@ -83,7 +83,7 @@ function problemsOf(app: string, environment: Environment): readonly string[] {
     apps[app]?.read(environment);
     return [];
   } catch (error) {
-    if (!(error instanceof SettingsRefused)) throw error;
+    if (!(error instanceof InvalidSettingsError)) throw error;
     return error.problems;
   }
 }
@@ -91,7 +91,7 @@ function problemsOf(app: string, environment: Environment): readonly string[] {
 describe.each(Object.keys(apps))('%s', (app) => {
   const servers = apps[app]?.servers ?? [];
 
-  it('refuses each server on another machine without TLS, by the name of the setting', () => {
+  it('rejects each server on another machine without TLS, by the name of the setting', () => {
     const problems = problemsOf(app, environmentOf(app, 'remote'));
     expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual([...servers].sort());
     for (const problem of problems)
@@ -146,7 +146,7 @@ describe('this machine', () => {
   );
 });
 
-it('an ALLOW_PLAINTEXT with a malformed name is refused, also when nothing is plain', () => {
+it('an ALLOW_PLAINTEXT with a malformed name is rejected, also when nothing is plain', () => {
   const problems = problemsOf('api', environmentOf('api', 'local', { ALLOW_PLAINTEXT: 'true' }));
   expect(problems).toEqual(['ALLOW_PLAINTEXT: must be names separated by commas, of postgresql, redis, temporal']);
 });

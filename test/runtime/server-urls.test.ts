@@ -8,7 +8,7 @@ import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { connectionOptions } from '#domain/db/server.ts';
 import { openDatabase, ormOptions } from '#domain/open-database.ts';
-import { hostAndPort, ValueRefused } from '#runtime/settings/connection-url.ts';
+import { hostAndPort, InvalidValueError } from '#runtime/settings/connection-url.ts';
 import { otlpUrlOf, parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
 import { parsePostgresUrl, postgresUrlOf } from '#runtime/settings/postgresql.ts';
@@ -25,7 +25,7 @@ const parameter = fc.oneof(
   port.map((number) => `port=${number}`),
   fc.constantFrom('options=-c', 'service=x', 'user=x', 'dbname=x', 'hostaddr=10.0.0.2', 'ssl=0', 'uselibpqcompat=true'),
 );
-/** URLs of PostgreSQL of every form, of which many are refused. */
+/** URLs of PostgreSQL of every form, of which many are rejected. */
 const urls = fc
   .record({
     login: fc.tuple(word, fc.option(word)).map(([user, password]) => [user, password].filter(Boolean).join(':')),
@@ -69,7 +69,7 @@ function resolvedBy(options: pg.PoolConfig): Resolved {
 }
 
 describe('a URL of PostgreSQL', () => {
-  it('leads pg, the pool of MikroORM and the migrator to the server that was judged, or is refused', async () => {
+  it('leads pg, the pool of MikroORM and the migrator to the server that was judged, or is rejected', async () => {
     let accepted = 0;
     await fc.assert(
       fc.asyncProperty(urls, async (url) => {
@@ -77,7 +77,7 @@ describe('a URL of PostgreSQL', () => {
         try {
           server = parsePostgresUrl(url);
         } catch (error) {
-          expect(error).toBeInstanceOf(ValueRefused);
+          expect(error).toBeInstanceOf(InvalidValueError);
           return;
         }
         accepted += 1;
@@ -123,8 +123,8 @@ describe('a URL of PostgreSQL', () => {
     ['postgresql://u:p@/db', 'host'],
     ['postgresql://u:p@h', 'database'],
     ['postgresql://u:p@h/db?sslmode=disable&sslmode=verify-full', 'twice'],
-  ])('%s is refused by the name of what is not read', (url, name) => {
-    expect(() => parsePostgresUrl(url)).toThrow(ValueRefused);
+  ])('%s is rejected by the name of what is not read', (url, name) => {
+    expect(() => parsePostgresUrl(url)).toThrow(InvalidValueError);
     expect(() => parsePostgresUrl(url)).toThrow(new RegExp(name));
   });
 
@@ -165,10 +165,10 @@ it('a URL of Redis leads ioredis to the server that was judged, also by IPv6 and
     redis.disconnect();
   }
   for (const url of ['redis://h?tls=true', 'redis://h?connectTimeout=1', 'redis://h/x', 'redis://u@h', 'unix://h/x'])
-    expect(() => parseRedisUrl(url), url).toThrow(ValueRefused);
+    expect(() => parseRedisUrl(url), url).toThrow(InvalidValueError);
 });
 
-it('an OTLP endpoint has one reading, also by IPv6, and what cannot be read is refused', () => {
+it('an OTLP endpoint has one reading, also by IPv6, and what cannot be read is rejected', () => {
   const endpoints = {
     'http://collector.observability.svc:4318': 'http://collector.observability.svc:4318/v1/traces',
     'https://[2001:db8::1]/otlp/a%20b//': 'https://[2001:db8::1]:443/otlp/a%20b/v1/traces',
@@ -196,7 +196,7 @@ it('an OTLP endpoint has one reading, also by IPv6, and what cannot be read is r
     'grpc://a:4317',
     'http://a b',
   ])
-    expect(() => parseOtlpEndpoint(text), text).toThrow(ValueRefused);
+    expect(() => parseOtlpEndpoint(text), text).toThrow(InvalidValueError);
 });
 
 it('an address of Temporal may be IPv6, and is judged as it is reached', () => {
@@ -204,5 +204,5 @@ it('an address of Temporal may be IPv6, and is judged as it is reached', () => {
   expect(findPlaintext({ TEMPORAL_ADDRESS: parseTemporalAddress('[::1]:7233') }, {})).toEqual([]);
   expect(findPlaintext({ TEMPORAL_ADDRESS: parseTemporalAddress('[2001:db8::1]:7233') }, {})).toHaveLength(1);
   for (const text of ['::1:7233', 'host', 'host:0', 'http://host:1', 'a,b:1'])
-    expect(() => parseTemporalAddress(text), text).toThrow(ValueRefused);
+    expect(() => parseTemporalAddress(text), text).toThrow(InvalidValueError);
 });

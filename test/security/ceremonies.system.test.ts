@@ -86,12 +86,12 @@ function readAt(value: Json, path: string): Json {
   return inner === undefined ? found : (parse(found as string)[inner] ?? null);
 }
 
-/** Resolves to 'accepted' or the reason of the refusal. @throws every other error. */
+/** Resolves to 'accepted' or the reason of the error. @throws every other error. */
 const outcomeOf = (ceremony: Promise<unknown>): Promise<string> =>
   ceremony.then(
     () => 'accepted',
     (error: { name?: string; reason?: string }) => {
-      if (error.name !== 'IdentityRefused' || error.reason === undefined) throw error;
+      if (error.name !== 'IdentityError' || error.reason === undefined) throw error;
       return error.reason;
     },
   );

@@ -66,7 +66,7 @@ it('no function that a login may execute deletes or changes what has not expired
     expect(faults).toEqual([]);
   });
   await fc.assert(property, { seed, numRuns: tries(160) });
-  // Functions that refused every argument were hardly tested.
+  // Functions that rejected every argument were hardly tested.
   const isTested = [...accepted.values()].filter((count) => count > 0);
   expect(isTested.length).toBeGreaterThan(accepted.size / 3);
 });

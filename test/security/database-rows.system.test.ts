@@ -46,7 +46,7 @@ it.each(['api', 'worker', 'console', 'platform', 'operator'])(
     await client.query(`set statement_timeout = '5s'`);
     for (const write of fc.sample(writes(tables, [mine, theirs]), { numRuns: tries(120), seed })) {
       const done = await carryOut(client, write, theirs);
-      tried(done ? 'accepted writes' : 'refused writes');
+      tried(done ? 'accepted writes' : 'rejected writes');
     }
     expect(await findBroken(t, mine)).toEqual([]);
   },
@@ -106,7 +106,7 @@ async function carryOut(client: pg.Client, write: Write, theirs: Scene): Promise
     ({ rowCount }) => (rowCount ?? 0) > 0,
     () => false,
   );
-  // Deferred constraints refuse at the commit.
+  // Deferred constraints reject at the commit.
   return await client.query(done ? 'commit' : 'rollback').then(
     () => done,
     () => false,

@@ -42,7 +42,7 @@ const values = fc.oneof(
   fc.array(fc.constantFrom(...nasty, 'org.read', 'owner'), { maxLength: 4 }),
 );
 
-it('no hostile value in a field breaks a form, is shown unescaped, or is written when the form is refused', async () => {
+it('no hostile value in a field breaks a form, is shown unescaped, or is written when the form is rejected', async () => {
   const t = await setupConsole();
   const mine = await arrange(t, 'Harbor');
   const visitor = t.http(mine.owner);
@@ -68,7 +68,7 @@ interface Sending {
   route: Route;
   mine: Scene;
   isMember: boolean;
-  /** What they contained after the last form, if it was refused. */
+  /** What they contained after the last form, if it was rejected. */
   tables: { known: Record<string, string> | null };
 }
 

@@ -41,7 +41,7 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
       tried('ambiguous requests');
       // The head may be answered before the body turns out to be malformed, which ends the connection.
       const statuses = answers.map(({ status }) => status);
-      expect([what, statuses]).toEqual([what, expect.toSatisfy(isOneRefusal)]);
+      expect([what, statuses]).toEqual([what, expect.toSatisfy(isOneRejection)]);
       for (const answer of answers) expectOwnForm(app, what, answer);
     }
     expectNoFault(logLines);
@@ -113,8 +113,8 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
   });
 });
 
-/** Whether one request was refused, and then perhaps the connection. */
-const isOneRefusal = ([first = 400, second = 400, ...more]: number[]) =>
+/** Whether one request was rejected, and then perhaps the connection. */
+const isOneRejection = ([first = 400, second = 400, ...more]: number[]) =>
   first >= 400 && first < 500 && second === 400 && more.length === 0;
 
 /**

@@ -47,7 +47,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
     }, prepareTimeoutMs);
     afterAll(() => program?.dispose?.());
 
-    it('verifies a worker’s posts with every library, before, during and after a rotation, and refuses forged ones', {
+    it('verifies a worker’s posts with every library, before, during and after a rotation, and rejects forged ones', {
       timeout: 120_000,
     }, async () => {
       const cases = captureCases(await catchRotation());
@@ -72,7 +72,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
       });
       afterAll(() => server?.stop());
 
-      it('handles an event once, answers its repetition with success, and refuses a forged one', async () => {
+      it('handles an event once, answers its repetition with success, and rejects a forged one', async () => {
         const [first, next] = [randomUUID(), randomUUID()];
         const genuine = capture({ secret, id: first });
         expect(await server.post(capture({ secret: generateSecret() }))).toBe(400);
@@ -82,7 +82,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         expect(server.handled()).toEqual([`client.started ${first}`, `client.started ${next}`]);
       });
 
-      it('accepts a correctly signed test event without acting on it, and refuses a badly signed one', async () => {
+      it('accepts a correctly signed test event without acting on it, and rejects a badly signed one', async () => {
         const { result, good, bad } = await checkSignatures(server.url, secret);
         expect({ result, bad }).toMatchObject({ result: 'verified', bad: { status: 400 } });
         expect(good).toMatchObject({ delivered: true, status: 204 });
@@ -93,7 +93,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         expect(server.handled().filter((line) => line.includes(good.eventId))).toEqual([]);
       });
 
-      it('refuses another method, and a body above its limit', async () => {
+      it('rejects another method, and a body above its limit', async () => {
         expect((await fetch(server.url)).ok).toBe(false);
         const large = { headers: {}, body: Buffer.alloc(300_000).toString('base64'), secret };
         expect([413, 'connection closed']).toContain(await server.post(large).catch(() => 'connection closed'));
@@ -106,7 +106,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
 const resultOf = (line: string) => line.replace(/: .*/, '');
 
 function expectedLines(each: Case, number: number, libraries: readonly string[]): string[] {
-  return libraries.map((name) => `${number} ${name} ${each.isAcceptedBy(name) ? 'accepted' : 'refused'}`);
+  return libraries.map((name) => `${number} ${name} ${each.isAcceptedBy(name) ? 'accepted' : 'rejected'}`);
 }
 
 async function check({ check: [file, ...args] }: ReceiverProgram, deliveries: readonly Captured[]) {

@@ -3,7 +3,7 @@ import { createHash, createSign, generateKeyPairSync, type KeyObject, randomByte
 /**
  * A passkey in software: ES256, no attestation unless a test adds one, with the byte layout of
  * WebAuthn level 2 (sections 6.1, 6.5.1, 8.7). On request it does what a real authenticator
- * refuses: another origin, no user verification, a counter that goes back.
+ * rejects: another origin, no user verification, a counter that goes back.
  */
 export interface Signing {
   origin?: string;

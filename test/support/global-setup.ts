@@ -144,7 +144,7 @@ function findMemoryFolder(): string | null {
 
 /**
  * Migrates a new database once; every test's database is a copy of it. Later connections to it are
- * refused, because they would prevent copying.
+ * rejected, because they would prevent copying.
  */
 async function buildTemplate(adminUrl: string) {
   const startedAt = performance.now();

@@ -1,7 +1,7 @@
 import type { Outcome } from '#delivery/post/outcome.ts';
 
 /** The outcome of a post that the receiver answers with 500. */
-export const refusedPost: Outcome = {
+export const rejectedPost: Outcome = {
   kind: 'failed',
   status: 500,
   cause: 'answered_server_error',

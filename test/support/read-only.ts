@@ -1,6 +1,6 @@
 import type { Database } from '#domain/db/database.ts';
 
-/** How a server is away for a login: a standby is read-only (25006), a full one refuses it (53300). */
+/** How a server is away for a login: a standby is read-only (25006), a full one rejects it (53300). */
 const outages = {
   standby: (isAway: boolean) => `set default_transaction_read_only = ${isAway}`,
   full: (isAway: boolean) => `connection limit ${isAway ? 0 : -1}`,
@@ -33,13 +33,13 @@ export async function setupFailover(
 }
 
 /**
- * Makes the server refuse writes on all connections that are open now, as a primary does that was
+ * Makes the server reject writes on all connections that are open now, as a primary does that was
  * demoted without ending them. New connections lead to the new primary.
  */
-export async function refuseWritesOnOpenConnections({ pool }: Database): Promise<void> {
+export async function rejectWritesOnOpenConnections({ pool }: Database): Promise<void> {
   await pool.query(/* sql */ `
     create table demoted as select clock_timestamp() as at;
-    create function refuse_write() returns trigger language plpgsql security definer set search_path = public as $$
+    create function reject_write() returns trigger language plpgsql security definer set search_path = public as $$
       begin
         if (select backend_start from pg_stat_activity where pid = pg_backend_pid()) < (select at from demoted) then
           raise exception 'cannot execute in a read-only transaction' using errcode = '25006';
@@ -52,6 +52,6 @@ export async function refuseWritesOnOpenConnections({ pool }: Database): Promise
   // Each in its own transaction: one that held the locks of several tables would deadlock with what
   // writes to the same tables in another order.
   for (const { name } of rows)
-    await pool.query(`create trigger refuse_write before insert or update or delete on ${name}
-      execute function refuse_write()`);
+    await pool.query(`create trigger reject_write before insert or update or delete on ${name}
+      execute function reject_write()`);
 }

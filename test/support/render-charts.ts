@@ -47,7 +47,7 @@ export interface RenderOptions {
 /** Rendering takes a fifth of a second, and tests of one file often need the same objects. */
 const rendered = new Map<string, string>();
 
-/** Returns the output of `helm template`. @throws Helm's error when it refuses. */
+/** Returns the output of `helm template`. @throws Helm's error when the values are invalid. */
 export function renderText(options: RenderOptions = {}): string {
   const known = rendered.get(JSON.stringify(options));
   if (known !== undefined) return known;
@@ -77,8 +77,8 @@ const parseManifests = (text: string): Manifest[] =>
     })
     .filter((manifest) => manifest !== null);
 
-/** Returns Helm's reason for refusing values, or ''. */
-export function refusalOf(values: object, region: RenderOptions['region'] = 'us'): string {
+/** Returns Helm's error for invalid values, or ''. */
+export function renderErrorOf(values: object, region: RenderOptions['region'] = 'us'): string {
   return template({ values, region }).stderr;
 }
 

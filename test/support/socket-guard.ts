@@ -10,11 +10,11 @@ export function watchSockets() {
   const end = onOpening((opening) => void openings.push(opening));
   return {
     /** Returns where they led, as `kind address:port`, and who started those outside `allowed`. */
-    list(allowed: ReadonlySet<string>): { targets: string[]; refused: string[] } {
+    list(allowed: ReadonlySet<string>): { targets: string[]; rejected: string[] } {
       const seen = openings.map((opening) => ({ target: targetOf(opening), stack: opening.stack }));
       return {
         targets: seen.map(({ target }) => target),
-        refused: seen.filter(({ target }) => !allowed.has(target)).map(({ target, stack }) => `${target}\n${stack}`),
+        rejected: seen.filter(({ target }) => !allowed.has(target)).map(({ target, stack }) => `${target}\n${stack}`),
       };
     },
     end,
@@ -57,8 +57,8 @@ export function guardSockets(onFinished: (end: () => void) => void, app: string)
     active.delete(apps);
     const servers = ['test', ...[...apps].flatMap((one) => connectionsOf(one))];
     const isServer = (opening: string) => /at start(DnsServer|Proxy) /.test(opening); // the test's own
-    refuse(
-      watch.list(allowedOf(servers)).refused.filter((opening) => !isServer(opening)),
+    reject(
+      watch.list(allowedOf(servers)).rejected.filter((opening) => !isServer(opening)),
       servers,
     );
   });
@@ -94,7 +94,7 @@ export function checkChildren(): void {
   });
   for (const { app, target, stack } of openings) {
     const servers = connectionsOf(app);
-    if (!allowedOf(servers).has(target)) refuse([`${app}: ${target}\n${stack}`], servers);
+    if (!allowedOf(servers).has(target)) reject([`${app}: ${target}\n${stack}`], servers);
   }
 }
 
@@ -102,7 +102,7 @@ const allowedOf = (servers: readonly string[]): ReadonlySet<string> =>
   new Set(servers.flatMap((server) => [...(known.get(server) ?? [])]));
 
 /** @throws Error for openings that are no query of a process that may make them. */
-function refuse(openings: readonly string[], servers: readonly string[]): void {
-  const refused = openings.filter((opening) => !(servers.includes('DNS') && /^(\w+: )?dns /.test(opening)));
-  if (refused.length > 0) throw new Error(`connections that were not allowed:\n${refused.join('\n')}`);
+function reject(openings: readonly string[], servers: readonly string[]): void {
+  const rejected = openings.filter((opening) => !(servers.includes('DNS') && /^(\w+: )?dns /.test(opening)));
+  if (rejected.length > 0) throw new Error(`connections that were not allowed:\n${rejected.join('\n')}`);
 }

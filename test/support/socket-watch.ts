@@ -61,7 +61,7 @@ export function serversOf(environment: Readonly<Record<string, string | undefine
   return Object.entries(environment).flatMap(([name, value = '']): [string, string][] => {
     const server = name.endsWith('DATABASE_URL') ? 'PostgreSQL' : servers[name];
     const url = server === 'Temporal' ? `http://${value}` : value;
-    // It is from a file, or refused by the app, when it is no URL.
+    // It is from a file, or rejected by the app, when it is no URL.
     return server !== undefined && URL.canParse(url) ? [[server, url]] : [];
   });
 }

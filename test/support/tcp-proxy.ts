@@ -12,8 +12,8 @@ export interface TcpProxy {
   pause(): void;
   /** Drops the server's answers; requests of clients pass. `resume` ends it. */
   dropReplies(): void;
-  /** Closes every connection and refuses new ones. */
-  refuse(): Promise<void>;
+  /** Closes every connection and rejects new ones. */
+  reject(): Promise<void>;
   /** Leads new connections to another port, as a changed address does. Open ones stay. */
   redirect(port: number): void;
   /** Lets all traffic pass again. */
@@ -67,7 +67,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     dropReplies() {
       isDroppingReplies = true;
     },
-    refuse: close,
+    reject: close,
     redirect(to) {
       targetPort = to;
     },

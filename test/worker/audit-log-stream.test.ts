@@ -33,13 +33,13 @@ const recordsOf = ({ resourceLogs }: OtlpLogs): Record<string, unknown>[] =>
       Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue])),
     );
 
-/** A collector: keeps accepted records, and answers 400 while `isRefusing`. */
+/** A collector: keeps accepted records, and answers 400 while `isRejecting`. */
 async function startCollector() {
   const port = await getFreePort();
   const collector = {
     url: `http://127.0.0.1:${port}`,
-    isRefusing: false,
-    refused: 0,
+    isRejecting: false,
+    rejected: 0,
     text: '',
     records: [] as Record<string, unknown>[],
   };
@@ -47,8 +47,8 @@ async function startCollector() {
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () => {
-      if (request.url !== '/v1/logs' || collector.isRefusing) {
-        collector.refused += 1;
+      if (request.url !== '/v1/logs' || collector.isRejecting) {
+        collector.rejected += 1;
         response.writeHead(400).end();
         return;
       }
@@ -63,7 +63,7 @@ async function startCollector() {
   return collector;
 }
 
-it('streams each entry that follows the first start, in order and by ids alone, also after a refusal', async () => {
+it('streams each entry that follows the first start, in order and by ids alone, also after a rejection', async () => {
   const { database, owner, make } = await setupDatabase();
   const collector = await startCollector();
   const worker = await openAs(database.urls.worker, 4);
@@ -93,7 +93,7 @@ it('streams each entry that follows the first start, in order and by ids alone, 
     return stream;
   };
   const streams = [await start(), await start()];
-  collector.isRefusing = true;
+  collector.isRejecting = true;
   const ids = await writeEntries(owner, [
     {
       orgId,
@@ -108,7 +108,7 @@ it('streams each entry that follows the first start, in order and by ids alone, 
   await linkAll();
   await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), patient);
   expect(collector.records).toEqual([]);
-  collector.isRefusing = false;
+  collector.isRejecting = false;
   // Entries claimed by a failed worker are free again when its lease ends.
   await owner.pool.query('update audit_progress set claimed_until = now()');
   await vi.waitFor(() => expect(collector.records.length).toBeGreaterThanOrEqual(2), patient);
@@ -136,9 +136,9 @@ it('sends anchors out of the region in a form that orgctl reads, and says when t
     places: n,
     hash: String(n).repeat(64),
   }));
-  collector.isRefusing = true;
+  collector.isRejecting = true;
   await expect(sender.send(anchors)).rejects.toThrow();
-  collector.isRefusing = false;
+  collector.isRejecting = false;
   await sender.send(anchors);
   // The lines of a collector's file: it writes 64-bit integers as text.
   const line = collector.text.replaceAll(/"intValue":(\d+)/g, '"intValue":"$1"');

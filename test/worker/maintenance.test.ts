@@ -8,7 +8,7 @@ import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { childEnvironment } from '#test/child-environment.ts';
-import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
+import { rejectWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { insertSettled, openAs, openPool } from '#test/webhook-rows.ts';
 import { workerEnvironment } from '#test/worker.ts';
@@ -228,11 +228,11 @@ describe('the maintenance loop', () => {
     expect(errors.length).toBeLessThanOrEqual(2);
   });
 
-  it('ends grants within seconds after its server refused writes on connections that were open', async () => {
+  it('ends grants within seconds after its server rejected writes on connections that were open', async () => {
     const { database, owner, make } = await setupDatabase();
     const { counts, errors } = await startMaintenance(database.urls.worker);
     const grant = await make.grant({ professional: await make.member() });
-    await refuseWritesOnOpenConnections(owner);
+    await rejectWritesOnOpenConnections(owner);
     await comesToItsEnd({ pool: openPool(database.ownerUrl, 1) }, grant);
     await vi.waitFor(() => expect(counts.ended).toBe(1), 5_000);
     expect(errors).toMatchObject([{ code: '25006' }]);
@@ -256,9 +256,9 @@ describe('the maintenance loop', () => {
     const due = await make.grant({ professional });
     await comesToItsEnd(owner, due);
     await owner.pool.query(
-      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'a bad row' using
+      `create function reject() returns trigger language plpgsql as $$ begin raise exception 'a bad row' using
         errcode = '23514'; end $$;
-       create trigger refuse before update on client_grant for each row execute function refuse()`,
+       create trigger reject before update on client_grant for each row execute function reject()`,
     );
     const paused = await make.webhook({ orgId: professional.orgId });
     await make.delivery({ webhook: paused });
@@ -288,7 +288,7 @@ describe('the maintenance loop', () => {
     expect(secrets.rowCount).toBe(0);
     expect(await partitions(owner)).toHaveLength(4);
 
-    await owner.pool.query('drop trigger refuse on client_grant');
+    await owner.pool.query('drop trigger reject on client_grant');
     await vi.waitFor(async () => {
       const { rows } = await owner.pool.query('select status from client_grant where id = $1', [due.id]);
       expect(rows).toEqual([{ status: 'ended' }]);
@@ -353,8 +353,8 @@ describe('DELIVERY_RETENTION', () => {
     expect([read({}), read({ DELIVERY_RETENTION: '31d' }), read({ DELIVERY_RETENTION: '400d' })]).toEqual([
       90, 31, 400,
     ]);
-    for (const refused of ['30d', '1d', '0d', '90', 'ever'])
-      expect(() => read({ DELIVERY_RETENTION: refused }), refused).toThrow(/DELIVERY_RETENTION.* must be/);
+    for (const rejected of ['30d', '1d', '0d', '90', 'ever'])
+      expect(() => read({ DELIVERY_RETENTION: rejected }), rejected).toThrow(/DELIVERY_RETENTION.* must be/);
   });
 });
 

@@ -3,14 +3,15 @@
 -- KEYS[1..n]  one per call, in the order of arrival; the same key may come more than once
 -- ARGV[1]     limit: admitted calls in any window
 -- ARGV[2]     window, in microseconds; a call exactly that old still counts
--- Reply       two whole numbers per key: calls left after this one (-1: refused), and microseconds until the oldest
---             counted call is a window old, after which one more call is free
+-- Reply       two whole numbers per key: calls left after this one (-1: rejected), and microseconds
+-- until the oldest             counted call is a window old, after which one more call is free
 --
 -- A key holds the times of its admitted calls, oldest first, at most `limit`. Each is an 8-byte little-endian double
--- (whole microseconds since 1970, exact up to 2^53). Refused calls are not stored. 120 times are 960 bytes, and take
--- 1,128 bytes of Redis's memory with a key name of 52 (MEMORY USAGE, Redis 7.0), because SET allocates the given size.
--- APPEND and SETRANGE allocate ahead and take 1,640. Offsets of 4 bytes from the oldest time would take 616, but all
--- of them are rewritten whenever the oldest leaves.
+-- (whole microseconds since 1970, exact up to 2^53). Rejected calls are not stored. 120 times are
+-- 960 bytes, and take 1,128 bytes of Redis's memory with a key name of 52 (MEMORY USAGE, Redis
+-- 7.0), because SET allocates the given size. APPEND and SETRANGE allocate ahead and take 1,640.
+-- Offsets of 4 bytes from the oldest time would take 616, but all of them are rewritten whenever
+-- the oldest leaves.
 --
 -- The clock is Redis's own, so all pods share it. If it has stepped back, the stored times move back with it until the
 -- newest is now: they stay in order, the key admits no more than before, and it is free again one window later at

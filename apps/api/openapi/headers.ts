@@ -2,7 +2,7 @@ import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits
 
 /**
  * The headers of the answers, by name: `components.headers`. Those that are not `required` are
- * absent on requests that were refused early: the limiter counts only a well-formed key of this
+ * absent on requests that were rejected early: the limiter counts only a well-formed key of this
  * region.
  */
 export const headerComponents = {

@@ -207,7 +207,7 @@
   }
   addEventListener('hashchange', openLink);
 
-  /** Focuses the first invalid field of a refused form, else its problem. */
+  /** Focuses the first invalid field of a rejected form, else its problem. */
   function showProblem() {
     const wrong = document.querySelector(
       'main [aria-invalid="true"], main .choices:has(> .problem) input:not(:disabled)',

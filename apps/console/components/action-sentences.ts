@@ -76,7 +76,7 @@ const steps: Record<string, string> = {
 const signatureResults: Record<string, string> = {
   verified: 'signatures verified',
   accepts_bad_signatures: 'the receiver accepts wrong signatures',
-  refuses_good_signatures: 'the receiver rejects correct signatures',
+  rejects_good_signatures: 'the receiver rejects correct signatures',
   no_answer: 'no conclusive response',
 };
 

@@ -6,7 +6,7 @@ import { form } from './form.ts';
 /**
  * Renders the confirmation of an action that cannot be undone: a part of the page that opens
  * without a script, names the consequences, and contains the form. It is open when its form was
- * refused.
+ * rejected.
  */
 export function confirm(
   visit: Visit,

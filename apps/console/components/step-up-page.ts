@@ -27,7 +27,7 @@ export const askStepUp = (visit: PersonVisit): Promise<Page> => stepUpPage(visit
  *
  * @param waiting - the form that waits; `open` when it stays open beneath a dialog; null when it is
  * rendered afterwards.
- * @param tried - the factor that was refused.
+ * @param tried - the factor that was rejected.
  */
 export async function stepUpPage(
   visit: PersonVisit,

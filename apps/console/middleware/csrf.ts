@@ -8,7 +8,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /**
  * Returns whether a request comes from a page of `origin`, as its browser states. Only browsers can
- * set `Sec-Fetch-Site`; `Origin` comes with every POST. A request with neither is refused too.
+ * set `Sec-Fetch-Site`; `Origin` comes with every POST. A request with neither is rejected too.
  */
 export function isSameOrigin(headers: IncomingHttpHeaders, origin: string): boolean {
   const site = headers['sec-fetch-site'];

@@ -1,10 +1,10 @@
 import { bodyParser } from '@koa/bodyparser';
 import { sql } from 'kysely';
 import { formIdField, formTokenField } from '../components/form.ts';
+import { domainProblemOf, fieldOfProblem } from '../web/domain-problems.ts';
 import { type FormState, freshForm, problemsOf, valuesOf } from '../web/form.ts';
 import { html, nothing } from '../web/html.ts';
-import { fieldOfRefusal, refusalOf } from '../web/refusals.ts';
-import { FormRefused, page } from '../web/response.ts';
+import { FormError, page } from '../web/response.ts';
 import type { FormCode, RouteContext, RouteMiddleware } from '../web/state.ts';
 import type { PersonVisit } from '../web/visit.ts';
 import { isFormToken, isSameOrigin } from './csrf.ts';
@@ -13,17 +13,17 @@ import { callerOf } from './session.ts';
 
 /**
  * The checks of a form before it is carried out, in the order of `pipeline.ts`. Input is never
- * lost: every refusal after the origin and the body renders the form again with it.
+ * lost: every error after the origin and the body renders the form again with it.
  */
 
-/** @throws FormRefused when a form does not come from a page of the console. */
+/** @throws FormError when a form does not come from a page of the console. */
 export const requireSameOrigin: RouteMiddleware = (ctx, next) => {
   if (isSameOrigin(ctx.headers, ctx.state.console.origin)) return next();
   ctx.state.code = 'form_of_another_site';
   // A page that was opened at another address, such as 127.0.0.1, can submit no form.
   const { origin } = ctx.state.console;
   const where = html`Open the console at <a href="${origin}">${origin}</a>, and submit the form there.`;
-  throw new FormRefused(403, 'This form was not submitted from the console. Nothing was changed.', where);
+  throw new FormError(403, 'This form was not submitted from the console. Nothing was changed.', where);
 };
 
 /** The largest form contains a description and a passkey's response. */
@@ -32,7 +32,7 @@ const readBody = bodyParser({
   formLimit: '64kb',
   onError: (error) => {
     throw (error as { status?: number }).status === 413
-      ? new FormRefused(413, 'This form is too large. Enter less text.')
+      ? new FormError(413, 'This form is too large. Enter less text.')
       : error;
   },
 });
@@ -41,22 +41,22 @@ const readBody = bodyParser({
  * Reads a form as browsers send it: at most 64 KiB, not compressed. `URLSearchParams` reads the
  * fields from the raw text, because the parser's `qs` makes objects of names with brackets.
  *
- * @throws FormRefused when it is larger, no form, or a field contains NUL, which PostgreSQL's text
+ * @throws FormError when it is larger, no form, or a field contains NUL, which PostgreSQL's text
  * cannot.
  */
 export const parseForm: RouteMiddleware = async (ctx, next) => {
   const isForm = ctx.is('application/x-www-form-urlencoded') && ctx.get('Content-Encoding') === '';
-  if (!isForm) throw new FormRefused(415, 'The console accepts form data only.');
+  if (!isForm) throw new FormError(415, 'The console accepts form data only.');
   await readBody(ctx, async () => {});
   const fields = new URLSearchParams(ctx.request.rawBody);
   if ([...fields.values()].some((value) => value.includes('\0')))
-    throw new FormRefused(422, 'A field contains characters that are not allowed. Nothing was changed.');
+    throw new FormError(422, 'A field contains characters that are not allowed. Nothing was changed.');
   ctx.state.form = { fields, values: valuesOf(ctx.state.route.schema, fields), input: {} };
   await next();
 };
 
-/** Lets the route refuse a form before any I/O. */
-export const refuseEarly: RouteMiddleware = (ctx, next) => {
+/** Lets the route reject a form before any I/O. */
+export const rejectEarly: RouteMiddleware = (ctx, next) => {
   const { route, console, form } = ctx.state;
   route.admit?.(console, callerOf(ctx), form.fields);
   return next();
@@ -75,14 +75,14 @@ export const requireFormToken: RouteMiddleware = (ctx, next) => {
 export const validateForm: RouteMiddleware = (ctx, next) => {
   const { route, form } = ctx.state;
   const read = route.schema.safeParse(form.values);
-  if (!read.success) return rerender(ctx, 'form_refused', problemsOf(read.error));
+  if (!read.success) return rerender(ctx, 'form_rejected', problemsOf(read.error));
   form.input = read.data;
   return next();
 };
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Refuses a form whose rendering was submitted before. */
+/** Rejects a form whose rendering was submitted before. */
 export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   const { console, form } = ctx.state;
   const visit = ctx.state.visit as PersonVisit;
@@ -108,21 +108,21 @@ export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   );
 };
 
-/** Carries a form out. A refusal of the domain renders the form again with its sentence. */
+/** Carries a form out. An error of the domain renders the form again with its sentence. */
 export const submitForm: RouteMiddleware = async (ctx) => {
   const { route, visit, form, console } = ctx.state;
   const outcome = await route.run(visit, form.input).catch((error: unknown) => {
-    const refusal = refusalOf(error);
-    if (refusal === null) throw error;
-    return refusal;
+    const problem = domainProblemOf(error);
+    if (problem === null) throw error;
+    return problem;
   });
   if (!('isNotFound' in outcome)) return respond(ctx, outcome);
-  // If what the path names does not exist, rendering it again throws the same refusal, which
+  // If what the path names does not exist, rendering it again throws the same error, which
   // becomes a 404.
   const { retry, message } = outcome;
-  const field = fieldOfRefusal(outcome, route.schema.shape);
+  const field = fieldOfProblem(outcome, route.schema.shape);
   const state = field === null ? { problem: message } : { problems: { [field]: message } };
-  await rerender(ctx, retry?.code ?? 'form_refused', state);
+  await rerender(ctx, retry?.code ?? 'form_rejected', state);
   if (retry === null) return;
   ctx.status = retry.status;
   ctx.set('Retry-After', String(retry.afterSeconds(console.now())));

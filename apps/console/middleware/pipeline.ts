@@ -3,14 +3,14 @@ import type { Middleware } from 'koa';
 import { runForClient } from '#runtime/run-for-client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { hasSecret } from '../web/form.ts';
-import { NotFound, RequestRefused } from '../web/response.ts';
+import { NotFoundError, RequestError } from '../web/response.ts';
 import type { Route } from '../web/route.ts';
 import type { ConsoleState, RouteContext, RouteMiddleware, RouteState } from '../web/state.ts';
 import type { ConsoleDependencies } from '../web/visit.ts';
 import { readCookie } from './cookies.ts';
 import {
   parseForm,
-  refuseEarly,
+  rejectEarly,
   requireFirstUse,
   requireFormToken,
   requireSameOrigin,
@@ -41,7 +41,7 @@ export function createRouters(
   function hasPage(path: string): boolean {
     return routers.some((router) => router.match(path, 'GET').route);
   }
-  return [...routers.map((router) => router.routes() as Middleware), loadVisitor(console), refuseMethod];
+  return [...routers.map((router) => router.routes() as Middleware), loadVisitor(console), rejectMethod];
 }
 
 /** The middleware of a route, in the order in which a request passes them. */
@@ -52,7 +52,7 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
   };
   const visit = [requireSignIn(hasPage), requireMembership, requirePermission, reserveShare];
   const session = [reserveSession, loadSession];
-  // The page of a refused id has the navigation of a session.
+  // The page of a rejected id has the navigation of a session.
   if (route.method === 'GET') return [begin, endWithClient, ...session, requireIds, ...visit, showPage];
 
   return [
@@ -61,7 +61,7 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
     // A form is read before anything is looked up or reserved for it, however slowly it comes.
     requireSameOrigin,
     parseForm,
-    refuseEarly,
+    rejectEarly,
     ...session,
     ...visit,
     requireFormToken,
@@ -85,13 +85,13 @@ const segmentForm = /^[\w.~-]{1,1024}$/;
  * in `Id` are UUIDs in lower case, except `personId`, which comes from the importing system. No
  * path of the console needs escapes, so none matches with them.
  *
- * @throws NotFound
+ * @throws NotFoundError
  */
 const requireIds: RouteMiddleware = (ctx, next) => {
   const { params } = ctx;
   const isPlain = (ctx.captures ?? []).every((text) => segmentForm.test(text));
   const areIds = Object.keys(params).every((name) => !isUuidName(name) || uuidForm.test(params[name] ?? ''));
-  if (!isPlain || !areIds) throw new NotFound();
+  if (!isPlain || !areIds) throw new NotFoundError();
   return next();
 };
 
@@ -118,12 +118,12 @@ const loadVisitor =
  * method asked for (`allowedMethods` of the router answers OPTIONS with 200, and unknown methods
  * with 501).
  *
- * @throws RequestRefused, and NotFound for any other path.
+ * @throws RequestError, and NotFoundError for any other path.
  */
-const refuseMethod: Middleware = (ctx) => {
+const rejectMethod: Middleware = (ctx) => {
   const { matched } = ctx as Partial<RouteContext>;
   const methods = new Set(matched?.flatMap((layer) => layer.methods));
-  if (methods.size === 0) throw new NotFound();
+  if (methods.size === 0) throw new NotFoundError();
   ctx.set('Allow', [...methods].join(', '));
-  throw new RequestRefused(405, 'This address does not accept this method.');
+  throw new RequestError(405, 'This address does not accept this method.');
 };

@@ -1,17 +1,24 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
-import { BudgetFull, ClientGone } from '#runtime/flow/budget.ts';
+import { BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
+import { domainProblemOf } from '../web/domain-problems.ts';
 import type { Child } from '../web/html.ts';
-import { refusalOf } from '../web/refusals.ts';
-import { FormRefused, NotFound, PermissionNeeded, page, RequestRefused, SignInUnconfirmed } from '../web/response.ts';
+import {
+  FormError,
+  MissingPermissionError,
+  NotFoundError,
+  page,
+  RequestError,
+  UnconfirmedSignInError,
+} from '../web/response.ts';
 import type { ConsoleState } from '../web/state.ts';
 
 /**
- * Renders a page for what the middleware after it throw: a refusal, or an internal error, whose
+ * Renders a page for what the middleware after it throw: a rejection, or an internal error, whose
  * cause goes to the log under the id that the page shows.
  */
 export const renderProblems =
@@ -19,15 +26,15 @@ export const renderProblems =
   (ctx, next) =>
     next().catch((error: unknown) => renderProblem(ctx, error, log, now()));
 
-/** Refuses what is not a valid request of HTTP, also what its parser gave up. */
-export const refuseFaults: Middleware<ConsoleState> = (ctx, next) => {
+/** Rejects what is not a valid request of HTTP, also what its parser gave up. */
+export const rejectFaults: Middleware<ConsoleState> = (ctx, next) => {
   const fault = findRequestFault(ctx.req);
-  if (fault !== null) throw new RequestRefused(fault.status, fault.message);
+  if (fault !== null) throw new RequestError(fault.status, fault.message);
   return next();
 };
 
 function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
-  if (error instanceof ClientGone) return void closeWithoutResponse(ctx);
+  if (error instanceof ClientGoneError) return void closeWithoutResponse(ctx);
   const { requestId, operation, visit } = ctx.state;
   const problem = problemOf(error, now);
   ctx.state.code ??= problem.code;
@@ -75,16 +82,16 @@ interface Problem {
 }
 
 function problemOf(error: unknown, now: Date): Problem {
-  const refusal = refusalOf(error);
-  if (error instanceof NotFound || refusal?.isNotFound)
+  const problem = domainProblemOf(error);
+  if (error instanceof NotFoundError || problem?.isNotFound)
     return {
       status: 404,
       code: 'not_found',
       title: 'Page not found',
-      sentence: refusal?.message ?? 'This page does not exist, or you do not have access to it.',
+      sentence: problem?.message ?? 'This page does not exist, or you do not have access to it.',
       next: 'Check the address. The item may have been deleted.',
     };
-  if (error instanceof PermissionNeeded)
+  if (error instanceof MissingPermissionError)
     return {
       status: 403,
       code: 'permission_needed',
@@ -92,7 +99,7 @@ function problemOf(error: unknown, now: Date): Problem {
       sentence: `This page requires a role with the permission ${error.permission}.`,
       next: 'An owner or administrator can assign one under Members & roles.',
     };
-  if (error instanceof SignInUnconfirmed)
+  if (error instanceof UnconfirmedSignInError)
     return {
       status: 403,
       code: 'sign_in_unconfirmed',
@@ -100,36 +107,36 @@ function problemOf(error: unknown, now: Date): Problem {
       sentence: unconfirmedSentence,
       next: unconfirmedNext,
     };
-  if (error instanceof BudgetFull) return exhaustionOf(error);
-  if (error instanceof FormRefused)
+  if (error instanceof BudgetFullError) return exhaustionOf(error);
+  if (error instanceof FormError)
     return {
       status: error.status,
-      code: 'form_refused',
+      code: 'form_rejected',
       title: 'Form not accepted',
       sentence: error.message,
       next: error.next ?? 'Open the page in the console and submit the form there.',
     };
-  if (refusal !== null && refusal.retry !== null)
+  if (problem !== null && problem.retry !== null)
     return {
-      status: refusal.retry.status,
-      code: refusal.retry.code,
-      sentence: refusal.message,
-      title: refusal.retry.code === 'busy' ? 'Too many sign-ins in progress' : 'Too many attempts',
+      status: problem.retry.status,
+      code: problem.retry.code,
+      sentence: problem.message,
+      title: problem.retry.code === 'busy' ? 'Too many sign-ins in progress' : 'Too many attempts',
       next: 'Failed attempts by others do not block a browser that you have signed in with before.',
-      retryAfterSeconds: refusal.retry.afterSeconds(now),
+      retryAfterSeconds: problem.retry.afterSeconds(now),
     };
-  if (refusal !== null)
+  if (problem !== null)
     return {
       status: 409,
-      code: 'form_refused',
+      code: 'form_rejected',
       title: 'This is not possible',
-      sentence: refusal.message,
+      sentence: problem.message,
       next: 'Go back and reload the page.',
     };
   return faultOf(error);
 }
 
-const exhaustionOf = ({ level }: BudgetFull): Problem => ({
+const exhaustionOf = ({ level }: BudgetFullError): Problem => ({
   status: level === 'process' ? 503 : 429,
   code: level === 'process' ? 'busy' : 'rate_limited',
   title: 'Too many requests in progress',
@@ -139,7 +146,7 @@ const exhaustionOf = ({ level }: BudgetFull): Problem => ({
 });
 
 function faultOf(error: unknown): Problem {
-  if (error instanceof RequestRefused)
+  if (error instanceof RequestError)
     return {
       status: error.status,
       code: error.status === 405 ? 'method_not_allowed' : 'invalid_request',

@@ -1,5 +1,5 @@
 import { hashOf } from '#domain/identity/token.ts';
-import { ClientGone, type Reservation } from '#runtime/flow/budget.ts';
+import { ClientGoneError, type Reservation } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { waitMs } from '../web/shares.ts';
 import type { RouteMiddleware } from '../web/state.ts';
@@ -8,7 +8,7 @@ import { readCookie } from './cookies.ts';
 /**
  * Waits until no other request with this session's cookie is read, before anything is looked up.
  *
- * @throws BudgetFull when it waited too long, or too many wait.
+ * @throws BudgetFullError when it waited too long, or too many wait.
  */
 export const reserveSession: RouteMiddleware = async (ctx, next) => {
   const token = readCookie(ctx, 'session');
@@ -25,7 +25,7 @@ export const reserveSession: RouteMiddleware = async (ctx, next) => {
  * Reserves a share of the database for a request with a session, until it has been carried out,
  * also when its browser has left.
  *
- * @throws BudgetFull when it waited too long, or too many wait.
+ * @throws BudgetFullError when it waited too long, or too many wait.
  */
 export const reserveShare: RouteMiddleware = async (ctx, next) => {
   const { personId, organizationId, console, visit, sessionShare } = ctx.state;
@@ -45,7 +45,7 @@ async function runWhileReserved(
   next: () => Promise<unknown>,
 ): Promise<void> {
   try {
-    if (response.hasEnded) throw new ClientGone();
+    if (response.hasEnded) throw new ClientGoneError();
     await next();
   } finally {
     reservation.release();

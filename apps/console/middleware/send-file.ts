@@ -10,7 +10,7 @@ import { isClientAbort } from './client-abort.ts';
  * Sends a file while it is created. If it cannot be finished, the connection is cut, so that half a
  * file never looks complete.
  *
- * @throws BudgetFull when too many downloads are in progress.
+ * @throws BudgetFullError when too many downloads are in progress.
  */
 export async function sendFile(ctx: RouteContext, file: Download, downloads: Downloads): Promise<void> {
   const response = ctx.res as TrackedResponse;

@@ -3,7 +3,7 @@ import { findSession } from '#domain/identity/sessions.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { clientAddress } from '#runtime/client.ts';
 import { findBrowser } from '../web/browser-cookie.ts';
-import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from '../web/response.ts';
+import { MissingPermissionError, NotFoundError, redirect, UnconfirmedSignInError } from '../web/response.ts';
 import { returnPath } from '../web/return-path.ts';
 import type { Route } from '../web/route.ts';
 import type { RouteContext, RouteMiddleware } from '../web/state.ts';
@@ -120,8 +120,9 @@ function formPage(ctx: RouteContext, hasPage: (path: string) => boolean): string
 /**
  * Adds the membership in the path's organization to the visit, for routes of members.
  *
- * @throws NotFound unless the person is an active member, also when there is no such organization.
- * @throws SignInUnconfirmed when the organization has not confirmed the member's sign-in.
+ * @throws NotFoundError unless the person is an active member, also when there is no such
+ * organization.
+ * @throws UnconfirmedSignInError when the organization has not confirmed the member's sign-in.
  */
 export const requireMembership: RouteMiddleware = (ctx, next) => {
   if (ctx.state.route.access !== 'member') return next();
@@ -129,7 +130,8 @@ export const requireMembership: RouteMiddleware = (ctx, next) => {
   const { orgId } = visit.params;
   const { memberships, unconfirmed } = visit.session;
   const organization = memberships.find(({ organizationId }) => organizationId === orgId);
-  if (organization === undefined) throw unconfirmed.includes(orgId ?? '') ? new SignInUnconfirmed() : new NotFound();
+  if (organization === undefined)
+    throw unconfirmed.includes(orgId ?? '') ? new UnconfirmedSignInError() : new NotFoundError();
   ctx.state.organizationId = organization.organizationId;
   ctx.state.visit = memberVisitOf(visit, organization);
   return next();
@@ -149,10 +151,11 @@ function memberVisitOf(visit: PersonVisit, organization: SessionMembership): Mem
   };
 }
 
-/** @throws PermissionNeeded when the member's roles lack the route's permission. */
+/** @throws MissingPermissionError when the member's roles lack the route's permission. */
 export const requirePermission: RouteMiddleware = (ctx, next) => {
   const { permission } = ctx.state.route;
-  if (permission !== null && !(ctx.state.visit as MemberVisit).may(permission)) throw new PermissionNeeded(permission);
+  if (permission !== null && !(ctx.state.visit as MemberVisit).may(permission))
+    throw new MissingPermissionError(permission);
   return next();
 };
 

@@ -1,7 +1,7 @@
 import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
 import { cancelField, stepUpPage } from '../components/step-up-page.ts';
+import { domainProblemOf } from '../web/domain-problems.ts';
 import { freshForm, hasSecret } from '../web/form.ts';
-import { refusalOf } from '../web/refusals.ts';
 import { redirect } from '../web/response.ts';
 import type { Route } from '../web/route.ts';
 import { consumeSecondFactor } from '../web/second-factor.ts';
@@ -64,9 +64,9 @@ async function verifyFactor(
     const passed = await consumeSecondFactor(visit, (field) => fields.get(field) ?? '');
     return { token: passed?.token ?? null, problem: null };
   } catch (error) {
-    const refusal = refusalOf(error);
-    if (refusal === null) throw error;
-    return { token: null, problem: refusal.message };
+    const problem = domainProblemOf(error);
+    if (problem === null) throw error;
+    return { token: null, problem: problem.message };
   }
 }
 

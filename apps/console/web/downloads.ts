@@ -3,7 +3,7 @@ import { Budget } from '#runtime/flow/budget.ts';
 /**
  * Bounds the downloads in progress per person, organization and process. Each holds
  * no database connection while its browser reads. One over the limit waits for a second, in which
- * its session waits too, so that refusals are few.
+ * its session waits too, so that error responses are few.
  */
 export const createDownloads = () =>
   new Budget<'organization' | 'person'>({

@@ -19,8 +19,8 @@ export function createMetrics(pool: Pool, serving: Serving) {
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  const refusedForms = new Counter({
-    name: 'org_console_refused_forms_total',
+  const rejectedForms = new Counter({
+    name: 'org_console_rejected_forms_total',
     help: 'Forms that were not carried out, by reason.',
     labelNames: ['code'],
     registers,
@@ -41,7 +41,7 @@ export function createMetrics(pool: Pool, serving: Serving) {
     ...createServerMetrics('org_console', registry, { pool, serving }),
     observe(operation: string, method: string, status: number, code: string | undefined, seconds: number): void {
       requests.observe({ operation, status }, seconds);
-      if (method === 'POST' && code !== undefined) refusedForms.inc({ code });
+      if (method === 'POST' && code !== undefined) rejectedForms.inc({ code });
     },
   };
 }

@@ -68,8 +68,8 @@ export const redirect = (to: string, parts: Omit<Redirect, 'kind' | 'to'> = {}):
 export const download = (parts: Omit<Download, 'kind'>): Download => ({ kind: 'download', ...parts });
 
 /** Thrown for what does not exist, or must not be known to this person. Becomes a 404 page. */
-export class NotFound extends Error {
-  override name = 'NotFound';
+export class NotFoundError extends Error {
+  override name = 'NotFoundError';
 
   constructor() {
     super('There is nothing at this address.');
@@ -80,8 +80,8 @@ export class NotFound extends Error {
  * Thrown when an organization has not confirmed the sign-in of its active member. Becomes a 403
  * page without the organization's name.
  */
-export class SignInUnconfirmed extends Error {
-  override name = 'SignInUnconfirmed';
+export class UnconfirmedSignInError extends Error {
+  override name = 'UnconfirmedSignInError';
 
   constructor() {
     super('The organization has not confirmed this sign-in.');
@@ -89,8 +89,8 @@ export class SignInUnconfirmed extends Error {
 }
 
 /** Thrown when the member's roles lack the permission that a page requires. Becomes a 403 page. */
-export class PermissionNeeded extends Error {
-  override name = 'PermissionNeeded';
+export class MissingPermissionError extends Error {
+  override name = 'MissingPermissionError';
   readonly permission: Permission;
 
   constructor(permission: Permission) {
@@ -103,13 +103,13 @@ export class PermissionNeeded extends Error {
  * Thrown for a form that may come from another site, or that no page of the console can have sent.
  * Becomes a page with its status. Nothing was changed.
  */
-export class FormRefused extends Error {
-  override name = 'FormRefused';
+export class FormError extends Error {
+  override name = 'FormError';
   readonly status: 403 | 413 | 415 | 422;
   /** What to do; null: submit the form in the console. */
   readonly next: Html | null;
 
-  constructor(status: FormRefused['status'], message: string, next: Html | null = null) {
+  constructor(status: FormError['status'], message: string, next: Html | null = null) {
     super(message);
     this.status = status;
     this.next = next;
@@ -117,8 +117,8 @@ export class FormRefused extends Error {
 }
 
 /** Thrown for a request that is not valid HTTP, or whose path has no such method. */
-export class RequestRefused extends Error {
-  override name = 'RequestRefused';
+export class RequestError extends Error {
+  override name = 'RequestError';
   readonly status: number;
 
   constructor(status: number, message: string) {

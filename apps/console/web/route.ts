@@ -31,7 +31,7 @@ export interface Route {
    * Null: it shows no secret.
    */
   again: ((visit: Visit) => Awaitable<Html>) | null;
-  /** Refuses a form before its session is looked up, without I/O. Null: it refuses nothing. */
+  /** Rejects a form before its session is looked up, without I/O. Null: it rejects nothing. */
   admit: ((console: ConsoleDependencies, caller: Caller, sent: URLSearchParams) => void) | null;
   /** Of the query (GET) or the form (POST). */
   schema: z.ZodObject;
@@ -59,7 +59,7 @@ interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Ro
   /** For a form that shows a secret once: what to do instead of submitting it again. */
   again?: (visit: V) => Awaitable<Html>;
   form: F;
-  /** Carries the form out. A refusal of the domain (`KeyRefused`) renders the form again. */
+  /** Carries the form out. An error of the domain (`KeyError`) renders the form again. */
   act: (visit: V, form: z.output<F>) => Awaitable<FormResponse>;
   rerender: (visit: V, state: FormState) => Awaitable<Page>;
 }
@@ -71,7 +71,7 @@ interface FormPage<V extends Visit, F extends z.ZodObject, Q extends z.ZodObject
   pageName: string;
   /** Returns the initial values of the fields. */
   values?: (query: z.output<Q>, visit: V) => Awaitable<FormValues>;
-  /** Renders the page. After a refused form, the query is that of a page without one. */
+  /** Renders the page. After a rejected form, the query is that of a page without one. */
   render: (visit: V, state: FormState, query: z.output<Q>) => Awaitable<Page>;
 }
 

@@ -29,7 +29,7 @@ export async function findAvailableFactors({ console, session }: PersonVisit): P
  * Verifies the second factor in a form; null when there is none. `left` is the number of recovery
  * codes that remain after one was used.
  *
- * @throws IdentityRefused when the factor is not accepted.
+ * @throws IdentityError when the factor is not accepted.
  */
 export async function consumeSecondFactor(
   { console, session, visitor }: PersonVisit,
@@ -51,7 +51,7 @@ export async function consumeSecondFactor(
 }
 
 /**
- * Parses a passkey's response; null, which is refused, for what is not JSON or longer than any
+ * Parses a passkey's response; null, which is rejected, for what is not JSON or longer than any
  * passkey sends.
  */
 export function parsePasskeyResponse(text: string): unknown {

@@ -41,7 +41,7 @@ export type RouteMiddleware = RouterMiddleware<RouteState>;
 
 /** Why a form was not carried out, for logs; the person reads a sentence. */
 export type FormCode =
-  | 'form_refused'
+  | 'form_rejected'
   | 'permission_needed'
   | 'sign_in_unconfirmed'
   | 'form_of_another_site'

@@ -1,13 +1,13 @@
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
-import { Refused } from '#domain/contract/refused.ts';
+import { DomainError } from '#domain/contract/domain-error.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
-import { WorkflowRefused } from '#workflows/refused.ts';
+import { WorkflowError } from '#workflows/errors.ts';
 
 /**
  * The shared client of Temporal, opened on first use, so that the console starts and serves its
- * other pages while Temporal is away. Every call throws `WorkflowsAway` if it cannot be carried
- * out.
+ * other pages while Temporal is away. Every call throws `WorkflowsAwayError` if it cannot be
+ * carried out.
  */
 export interface Workflows extends Pick<WorkflowClient, 'sendTest' | 'checkSignatures' | 'close'> {
   /** Whether this installation has a Temporal server. */
@@ -15,7 +15,7 @@ export interface Workflows extends Pick<WorkflowClient, 'sendTest' | 'checkSigna
 }
 
 /** A call to Temporal that failed. The message tells the person what to do. */
-export class WorkflowsAway extends Refused<'workflows_away'> {
+export class WorkflowsAwayError extends DomainError<'workflows_away'> {
   constructor(message: string, options?: ErrorOptions) {
     super('workflows_away', message, options);
   }
@@ -41,7 +41,7 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
   let opening: Promise<WorkflowClient> | null = null;
 
   async function open(): Promise<WorkflowClient> {
-    if (temporal === null) throw new WorkflowsAway(awaySentences.notConfigured);
+    if (temporal === null) throw new WorkflowsAwayError(awaySentences.notConfigured);
     opening ??= openWorkflowClient(temporal);
     try {
       return await opening;
@@ -55,7 +55,7 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
   async function ask<Result>(limitMs: number, call: (client: WorkflowClient) => Promise<Result>): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new WorkflowsAway(awaySentences.away)), limitMs);
+      timer = setTimeout(() => reject(new WorkflowsAwayError(awaySentences.away)), limitMs);
     });
     try {
       return await Promise.race([open().then(call), late]);
@@ -82,10 +82,10 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
  * a sentence for people.
  */
 function explained(cause: unknown): unknown {
-  if (cause instanceof WorkflowRefused)
-    return new WorkflowsAway(cause.reason === 'temporal_away' ? awaySentences.away : awaySentences[cause.reason], {
+  if (cause instanceof WorkflowError)
+    return new WorkflowsAwayError(cause.reason === 'temporal_away' ? awaySentences.away : awaySentences[cause.reason], {
       cause,
     });
   const isAway = cause instanceof ServiceError || isGrpcServiceError(cause);
-  return isAway ? new WorkflowsAway(awaySentences.away, { cause }) : cause;
+  return isAway ? new WorkflowsAwayError(awaySentences.away, { cause }) : cause;
 }

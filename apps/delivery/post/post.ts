@@ -1,8 +1,8 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
 import { type AllowList, checkAddress } from '#domain/webhooks/address/addresses.ts';
-import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 import { checkUrl, type Target } from '#domain/webhooks/address/url.ts';
+import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
 import { type Cause, causeOfStatus, propertiesOf } from '#domain/webhooks/causes.ts';
 import { postDeadlineMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
@@ -142,16 +142,16 @@ async function open(target: Target, post: Post, progress: Progress, signal: Abor
 }
 
 /**
- * Returns whether a stored URL must be damaged, because a registration refuses it under any
- * settings. What settings or DNS decide is a refusal that the receiver's owner can act on.
+ * Returns whether a stored URL must be damaged, because a registration rejects it under any
+ * settings. What settings or DNS decide is a rejection that the receiver's owner can act on.
  */
-function isDamaged(cause: RefusalCause, url: string): boolean {
+function isDamaged(cause: UrlProblem, url: string): boolean {
   return (
     (cause !== 'url_scheme' || !/^https?:/i.test(url)) && cause !== 'address_not_public' && cause !== 'url_host_local'
   );
 }
 
-/** Returns the host's addresses. One that is not allowed refuses all. */
+/** Returns the host's addresses. If one is not allowed, it throws. */
 async function findAddresses(
   target: Target,
   post: Post,

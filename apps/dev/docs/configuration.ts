@@ -62,14 +62,14 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
   none.
 - API, worker and console read these again within 2 seconds when their file changes: database URLs (login and password
   only), \`REDIS_URL\` (likewise), \`KEY_PEPPERS\`, \`KEY_TAG_SECRETS\`, \`WEBHOOK_SECRET_KEYS\` and
-  \`TEMPORAL_API_KEY\`. A value that cannot be used is refused by name in the log and in
-  \`org_api_setting_refused\`; the old one stays in use. Logins and API keys are tried by a connection first.
+  \`TEMPORAL_API_KEY\`. A value that cannot be used is rejected by name in the log and in
+  \`org_api_setting_rejected\`; the old one stays in use. Logins and API keys are tried by a connection first.
 - A database URL is \`postgresql://user:password@host:port/database\`. IPv6 addresses are in brackets. A Unix socket is
   \`?host=/folder\` without another host, or the encoded folder as the host. Read are the parameters \`host\`,
-  \`port\`, \`sslmode\`, \`sslrootcert\`, \`sslcert\` and \`sslkey\`; any other is refused by name.
+  \`port\`, \`sslmode\`, \`sslrootcert\`, \`sslcert\` and \`sslkey\`; any other is rejected by name.
 - Only \`sslmode=verify-full\` counts as TLS. \`disable\`, \`allow\` and \`prefer\` are plain text. \`require\` and
   \`no-verify\` encrypt without verifying the server, so \`ALLOW_PLAINTEXT\` must allow them too. \`verify-ca\` is
-  refused.
+  rejected.
 - A Redis URL is \`redis://user:password@host:port/number\`, \`rediss://\` for TLS, or \`unix://:password@/path?db=0\`.
 - \`npm start\` passes the settings of an app on to it, except those that it decides itself: region, host, ports,
   logins and secrets. It adds its own receiver to \`WEBHOOK_ALLOW\`. \`DATABASE_URL\`, \`REDIS_URL\` and

@@ -7,7 +7,7 @@ import type { Report } from './process.ts';
 export const portVariable = 'ORG_API_PORT';
 
 /**
- * Returns a free port of 127.0.0.1, above 10080 (browsers refuse lower ones) and outside the ports
+ * Returns a free port of 127.0.0.1, above 10080 (browsers reject lower ones) and outside the ports
  * of outgoing connections, which could take it first. After fifty tries the system chooses.
  */
 export async function getFreePort(): Promise<number> {

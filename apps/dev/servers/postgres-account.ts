@@ -1,5 +1,5 @@
 /**
- * The account that PostgreSQL runs as, and whether it can reach a folder. PostgreSQL refuses to run
+ * The account that PostgreSQL runs as, and whether it can reach a folder. PostgreSQL does not run
  * as root. Root uses the account that owns the data, else `postgres`, else `nobody`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -14,13 +14,13 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { StartRefused } from '#runtime/errors.ts';
+import { StartupError } from '#runtime/errors.ts';
 import { isAlive } from '../state-lock.mjs';
 import { startTracked } from './children.ts';
 import { programEnvironment } from './program-environment.ts';
 
 /** A server that cannot be had. The message says what happened, why, and what to do next. */
-export class ServerUnavailableError extends StartRefused {
+export class ServerUnavailableError extends StartupError {
   override name = 'ServerUnavailableError';
 }
 

@@ -126,7 +126,7 @@ export async function startTemporal(options: TemporalOptions) {
 
 /**
  * Returns whether a server has created all namespaces. Asked over HTTP: the SDK's connection waits a
- * second after a refused one, and loading it takes 0.13 s.
+ * second after a rejected one, and loading it takes 0.13 s.
  */
 async function hasNamespaces({ http }: Note, namespaces: readonly string[]): Promise<boolean> {
   try {

@@ -3,7 +3,7 @@ import { permissions as allPermissions, type Permission } from '../contract/scop
 import type { Queryable, Transaction } from '../db/database.ts';
 import { type Authority, permissionsHeld } from './authority.ts';
 import { consoleAccess, isConfirmed } from './console-access.ts';
-import { OrganizationRefused } from './organization-refused.ts';
+import { OrganizationError } from './errors.ts';
 
 /** A permission that a change of members, roles or seats requires; each change names its own. */
 type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';
@@ -28,7 +28,7 @@ export interface MemberAccess {
   isOwner: boolean;
 }
 
-const refusals = {
+const rejections = {
   'org.members.manage': ['may_not_manage_members', 'manage members'],
   'org.roles.manage': ['may_not_manage_roles', 'manage roles'],
   'org.seats.manage': ['may_not_manage_seats', 'manage seats and clients'],
@@ -37,7 +37,7 @@ const refusals = {
 /**
  * Returns the caller of a change.
  *
- * @throws OrganizationRefused unless the caller is an operator, or an active member with the
+ * @throws OrganizationError unless the caller is an operator, or an active member with the
  * permission.
  */
 export async function getActor(
@@ -50,8 +50,8 @@ export async function getActor(
   const member = await findMember(tx, organizationId, by.personId);
   if (member?.status === 'active' && member.permissions.includes(needed))
     return { personId: member.personId, permissions: new Set(member.permissions), isOwner: member.isOwner };
-  const [reason, what] = refusals[needed];
-  throw new OrganizationRefused(reason, `Only an active member with a role that may ${what} (${needed}) can do this.`);
+  const [reason, what] = rejections[needed];
+  throw new OrganizationError(reason, `Only an active member with a role that may ${what} (${needed}) can do this.`);
 }
 
 /** The columns of a member `m` for `MemberAccess`, besides the id. */
@@ -76,12 +76,12 @@ export async function findMember(
 /**
  * Returns a member who has not left.
  *
- * @throws OrganizationRefused `no_such_member`
+ * @throws OrganizationError `no_such_member`
  */
 export async function getMember(tx: Transaction, organizationId: string, personId: string): Promise<MemberAccess> {
   const member = await findMember(tx, organizationId, personId);
   if (member === null || member.status === 'left')
-    throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
+    throw new OrganizationError('no_such_member', 'The organization has no such member.');
   return member;
 }
 
@@ -89,30 +89,30 @@ export async function getMember(tx: Transaction, organizationId: string, personI
  * Allows only owners to change owners: an administrator has every permission of an owner, but not
  * this.
  *
- * @throws OrganizationRefused `only_owners`
+ * @throws OrganizationError `only_owners`
  */
 export function assertMayChange(actor: Actor, member: Pick<MemberAccess, 'isOwner'>): void {
   if (!member.isOwner || actor.isOwner) return;
-  throw new OrganizationRefused('only_owners', 'Only an owner can change or appoint an owner.');
+  throw new OrganizationError('only_owners', 'Only an owner can change or appoint an owner.');
 }
 
 /**
- * Refuses to grant what the caller does not have.
+ * Throws when the caller grants what they do not have.
  *
- * @throws OrganizationRefused `not_held`
+ * @throws OrganizationError `not_held`
  */
 export function assertHolds(actor: Actor, granted: readonly Permission[]): void {
   const missing = granted.filter((permission) => !actor.permissions.has(permission));
   if (missing.length === 0) return;
-  throw new OrganizationRefused('not_held', `You can’t assign permissions that you don’t have: ${missing.join(', ')}.`);
+  throw new OrganizationError('not_held', `You can’t assign permissions that you don’t have: ${missing.join(', ')}.`);
 }
 
 /**
- * Refuses a change that removes the owner `gone` unless another owner who can act is left. An
+ * Rejects a change that removes the owner `gone` unless another owner who can act is left. An
  * imported owner is active but cannot act before their sign-in is confirmed, so they count only
  * beside an owner who could not act either. Call it under `lockOrganization`, before the change.
  *
- * @throws OrganizationRefused `last_owner`
+ * @throws OrganizationError `last_owner`
  */
 export async function assertOwnerRemains(tx: Transaction, organizationId: string, gone: string): Promise<void> {
   const rows = await tx.query(sql`
@@ -124,7 +124,7 @@ export async function assertOwnerRemains(tx: Transaction, organizationId: string
       and (${consoleAccess()} = 'open' or not ${isConfirmed('g')})
     limit 1`);
   if (rows.length > 0) return;
-  throw new OrganizationRefused(
+  throw new OrganizationError(
     'last_owner',
     'The last active owner can’t leave. First assign the role Owner to a member who can sign in.',
   );

@@ -5,8 +5,8 @@ import type { Queryable } from '../db/database.ts';
 export interface CallHour {
   from: string;
   succeeded: number;
-  /** Refused because of the key, its scope or the request. */
-  refused: number;
+  /** Rejected because of the key, its scope or the request. */
+  rejected: number;
   /** Over the rate limit. */
   limited: number;
 }
@@ -23,7 +23,7 @@ export async function listCallHours(
   return db.query(sql<CallHour>`
     select to_char(h.from_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "from",
       coalesce(sum(s.calls) filter (where s.status < 400), 0)::float8 as succeeded,
-      coalesce(sum(s.calls) filter (where s.status >= 400 and s.status <> 429), 0)::float8 as refused,
+      coalesce(sum(s.calls) filter (where s.status >= 400 and s.status <> 429), 0)::float8 as rejected,
       coalesce(sum(s.calls) filter (where s.status = 429), 0)::float8 as limited
     from generate_series(${first}::timestamptz, ${first}::timestamptz + make_interval(hours => ${hours} - 1),
       interval '1 hour') h (from_at)

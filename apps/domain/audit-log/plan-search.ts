@@ -127,7 +127,7 @@ function conditionsOfResult(result: Result, action: string | null): [ConditionNa
   const { kind, rest } = resultConditions[result];
   const kindCondition: [ConditionName, Condition] = ['kind', kindConditions[kind]];
   if (rest === null) return [kindCondition];
-  if (kind === 'refused') return [kindCondition, ['denied', rest]];
+  if (kind === 'rejected') return [kindCondition, ['denied', rest]];
   // An action that cannot fail needs no look at its details.
   if (action === null || canFail(action)) return [kindCondition, ['failed', rest]];
   return result === 'Failed' ? [kindCondition, ['failed', sql`false`]] : [kindCondition];
@@ -148,9 +148,9 @@ const matches = ({ ids, actions, exact }: TextMatch): Condition => sql`(
 export const containing = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
 
 /**
- * Returns the conditions to search by, the most selective first. Actions and refusals are few, and
- * their indexes include the other columns. Of a key, an action and a person, any may be rare, so
- * each leads in turn.
+ * Returns the conditions to search by, the most selective first. Actions and error responses are
+ * few, and their indexes include the other columns. Of a key, an action and a person, any may be
+ * rare, so each leads in turn.
  */
 function listLeads({ action, result }: AuditLogFilter, asked: Map<ConditionName, Condition>): [Lead, ...Lead[]] {
   const named = asked.get('action');
@@ -161,8 +161,8 @@ function listLeads({ action, result }: AuditLogFilter, asked: Map<ConditionName,
     return [
       { answers: ['action', 'kind'], holds: ['key', 'person'], condition: sql`${named} and ${kindConditions.action}` },
     ];
-  if (kind === 'refused')
-    return [{ answers: ['kind'], holds: ['key', 'person', 'action', 'denied'], condition: kindConditions.refused }];
+  if (kind === 'rejected')
+    return [{ answers: ['kind'], holds: ['key', 'person', 'action', 'denied'], condition: kindConditions.rejected }];
   const [first, ...others] = (['key', 'action', 'person'] as const).flatMap((name): Lead[] => {
     const condition = asked.get(name);
     return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['kind'] : [], condition }];

@@ -1,6 +1,6 @@
 /**
  * One use of a key, as an entry of the audit log. The database sets time, organization and person.
- * `status` and `code` are those of the answer; `code` is null without a refusal.
+ * `status` and `code` are those of the answer; `code` is null without an error.
  */
 export interface KeyUse {
   /** UUID version 7; also the answer's `Request-Id`. */
@@ -27,7 +27,7 @@ export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_conso
   $3::inet[])`;
 
 /**
- * Adds refused calls (429) to their key's entry of this minute. `$1` fingerprints, `$2` counts,
+ * Adds rejected calls (429) to their key's entry of this minute. `$1` fingerprints, `$2` counts,
  * arrays of equal length.
  */
-export const recordRefusalsSql = /* sql */ `select api.record_refusals($1::bytea[], $2::bigint[])`;
+export const recordRejectionsSql = /* sql */ `select api.record_rejections($1::bytea[], $2::bigint[])`;

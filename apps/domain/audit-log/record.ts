@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Authority, ClusterObject } from '../access/authority.ts';
-import { Refused } from '../contract/refused.ts';
+import { DomainError } from '../contract/domain-error.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import type { Transaction } from '../db/database.ts';
 
@@ -18,8 +18,8 @@ interface NewAuditEntry {
  * 0012). The database generates the id, so that actions of one transaction, which share its time,
  * keep their order.
  *
- * @throws Refused `not_an_active_member` when the session of the person or their membership has ended
- * while the request ran, for example by a removal that waits for this transaction.
+ * @throws DomainError `not_an_active_member` when the session of the person or their membership has
+ * ended while the request ran, for example by a removal that waits for this transaction.
  * @throws an error of PostgreSQL (`audit_entry_writer`) when another writer may not write this.
  */
 export async function recordAuditEntry(tx: Transaction, entry: NewAuditEntry): Promise<void> {
@@ -43,4 +43,4 @@ export async function recordAuditEntry(tx: Transaction, entry: NewAuditEntry): P
 }
 
 const accessEnded = () =>
-  new Refused('not_an_active_member', 'Your session or your membership has ended meanwhile. Sign in again.');
+  new DomainError('not_an_active_member', 'Your session or your membership has ended meanwhile. Sign in again.');

@@ -54,7 +54,7 @@ const denied = sql`a.status in (401, 403, 429)`;
 /** Whether an entry is a read that succeeded, one that did not, or no read. Indexes begin with these. */
 export const kindConditions = {
   answered: sql`a.status < 400`,
-  refused: sql`a.status >= 400`,
+  rejected: sql`a.status >= 400`,
   action: sql`a.status is null`,
 };
 
@@ -62,8 +62,8 @@ export const kindConditions = {
 export const resultConditions: Record<Result, { kind: keyof typeof kindConditions; rest: RawBuilder<unknown> | null }> =
   {
     Succeeded: { kind: 'answered', rest: null },
-    Denied: { kind: 'refused', rest: denied },
-    'Invalid request': { kind: 'refused', rest: sql`not ${denied}` },
+    Denied: { kind: 'rejected', rest: denied },
+    'Invalid request': { kind: 'rejected', rest: sql`not ${denied}` },
     Completed: { kind: 'action', rest: sql`not ${failed}` },
     Failed: { kind: 'action', rest: failed },
   };

@@ -34,10 +34,10 @@ export interface AuditEntry {
   action: string;
   /** HTTP status of a read's answer; null for what people and the system did. */
   status: number | null;
-  /** The refusal's code; null when there was none. */
+  /** The code of the error response; null when there was none. */
   code: string | null;
   address: string | null;
-  /** More than 1 only for refused calls, which share an entry per key and minute. */
+  /** More than 1 only for rejected calls, which share an entry per key and minute. */
   count: number;
   detail: Record<string, unknown> | null;
   /** Name of the member in `detail.memberId`. */

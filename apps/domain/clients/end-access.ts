@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
+import { OrganizationError } from '../access/errors.ts';
 import { Membership } from '../access/membership.entity.ts';
-import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { shareLock, writeLock } from '../db/locks.ts';
@@ -28,7 +28,7 @@ interface GrantRequest {
 /**
  * Ends active access now (reason `ended`).
  *
- * @throws OrganizationRefused `no_such_grant`, `grant_not_active` and others.
+ * @throws OrganizationError `no_such_grant`, `grant_not_active` and others.
  */
 export async function endGrant(database: Database, input: GrantRequest): Promise<void> {
   const { organizationId, grantId, by } = input;
@@ -46,7 +46,7 @@ export async function endGrant(database: Database, input: GrantRequest): Promise
  * ends with reason `moved`, and one of the same kind, family and planned end begins, in one
  * transaction. A seat ends with the old access; `assignSeat` gives the new one another.
  *
- * @throws OrganizationRefused `no_such_grant`, `grant_not_active`, `no_such_member`,
+ * @throws OrganizationError `no_such_grant`, `grant_not_active`, `no_such_member`,
  * `same_professional` and others.
  */
 export async function moveGrant(
@@ -62,7 +62,7 @@ export async function moveGrant(
     await tx.flush(); // before the member is locked: an import locks access before members too
     await assertActiveMember(tx, organizationId, toPersonId);
     if (professionalId === toPersonId)
-      throw new OrganizationRefused('same_professional', 'This member already has this access.');
+      throw new OrganizationError('same_professional', 'This member already has this access.');
     const id = randomUUIDv7();
     tx.create(ClientGrant, {
       organizationId,
@@ -87,7 +87,7 @@ async function getActiveGrant(tx: Transaction, { organizationId, grantId }: Gran
   const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId }, writeLock);
   if (grant === null) throw noSuchGrant();
   if (!grant.isActiveAt(await findDatabaseTime(tx)))
-    throw new OrganizationRefused('grant_not_active', 'This access has already ended.');
+    throw new OrganizationError('grant_not_active', 'This access has already ended.');
   return grant;
 }
 
@@ -95,5 +95,5 @@ async function getActiveGrant(tx: Transaction, { organizationId, grantId }: Gran
 async function assertActiveMember(tx: Transaction, organizationId: string, personId: string): Promise<void> {
   const member = await tx.findOne(Membership, { organizationId, personId }, shareLock);
   if (member?.status === 'active') return;
-  throw new OrganizationRefused('no_such_member', 'The organization has no such active member.');
+  throw new OrganizationError('no_such_member', 'The organization has no such active member.');
 }

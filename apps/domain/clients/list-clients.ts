@@ -96,7 +96,7 @@ export interface ClientDetails extends ClientRow {
 /**
  * Returns one access.
  *
- * @throws OrganizationRefused `no_such_grant`
+ * @throws OrganizationError `no_such_grant`
  */
 export async function getClient(db: Queryable, organizationId: string, grantId: string): Promise<ClientDetails> {
   const [client] = await db.query(sql<ClientDetails>`

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { OrganizationRefused } from '../access/organization-refused.ts';
+import { OrganizationError } from '../access/errors.ts';
 import type { Queryable } from '../db/database.ts';
 import { type ListPage, pageOf } from '../db/list-page.ts';
 import { withDates } from '../db/statement.ts';
@@ -81,12 +81,12 @@ export async function listSeatsOfGrant(db: Queryable, organizationId: string, gr
 /**
  * Returns one seat.
  *
- * @throws OrganizationRefused `no_such_seat`
+ * @throws OrganizationError `no_such_seat`
  */
 export async function getSeat(db: Queryable, organizationId: string, seatId: string): Promise<SeatRow> {
   const [seat] = await db.query(sql<SeatRow>`
     select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`);
-  if (seat === undefined) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
+  if (seat === undefined) throw new OrganizationError('no_such_seat', 'The organization has no such seat.');
   return seatOf(seat);
 }
 

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
-import { OrganizationRefused } from '../access/organization-refused.ts';
+import { OrganizationError } from '../access/errors.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import type { Database } from '../db/database.ts';
@@ -12,13 +12,13 @@ import { ClientGrant, Seat } from './client.entity.ts';
 /**
  * Assigning and ending seats; both require `org.seats.manage`. What an assignment needs (a free
  * seat, active access, a family without another seat) are constraints of the database, which hold
- * under concurrency; this file maps them to refusals. Triggers write the events.
+ * under concurrency; this file maps them to errors. Triggers write the events.
  */
 
 /**
  * Assigns a seat to the family of an active grant and returns the seat's id.
  *
- * @throws OrganizationRefused `no_free_seat`, `family_holds_seat`, `grant_not_active`,
+ * @throws OrganizationError `no_free_seat`, `family_holds_seat`, `grant_not_active`,
  * `no_such_grant` and others.
  */
 export async function assignSeat(
@@ -38,7 +38,7 @@ export async function assignSeat(
       await recordAuditEntry(tx, { organizationId, by, action: 'seat.give', detail: { seatId: id, grantId } });
     });
   } catch (error) {
-    throw refusalOf(error) ?? error;
+    throw rejectionOf(error) ?? error;
   }
   return { id };
 }
@@ -46,7 +46,7 @@ export async function assignSeat(
 /**
  * Ends a held seat (`ended_by_organization`), which is free at once.
  *
- * @throws OrganizationRefused `no_such_seat`, `seat_ended` and others.
+ * @throws OrganizationError `no_such_seat`, `seat_ended` and others.
  */
 export async function endSeat(
   database: Database,
@@ -55,25 +55,24 @@ export async function endSeat(
   await database.change(async (tx) => {
     await getActor(tx, organizationId, by, 'org.seats.manage');
     const seat = await tx.findOne(Seat, { organizationId, id: seatId }, writeLock);
-    if (seat === null) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
-    if (!seat.end()) throw new OrganizationRefused('seat_ended', 'This seat has already ended.');
+    if (seat === null) throw new OrganizationError('no_such_seat', 'The organization has no such seat.');
+    if (!seat.end()) throw new OrganizationError('seat_ended', 'This seat has already ended.');
     await tx.flush();
     await recordAuditEntry(tx, { organizationId, by, action: 'seat.end', detail: { seatId, grantId: seat.grantId } });
   });
 }
 
-export const noSuchGrant = () =>
-  new OrganizationRefused('no_such_grant', 'The organization has no such client access.');
+export const noSuchGrant = () => new OrganizationError('no_such_grant', 'The organization has no such client access.');
 
-function refusalOf(error: unknown): OrganizationRefused | null {
+function rejectionOf(error: unknown): OrganizationError | null {
   switch (brokenConstraint(error)) {
     case 'seat_needs_free_place':
     case 'seat_plan_of_seat':
-      return new OrganizationRefused('no_free_seat', 'All seats are assigned. End one, or buy more seats.');
+      return new OrganizationError('no_free_seat', 'All seats are assigned. End one, or buy more seats.');
     case 'seat_one_per_family':
-      return new OrganizationRefused('family_holds_seat', 'This client already has a seat.');
+      return new OrganizationError('family_holds_seat', 'This client already has a seat.');
     case 'seat_needs_active_grant':
-      return new OrganizationRefused('grant_not_active', 'This access has ended. A seat needs active access.');
+      return new OrganizationError('grant_not_active', 'This access has ended. A seat needs active access.');
     default:
       return null;
   }

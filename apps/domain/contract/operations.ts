@@ -1,6 +1,6 @@
 import type { Scope } from './scopes.ts';
 
-/** The reads of each scope by operation id. A key that lacks the scope is refused there. */
+/** The reads of each scope by operation id. A key that lacks the scope is rejected there. */
 export const operationsOfScope: Readonly<Record<Scope, readonly string[]>> = {
   'org.read': ['getOrg'],
   'org.clients.read': ['getFirmRoster', 'getOrgSeatFamilies'],

@@ -95,7 +95,7 @@ export class Session extends pg.Client {
 function removeValues(error: pg.DatabaseError): void {
   for (const name of ['detail', 'hint', 'where', 'internalQuery'] as const) error[name] = undefined;
   if (!error.code?.startsWith('22')) return;
-  error.message = `the database refused a value (${error.code})`;
+  error.message = `the database rejected a value (${error.code})`;
   const calls = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   error.stack = [String(error), ...calls].join('\n');
 }

@@ -7,6 +7,7 @@ import { lockOrganization, writeLock } from '../db/locks.ts';
 import { setupExpired } from './challenges.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { findEnrolment, type OpenEnrolment } from './create-link.ts';
+import { IdentityError } from './errors.ts';
 import { insertFactor, type NewFactor, verifyNewPasskey, verifyNewTotp } from './factor-rows.ts';
 import { Enrolment, SecondFactor, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers, rememberBrowser } from './known-browsers.ts';
@@ -15,7 +16,6 @@ import { passkeySetupOptions } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
-import { IdentityRefused } from './refused.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
 import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, totpUri } from './totp.ts';
@@ -24,7 +24,7 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
 /**
  * Enrolment by a one-time link: password, then second factor. Then the link is used up, the
  * membership active, the recovery codes shown and the person signed in, all at once. Until then
- * only the link's own row changes, also for a person who can already sign in: the last step refuses
+ * only the link's own row changes, also for a person who can already sign in: the last step rejects
  * it, so that the creator of a link, who could open it, learns nothing before.
  */
 
@@ -36,7 +36,7 @@ export type FirstFactor =
 /**
  * Sets the password; another one replaces it until the enrolment is complete.
  *
- * @throws IdentityRefused `link_expired`, or why the password is not allowed
+ * @throws IdentityError `link_expired`, or why the password is not allowed
  */
 export async function setEnrolmentPassword(
   database: Database,
@@ -51,7 +51,7 @@ export async function setEnrolmentPassword(
 /**
  * Starts the setup of an authenticator app: returns its secret, and the text of the QR code.
  *
- * @throws IdentityRefused `password_first` and as above
+ * @throws IdentityError `password_first` and as above
  */
 export async function startEnrolmentTotp(
   database: Database,
@@ -69,7 +69,7 @@ export async function startEnrolmentTotp(
 /**
  * Starts the setup of a passkey: returns options for `navigator.credentials.create`.
  *
- * @throws IdentityRefused `password_first` and as above
+ * @throws IdentityError `password_first` and as above
  */
 export async function startEnrolmentPasskey(
   database: Database,
@@ -88,7 +88,7 @@ export async function startEnrolmentPasskey(
  * Completes an enrolment with its second factor, in one transaction. When two use a link at once,
  * one enrols. `browser` identifies this browser later; the recovery codes are shown once.
  *
- * @throws IdentityRefused `link_expired`, `password_first`, `setup_expired` (no factor was begun),
+ * @throws IdentityError `link_expired`, `password_first`, `setup_expired` (no factor was begun),
  * `wrong_code`, `wrong_passkey`, `factor_known`, `too_many_attempts`; `email_taken` also for a
  * person who can already sign in.
  */
@@ -132,7 +132,7 @@ export async function completeEnrolment(
  * Joins an organization with its link, as the person who is signed in. An active member of it
  * confirms their sign-in for it.
  *
- * @throws IdentityRefused `link_expired`, `link_of_another`, `email_taken`, `second_factor_needed`
+ * @throws IdentityError `link_expired`, `link_of_another`, `email_taken`, `second_factor_needed`
  */
 export async function acceptEnrolment(
   database: Database,
@@ -145,7 +145,7 @@ export async function acceptEnrolment(
   if (enrolment === null || enrolment.kind === 'recover') throw linkExpired();
   const { organizationId, personId } = enrolment;
   if (personId !== session.personId)
-    throw new IdentityRefused(
+    throw new IdentityError(
       'link_of_another',
       'This link is for another person. Sign out, then sign in as that person.',
     );
@@ -158,7 +158,7 @@ export async function acceptEnrolment(
   return { organizationId };
 }
 
-/** @throws IdentityRefused `link_expired` */
+/** @throws IdentityError `link_expired` */
 async function getOpenEnrolment(db: Queryable, token: string, at: Date): Promise<OpenEnrolment> {
   const found = await findEnrolment(db, token, at);
   if (found === null) throw linkExpired();
@@ -167,7 +167,7 @@ async function getOpenEnrolment(db: Queryable, token: string, at: Date): Promise
 
 function assertHasPassword(enrolment: OpenEnrolment): asserts enrolment is OpenEnrolment & { passwordHash: string } {
   if (enrolment.passwordHash !== null) return;
-  throw new IdentityRefused('password_first', 'Choose a password first.');
+  throw new IdentityError('password_first', 'Choose a password first.');
 }
 
 /** Verifies the factor. */
@@ -258,14 +258,14 @@ async function writeSignIn(tx: Transaction, enrolment: OpenEnrolment, passwordHa
 }
 
 const linkExpired = () =>
-  new IdentityRefused(
+  new IdentityError(
     'link_expired',
     'This link has expired, was used or replaced, or its creator can no longer invite you. Ask for a new link.',
   );
 
 /** One sentence, whether its person or another one signs in with the address. */
 const emailInUse = () =>
-  new IdentityRefused(
+  new IdentityError(
     'email_taken',
     'Sign-in can’t be set up with this link. If you can already sign in, sign in and open the link again. Otherwise, ' +
       'ask for a link for another address, or contact support: an operator can release the address.',

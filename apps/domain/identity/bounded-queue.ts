@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
+import { IdentityError } from './errors.ts';
 import { busyRetrySeconds } from './limits.ts';
-import { IdentityRefused } from './refused.ts';
 
 /** Creates a queue that runs `concurrency` pieces of work at once and lets `maxWaiting` wait. */
 export function createBoundedQueue({ concurrency, maxWaiting }: { concurrency: number; maxWaiting: number }) {
@@ -9,13 +9,13 @@ export function createBoundedQueue({ concurrency, maxWaiting }: { concurrency: n
     /**
      * Runs `work` when its turn comes.
      *
-     * @throws IdentityRefused `busy` at once, when too many wait; nothing was begun.
+     * @throws IdentityError `busy` at once, when too many wait; nothing was begun.
      */
     async run<T>(work: () => Promise<T>, now = new Date()): Promise<T> {
       if (limit.activeCount + limit.pendingCount < concurrency + maxWaiting) return limit(work);
       const retryAt = new Date(now.getTime() + busyRetrySeconds * 1000);
       const sentence = 'Too many people are signing in right now. Wait a few seconds, and try again.';
-      throw new IdentityRefused('busy', sentence, retryAt);
+      throw new IdentityError('busy', sentence, retryAt);
     },
     /** Returns how many run and how many wait. */
     load: () => ({ running: limit.activeCount, waiting: limit.pendingCount }),

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../db/database.ts';
+import { IdentityError } from './errors.ts';
 import { Challenge } from './identity.entity.ts';
 import { challengeMinutes } from './limits.ts';
-import { IdentityRefused } from './refused.ts';
 
 /**
  * The challenges of sessions, stored here so that each is answered only once, and in time. A
@@ -44,4 +44,4 @@ export async function findTotpSetup(db: Queryable, sessionId: string, now: Date)
 export const consumeTotpSetup = async (tx: Transaction, sessionId: string, totpSealed: Buffer): Promise<boolean> =>
   (await tx.nativeDelete(Challenge, { sessionId, purpose: 'totp_setup', totpSealed })) > 0;
 
-export const setupExpired = () => new IdentityRefused('setup_expired', 'This setup has expired. Start again.');
+export const setupExpired = () => new IdentityError('setup_expired', 'This setup has expired. Start again.');

@@ -1,10 +1,10 @@
 import type { Database } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
+import { IdentityError } from './errors.ts';
 import { ConsoleSession, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword, opaqueString } from './password.ts';
 import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
-import { IdentityRefused } from './refused.ts';
 import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
 import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
 import { generateToken, hashOf } from './token.ts';
@@ -14,7 +14,7 @@ import type { Session, Visitor } from './types.ts';
  * Changes the person's password. The old one is required (ASVS 6.2.3), their other sessions end
  * (ASVS 7.4.3), and this one gets a new token, which is returned.
  *
- * @throws IdentityRefused `wrong_credentials`, `too_many_attempts`, `step_up_needed`,
+ * @throws IdentityError `wrong_credentials`, `too_many_attempts`, `step_up_needed`,
  * `session_expired`, or why the new password is not allowed.
  */
 export async function changePassword(
@@ -32,10 +32,10 @@ export async function changePassword(
   if (oldHash === undefined) throw sessionExpired();
   if (!(await isPassword(oldPassword, oldHash))) {
     await recordFailure(database, personId, visitor, 'old_password');
-    throw new IdentityRefused('wrong_credentials', 'The current password is incorrect.');
+    throw new IdentityError('wrong_credentials', 'The current password is incorrect.');
   }
   if (opaqueString(oldPassword) === opaqueString(newPassword))
-    throw new IdentityRefused('password_unchanged', 'The new password is the current one. Enter another password.');
+    throw new IdentityError('password_unchanged', 'The new password is the current one. Enter another password.');
   const newHash = await hashPassword(newPassword);
   const changed = await database.change(async (tx) => {
     // Of two concurrent changes one comes first, and the other's old password is then wrong.

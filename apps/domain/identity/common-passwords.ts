@@ -10,7 +10,7 @@
  * made so, which a list of long passwords would not (ASVS 6.2.4 requires 3,000).
  */
 
-/** The most pieces of a password that is refused. */
+/** The most pieces of a password that is rejected. */
 const guessablePieces = 3;
 /** No listed entry is longer. */
 const longestListed = 30;

@@ -24,10 +24,10 @@ import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { withDates } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
+import { AlreadyMemberError, IdentityError } from './errors.ts';
 import { Enrolment } from './identity.entity.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
-import { AlreadyMember, IdentityRefused } from './refused.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
 import type { EnrolmentKind } from './types.ts';
 
@@ -82,9 +82,9 @@ interface Invitee {
  * and one who had left, is `invited` until the link is used. Nothing of a present member changes:
  * one who is invited still gets a new link (`isNew` is false), and for others an operator gets one.
  *
- * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; AlreadyMember;
- * IdentityRefused `email_malformed`, `email_taken`, `email_ambiguous`, `no_such_organization`,
- * `no_such_role`, `member_suspended`.
+ * @throws OrganizationError `may_not_manage_members`, `not_held`, `only_owners`;
+ * AlreadyMemberError; IdentityError `email_malformed`, `email_taken`, `email_ambiguous`,
+ * `no_such_organization`, `no_such_role`, `member_suspended`.
  */
 export async function createEnrolment(
   database: Database,
@@ -96,12 +96,12 @@ export async function createEnrolment(
   return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     if ((await tx.count(Organization, { id: organizationId })) === 0)
-      throw new IdentityRefused('no_such_organization', 'The organization does not exist.');
+      throw new IdentityError('no_such_organization', 'The organization does not exist.');
     const actor = await getActor(tx, organizationId, by, 'org.members.manage');
     const { personId, member, isOpen } = await findInvitee(tx, { organizationId, email, by });
     if (member !== null && member.status !== 'left') {
       const isAsked = input.name !== undefined || input.roleKeys !== undefined;
-      if (by === 'orgctl' ? isAsked : member.status !== 'invited') throw new AlreadyMember(member);
+      if (by === 'orgctl' ? isAsked : member.status !== 'invited') throw new AlreadyMemberError(member);
       const link = await linkMember(tx, { organizationId, by, actor, member, isOpen, email }, now());
       return { ...link, isNew: false };
     }
@@ -120,8 +120,8 @@ export async function createEnrolment(
  * Creates a link for a present member, and changes nothing else of them. It opens what their roles
  * give, so its creator has all of it. Recorded as an action of its own.
  *
- * @throws OrganizationRefused `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`;
- * IdentityRefused `email_ambiguous`, `email_malformed`, `member_suspended`, `operator_needed`.
+ * @throws OrganizationError `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`;
+ * IdentityError `email_ambiguous`, `email_malformed`, `member_suspended`, `operator_needed`.
  */
 export async function createLink(
   database: Database,
@@ -159,9 +159,9 @@ async function linkMember(
 ): Promise<CreatedEnrolment> {
   assertMayGive(actor, [member]);
   if (member.status === 'suspended')
-    throw new IdentityRefused('member_suspended', 'This member is suspended. Reinstate them instead.');
+    throw new IdentityError('member_suspended', 'This member is suspended. Reinstate them instead.');
   if (isOpen && by !== 'orgctl')
-    throw new IdentityRefused(
+    throw new IdentityError(
       'operator_needed',
       'This member has already set up sign-in. If they lost their password or second factor, ' +
         'contact support: an operator can create a recovery link.',
@@ -254,7 +254,7 @@ async function findInvitee(
   }
   // An inviter must not learn it; the link's person does when they use it.
   if (by === 'orgctl' && rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
-    throw new IdentityRefused(
+    throw new IdentityError(
       'email_taken',
       'Another person signs in with this address. Invite the member with a different address, or release this one ' +
         '(orgctl person release-address) if it is theirs.',
@@ -276,7 +276,7 @@ async function getRoles(tx: Transaction, organizationId: string, keys: readonly 
   );
   const missing = keys.filter((key) => !roles.some((role) => role.key === key));
   if (missing.length > 0)
-    throw new IdentityRefused('no_such_role', `The organization has no role ${missing.join(', ')}.`);
+    throw new IdentityError('no_such_role', `The organization has no role ${missing.join(', ')}.`);
   return roles;
 }
 
@@ -323,7 +323,7 @@ async function writeMember(
 }
 
 const emailAmbiguous = () =>
-  new IdentityRefused(
+  new IdentityError(
     'email_ambiguous',
     'Several members have this address. Remove the members who do not own it, and invite each of them with their own ' +
       'address.',

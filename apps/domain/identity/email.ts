@@ -1,16 +1,16 @@
 import { canonicalEmail, hasAsciiLocalPart, isEmail } from '../contract/email.ts';
-import { IdentityRefused } from './refused.ts';
+import { IdentityError } from './errors.ts';
 
 /**
  * Returns the canonical form of an email address with which a person can sign in.
  *
- * @throws IdentityRefused `email_malformed`
+ * @throws IdentityError `email_malformed`
  */
 export function assertEmail(text: string): string {
   if (!isEmail(text))
-    throw new IdentityRefused('email_malformed', 'Enter a complete email address, for example ada@example.org.');
+    throw new IdentityError('email_malformed', 'Enter a complete email address, for example ada@example.org.');
   if (!hasAsciiLocalPart(text))
-    throw new IdentityRefused(
+    throw new IdentityError(
       'email_malformed',
       'Enter an email address with only unaccented letters, digits and symbols before the @. Browsers accept no ' +
         'other characters there, so its owner could not sign in.',

@@ -3,10 +3,10 @@ import { brokenConstraint } from '../db/constraint.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import type { SealingKeys } from '../encryption/envelope.ts';
+import { IdentityError } from './errors.ts';
 import { SecondFactor, SignIn } from './identity.entity.ts';
 import { factorsPerPerson } from './limits.ts';
 import { getNewPasskey, type StoredPasskey } from './passkey.ts';
-import { IdentityRefused } from './refused.ts';
 import { findTotpStep, sealTotp, unsealTotp, wrongCode } from './totp.ts';
 import type { RelyingParty } from './types.ts';
 
@@ -42,7 +42,7 @@ export type NewFactor = { id: string; name: string } & (
 /**
  * Verifies the first code of an app whose secret is sealed for `row`, and seals it for the factor.
  *
- * @throws IdentityRefused `wrong_code`
+ * @throws IdentityError `wrong_code`
  */
 export function verifyNewTotp(
   { code, name }: { code: string; name: string },
@@ -61,7 +61,7 @@ export function verifyNewTotp(
 /**
  * Verifies the answer of a new passkey to its challenge.
  *
- * @throws IdentityRefused `wrong_passkey`, `passkey_attested`
+ * @throws IdentityError `wrong_passkey`, `passkey_attested`
  */
 export async function verifyNewPasskey(
   { response, name }: { response: unknown; name: string },
@@ -75,22 +75,22 @@ export async function verifyNewPasskey(
 /**
  * Adds a factor.
  *
- * @throws IdentityRefused `too_many_factors`; `factor_known` when a passkey is registered already.
+ * @throws IdentityError `too_many_factors`; `factor_known` when a passkey is registered already.
  */
 export async function insertFactor(tx: Transaction, personId: string, factor: NewFactor, now: Date): Promise<void> {
   await assertRoom(tx, personId);
   tx.create(SecondFactor, { ...factor, personId, createdAt: now });
   await tx.flush().catch((error: unknown) => {
     if (brokenConstraint(error) !== 'second_factor_credential_unique') throw error;
-    throw new IdentityRefused('factor_known', 'This passkey is already registered.');
+    throw new IdentityError('factor_known', 'This passkey is already registered.');
   });
 }
 
-/** Refuses a factor beyond the maximum, under the lock of the person's row. */
+/** Rejects a factor beyond the maximum, under the lock of the person's row. */
 async function assertRoom(tx: Transaction, personId: string): Promise<void> {
   await tx.findOne(SignIn, { personId }, writeLock);
   if ((await tx.count(SecondFactor, { personId })) < factorsPerPerson) return;
-  throw new IdentityRefused(
+  throw new IdentityError(
     'too_many_factors',
     `You have ${factorsPerPerson} second factors, which is the maximum. Remove one first.`,
   );

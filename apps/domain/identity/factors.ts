@@ -1,13 +1,13 @@
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { consumeChallenge, consumeTotpSetup, findTotpSetup, setupExpired, storeChallenge } from './challenges.ts';
+import { IdentityError } from './errors.ts';
 import { insertFactor, listPasskeyRows, type NewFactor, verifyNewPasskey, verifyNewTotp } from './factor-rows.ts';
 import { SecondFactor, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { findAnsweredChallenge, passkeySetupOptions } from './passkey.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
-import { IdentityRefused } from './refused.ts';
 import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
 import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
 import { generateTotpSecret, sealTotp, totpUri } from './totp.ts';
@@ -48,7 +48,7 @@ export async function startTotp(
 /**
  * Adds the app whose setup was started, after a correct code. Returns its id.
  *
- * @throws IdentityRefused `wrong_code`, `setup_expired`, `step_up_needed`, `too_many_attempts`
+ * @throws IdentityError `wrong_code`, `setup_expired`, `step_up_needed`, `too_many_attempts`
  */
 export async function addTotp(
   database: Database,
@@ -109,7 +109,7 @@ export async function startPasskey(
 /**
  * Adds the passkey that answers. Returns its id.
  *
- * @throws IdentityRefused `wrong_passkey`, `setup_expired`, `factor_known`, `step_up_needed`
+ * @throws IdentityError `wrong_passkey`, `setup_expired`, `factor_known`, `step_up_needed`
  */
 export async function addPasskey(
   database: Database,
@@ -132,7 +132,7 @@ export async function addPasskey(
  * Removes a factor. The person's other sessions end, because a thief of the factor may use one. The
  * last factor stays, also when several are removed at once.
  *
- * @throws IdentityRefused `no_such_factor`, `last_factor`, `step_up_needed`.
+ * @throws IdentityError `no_such_factor`, `last_factor`, `step_up_needed`.
  */
 export async function removeFactor(
   database: Database,
@@ -143,14 +143,14 @@ export async function removeFactor(
   assertSteppedUp(session, now());
   await database.change(async (tx) => {
     const { personId } = session;
-    // The database itself refuses to remove the last one; with the lock, concurrent calls get a
+    // The database itself keeps the last one; with the lock, concurrent calls get a
     // sentence.
     await tx.findOne(SignIn, { personId }, writeLock);
     const factors = await tx.find(SecondFactor, { personId });
     const found = factors.find(({ id }) => id === factorId.toLowerCase());
-    if (found === undefined) throw new IdentityRefused('no_such_factor', 'This second factor does not exist.');
+    if (found === undefined) throw new IdentityError('no_such_factor', 'This second factor does not exist.');
     if (factors.length === 1)
-      throw new IdentityRefused('last_factor', 'This is your only second factor. Add another second factor first.');
+      throw new IdentityError('last_factor', 'This is your only second factor. Add another second factor first.');
     await tx.remove(found).flush();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
@@ -162,7 +162,7 @@ export async function removeFactor(
 /**
  * Creates ten recovery codes that replace all earlier ones; they are shown once.
  *
- * @throws IdentityRefused `step_up_needed`
+ * @throws IdentityError `step_up_needed`
  */
 export async function renewRecoveryCodes(
   database: Database,

@@ -53,8 +53,8 @@ export const failuresPerNetwork = 50;
  * not a known browser, which has a separate count.
  */
 export const failureWaitMinutes = 15;
-/** The most refusals that a process remembers, about 200 B each; then it forgets them all. */
-export const refusalsInMemory = 2_000;
+/** The most rejections that a process remembers, about 200 B each; then it forgets them all. */
+export const rejectionsInMemory = 2_000;
 /** How long a browser is known after its person's last sign-in. Source: OWASP, device cookies. */
 export const knownBrowserDays = 30;
 /** How many known browsers a person has at most; then the oldest is deleted. */

@@ -8,10 +8,10 @@ import { lockOrganization, writeLock } from '../db/locks.ts';
 import { withDates } from '../db/statement.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { assertEmail } from './email.ts';
+import { IdentityError } from './errors.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
-import { IdentityRefused } from './refused.ts';
 import { endSessions } from './sessions.ts';
 
 /**
@@ -36,7 +36,7 @@ interface SignInDetails {
   }[];
 }
 
-/** @throws IdentityRefused `no_such_sign_in` when no person signs in with the address. */
+/** @throws IdentityError `no_such_sign_in` when no person signs in with the address. */
 export async function getSignIn(
   db: Queryable,
   email: string,
@@ -61,7 +61,7 @@ export async function getSignIn(
  * false when it was confirmed before. It is for a sign-in that was enrolled by another
  * organization; a person without one is invited instead.
  *
- * @throws IdentityRefused `no_such_sign_in`, `not_an_active_member`.
+ * @throws IdentityError `no_such_sign_in`, `not_an_active_member`.
  */
 export async function confirmSignInOf(
   database: Database,
@@ -74,7 +74,7 @@ export async function confirmSignInOf(
     const personId = await lockSignIn(tx, email);
     const member = await findMember(tx, organizationId, personId);
     if (member?.status !== 'active')
-      throw new IdentityRefused(
+      throw new IdentityError(
         'not_an_active_member',
         'The person with this address is not an active member of the organization. Run orgctl person invite instead.',
       );
@@ -86,7 +86,7 @@ export async function confirmSignInOf(
  * Ends every session of a person at once (ASVS 7.4.5) and deletes their known browsers; password
  * and factors stay. `ended`: the number of ended sessions.
  *
- * @throws IdentityRefused `no_such_sign_in`
+ * @throws IdentityError `no_such_sign_in`
  */
 export async function endSessionsOf(database: Database, email: string): Promise<{ personId: string; ended: number }> {
   return database.change(async (tx) => {
@@ -103,7 +103,7 @@ export async function endSessionsOf(database: Database, email: string): Promise<
  * Gives a person another address to sign in with. Everything else stays, including the address in
  * their organizations.
  *
- * @throws IdentityRefused `no_such_sign_in`, `email_malformed`, `email_taken`.
+ * @throws IdentityError `no_such_sign_in`, `email_malformed`, `email_taken`.
  */
 export async function changeAddress(
   database: Database,
@@ -119,7 +119,7 @@ export async function changeAddress(
     });
   } catch (error) {
     if (brokenConstraint(error) === 'sign_in_email_unique')
-      throw new IdentityRefused('email_taken', 'Another person signs in with the new address.');
+      throw new IdentityError('email_taken', 'Another person signs in with the new address.');
     throw error;
   }
 }
@@ -131,7 +131,7 @@ export async function changeAddress(
  * again. It requires the rights of the database's owner: no login of an app can delete how a person
  * signs in.
  *
- * @throws IdentityRefused `no_such_sign_in`.
+ * @throws IdentityError `no_such_sign_in`.
  */
 export async function releaseAddress(database: Database, email: string): Promise<{ personId: string; ended: number }> {
   return database.change(async (tx) => {
@@ -152,5 +152,4 @@ async function lockSignIn(tx: Transaction, email: string): Promise<string> {
   return found.personId;
 }
 
-const noSuchSignIn = () =>
-  new IdentityRefused('no_such_sign_in', 'No person signs in with this address in this region.');
+const noSuchSignIn = () => new IdentityError('no_such_sign_in', 'No person signs in with this address in this region.');

@@ -9,9 +9,9 @@ import {
   type WebAuthnCredential,
 } from '@simplewebauthn/server';
 import { decodeAttestationObject, isoCBOR } from '@simplewebauthn/server/helpers';
+import { IdentityError } from './errors.ts';
 import { challengeMinutes } from './limits.ts';
 import { isWholePublicKey } from './passkey-key.ts';
-import { IdentityRefused } from './refused.ts';
 import type { RelyingParty } from './types.ts';
 
 /** Passkeys (WebAuthn). The authenticator verifies its user; its make is neither requested nor checked. */
@@ -64,7 +64,7 @@ export function passkeyUseOptions(known: readonly StoredPasskey[], party: Relyin
 /**
  * Returns the new passkey in an untrusted answer.
  *
- * @throws IdentityRefused `passkey_attested`, `wrong_passkey`
+ * @throws IdentityError `passkey_attested`, `wrong_passkey`
  */
 export async function getNewPasskey(response: unknown, challenge: string, party: RelyingParty): Promise<StoredPasskey> {
   const result = await verifyRegistrationResponse({
@@ -83,10 +83,10 @@ export async function getNewPasskey(response: unknown, challenge: string, party:
  * Returns an answer with the attestation format `none`, so that the library runs no code for
  * certificates: it fetches the addresses that they name, of any server.
  *
- * An answer with a certificate is refused. Browsers that honor `none` never send one, but they may
+ * An answer with a certificate is rejected. Browsers that honor `none` never send one, but they may
  * send the signature of the passkey itself (format `packed`), which says nothing about a device.
  *
- * @throws IdentityRefused `passkey_attested`; `wrong_passkey` when it cannot be decoded.
+ * @throws IdentityError `passkey_attested`; `wrong_passkey` when it cannot be decoded.
  */
 function withoutAttestation(answer: unknown): RegistrationResponseJSON {
   const response = memberOf(answer, 'response');
@@ -117,7 +117,7 @@ function decodeAttestation(encoded: unknown): { statement: Map<unknown, unknown>
 /**
  * Returns the counter of a passkey that has answered a challenge correctly; it never decreases.
  *
- * @throws IdentityRefused `wrong_passkey`
+ * @throws IdentityError `wrong_passkey`
  */
 export async function getNewCounter(
   response: unknown,
@@ -176,10 +176,10 @@ const expected = (challenge: string, { id, origin }: RelyingParty) => ({
 const notAccepted = () => null;
 
 export const wrongPasskey = () =>
-  new IdentityRefused('wrong_passkey', 'The passkey was not accepted. Try again, or use another second factor.');
+  new IdentityError('wrong_passkey', 'The passkey was not accepted. Try again, or use another second factor.');
 
 const passkeyAttested = () =>
-  new IdentityRefused(
+  new IdentityError(
     'passkey_attested',
     'Your browser sent a certificate of the device with the passkey, which the console does not accept. Use another ' +
       'browser or device, or an authenticator app.',

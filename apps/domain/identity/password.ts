@@ -3,8 +3,8 @@ import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
 import { createBoundedQueue } from './bounded-queue.ts';
 import { isCommonPassword } from './common-passwords.ts';
+import { IdentityError } from './errors.ts';
 import { hashesWaiting, passwordMaxLength, passwordMinLength } from './limits.ts';
-import { IdentityRefused } from './refused.ts';
 
 /** Stored passwords: argon2id in PHC form, `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`. */
 
@@ -31,7 +31,7 @@ export const hashLoad = () => ({ ...hashing.load(), done: hashed });
 /**
  * Hashes a password with a new salt.
  *
- * @throws IdentityRefused `busy`
+ * @throws IdentityError `busy`
  */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(saltBytes);
@@ -42,7 +42,7 @@ export async function hashPassword(password: string): Promise<string> {
  * Returns whether a password matches a hash. `hash` null, for an unknown person: false, after the
  * same work.
  *
- * @throws IdentityRefused `busy`
+ * @throws IdentityError `busy`
  */
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {
   // For a text longer than any password another one is hashed, at the same cost; none is truncated.
@@ -64,23 +64,23 @@ export function isOutdated(hash: string): boolean {
  * characters are allowed (ASVS 6.2.5).
  *
  * @param context - texts about its person: name, address, organization.
- * @throws IdentityRefused
+ * @throws IdentityError
  */
 export async function assertNewPassword(password: string, context: readonly string[]): Promise<void> {
   const typed = opaqueString(password);
   const length = lengthOf(typed);
   if (length < passwordMinLength)
-    throw new IdentityRefused(
+    throw new IdentityError(
       'password_too_short',
       `Enter at least ${passwordMinLength} characters. This password has ${length}. Use several unrelated words.`,
     );
   if (length > passwordMaxLength)
-    throw new IdentityRefused(
+    throw new IdentityError(
       'password_too_long',
       `Enter at most ${passwordMaxLength} characters. This password has ${length}.`,
     );
   if (await isCommonPassword(typed, context))
-    throw new IdentityRefused(
+    throw new IdentityError(
       'password_common',
       'This password is easy to guess. It is common, or consists of a few common words, your name or ' +
         'your address. Enter four or more unrelated words.',

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
+import { IdentityError } from './errors.ts';
 import { RecoveryCode } from './identity.entity.ts';
 import { recoveryCodes } from './limits.ts';
-import { IdentityRefused } from './refused.ts';
 import { hashOf } from './token.ts';
 
 /**
@@ -56,7 +56,4 @@ function plain(code: string): string {
 }
 
 export const wrongRecoveryCode = () =>
-  new IdentityRefused(
-    'wrong_code',
-    'This code is incorrect or was already used. Enter another of your recovery codes.',
-  );
+  new IdentityError('wrong_code', 'This code is incorrect or was already used. Enter another of your recovery codes.');

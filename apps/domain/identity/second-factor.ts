@@ -2,13 +2,13 @@ import type { Database, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { reseal } from '../encryption/envelope.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
+import { IdentityError } from './errors.ts';
 import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
 import { SecondFactor } from './identity.entity.ts';
 import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
 import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { consumeRecoveryCode, countRecoveryCodes, wrongRecoveryCode } from './recovery-codes.ts';
-import { IdentityRefused } from './refused.ts';
 import { recordSecondFactor } from './sessions.ts';
 import {
   clearFailures,
@@ -40,7 +40,7 @@ type Step = keyof typeof wrong;
  * Accepts the code of an authenticator app. Each time step is accepted once, and no earlier one
  * after it, also for concurrent calls.
  *
- * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`.
+ * @throws IdentityError `wrong_code`, `too_many_attempts`, `session_expired`.
  */
 export async function verifyTotp(
   database: Database,
@@ -95,7 +95,7 @@ export async function startPasskeyUse(
  * Accepts the answer of a passkey to the session's challenge, and uses up the challenge in any
  * case.
  *
- * @throws IdentityRefused `wrong_passkey`, also for a late answer, another person's passkey, or a
+ * @throws IdentityError `wrong_passkey`, also for a late answer, another person's passkey, or a
  * counter that decreased; `too_many_attempts`, `session_expired`.
  */
 export async function verifyPasskey(
@@ -114,7 +114,7 @@ export async function verifyPasskey(
     const known = await listPasskeyRows(tx, session.personId);
     const passkey = known.find(({ credentialId }) => credentialId === findCredentialId(response));
     if (requested === null || passkey === undefined) return false;
-    const counter = await getNewCounter(response, passkey, requested, party).catch(refusedToNull);
+    const counter = await getNewCounter(response, passkey, requested, party).catch(rejectedToNull);
     if (counter === null) return false;
     const factor = await tx.findOne(SecondFactor, { id: passkey.id }, writeLock);
     return factor?.useCounter(counter, now()) ?? false;
@@ -125,7 +125,7 @@ export async function verifyPasskey(
 /**
  * Accepts a recovery code, which is then used up. `left`: how many the person still has.
  *
- * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`
+ * @throws IdentityError `wrong_code`, `too_many_attempts`, `session_expired`
  */
 export async function redeemRecoveryCode(
   database: Database,
@@ -171,7 +171,7 @@ async function pass(
   throw wrong[step]();
 }
 
-function refusedToNull(error: unknown): null {
-  if (error instanceof IdentityRefused) return null;
+function rejectedToNull(error: unknown): null {
+  if (error instanceof IdentityError) return null;
   throw error;
 }

@@ -5,6 +5,7 @@ import { consoleAccess } from '../access/console-access.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { withDates } from '../db/statement.ts';
+import { IdentityError } from './errors.ts';
 import { ConsoleSession } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import {
@@ -16,7 +17,6 @@ import {
   stepUpMinutes,
 } from './limits.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
-import { IdentityRefused } from './refused.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
 import type { Session, SessionRow, Visitor } from './types.ts';
 
@@ -110,7 +110,7 @@ export async function startSession(
  * Records a second factor of a session, in the same transaction: the session is `full`, its step-up
  * is fresh, and it has a new token; the old one is void.
  *
- * @throws IdentityRefused `session_expired` when it has ended meanwhile.
+ * @throws IdentityError `session_expired` when it has ended meanwhile.
  */
 export async function recordSecondFactor(tx: Transaction, sessionId: string, now: Date): Promise<{ token: string }> {
   const session = await tx.findOne(ConsoleSession, { id: sessionId, expiresAt: { $gt: now } }, writeLock);
@@ -129,17 +129,17 @@ export function needsStepUp(session: Pick<Session, 'state' | 'secondFactorAt'>, 
   return now.getTime() - session.secondFactorAt.getTime() > stepUpMinutes * 60_000;
 }
 
-/** @throws IdentityRefused unless the session is `full`. */
+/** @throws IdentityError unless the session is `full`. */
 export function assertFull(session: Pick<Session, 'state'>): void {
   if (session.state === 'full') return;
-  throw new IdentityRefused('second_factor_needed', 'Finish signing in with your second factor first.');
+  throw new IdentityError('second_factor_needed', 'Finish signing in with your second factor first.');
 }
 
-/** @throws IdentityRefused when the second factor is required again first. */
+/** @throws IdentityError when the second factor is required again first. */
 export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt'>, now: Date): void {
   assertFull(session);
   if (!needsStepUp(session, now)) return;
-  throw new IdentityRefused(
+  throw new IdentityError(
     'step_up_needed',
     'Confirm your identity again. This action requires a second factor from the last 5 minutes.',
   );
@@ -167,7 +167,7 @@ export async function listSessions(db: Queryable, session: Session, now: Date): 
  * Ends one of the person's sessions at once. Their own by its id is a sign-out, also for a session
  * that is not `full` yet.
  *
- * @throws IdentityRefused `no_such_session` when the person has none with that id,
+ * @throws IdentityError `no_such_session` when the person has none with that id,
  * `second_factor_needed` for another session than their own before it is full.
  */
 export async function endSession(
@@ -180,7 +180,7 @@ export async function endSession(
   await database.change(async (tx) => {
     const living = await tx.find(ConsoleSession, { personId: session.personId }, { fields: ['id'] });
     const found = living.find(({ id }) => id === sessionId.toLowerCase());
-    const ended = new IdentityRefused('no_such_session', 'This session does not exist or has already ended.');
+    const ended = new IdentityError('no_such_session', 'This session does not exist or has already ended.');
     if (found === undefined) throw ended;
     const isOwn = sessionId === session.id;
     const action = isOwn ? 'session.sign_out' : 'session.end';
@@ -217,4 +217,4 @@ export async function endSessionsWithoutAccess(tx: Transaction, personId: string
         select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`);
 }
 
-export const sessionExpired = () => new IdentityRefused('session_expired', 'Your session has expired. Sign in again.');
+export const sessionExpired = () => new IdentityError('session_expired', 'Your session has expired. Sign in again.');

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Database } from '../db/database.ts';
+import { TooManyAttemptsError } from './errors.ts';
 import {
   failuresPerNetwork,
   failuresPerPerson,
@@ -9,10 +10,9 @@ import {
   failureWaitMinutes,
   networkWindowMinutes,
   personWindowHours,
-  refusalsInMemory,
+  rejectionsInMemory,
 } from './limits.ts';
 import { networkOf } from './network.ts';
-import { TooManyAttempts } from './refused.ts';
 
 /**
  * Sign-in failures, counted in PostgreSQL so that every pod uses the same counts (ASVS 6.3.1).
@@ -21,7 +21,7 @@ import { TooManyAttempts } from './refused.ts';
  * concurrent ones count as a hundred, and one whose process died counts too. A complete sign-in
  * removes its person's failures from its network. A correct password alone removes nothing, so a
  * stolen password cannot be tried without a bound. Above a limit one attempt is admitted in 15
- * minutes. Each process remembers such a refusal until it ends, and repeats it without I/O.
+ * minutes. Each process remembers such a rejection until it ends, and repeats it without I/O.
  *
  * The count of a network applies to strangers only. A session, a browser with which its person has
  * recently signed in (known-browsers.ts) and the holder of a one-time link have a secret that no
@@ -73,7 +73,7 @@ function countsOf({ subject, address }: SignInFailure): { limit: Limit; key: str
   ];
 }
 
-/** The library's types lack how long (ms) a key is refused, as far as this process knows. */
+/** The library's types lack how long (ms) a key is rejected, as far as this process knows. */
 type Waits = RateLimiterPostgres & { getInMemoryBlockMsBeforeExpire(key: string): number };
 
 /** The counts of one process's database; the table is the migration's. */
@@ -93,9 +93,9 @@ function createLimiters(pool: Pool) {
     network: count(failuresPerNetwork, networkWindowMinutes / 60),
     pair: count(failuresPerPersonAndNetwork, personWindowHours),
     subject: count(failuresPerPerson, personWindowHours),
-    /** One attempt in 15 minutes; refusals are remembered in memory. */
+    /** One attempt in 15 minutes; rejections are remembered in memory. */
     waits: new RateLimiterPostgres({ ...common, points: 1, duration: 0, inMemoryBlockOnConsumed: 2 }) as Waits,
-    /** At most as many refusals are in memory. */
+    /** At most as many rejections are in memory. */
     remembered: 0,
   };
 }
@@ -104,55 +104,55 @@ const limiters = new WeakMap<Pool, ReturnType<typeof createLimiters>>();
 const limitersOf = ({ pool }: Database) => limiters.getOrInsertComputed(pool, createLimiters);
 const waitOf = (key: string) => keyOf('wait', key);
 
-/** Returns at most how many refusals this process remembers. */
-export const rememberedRefusals = (database: Database): number => limitersOf(database).remembered;
+/** Returns at most how many rejections this process remembers. */
+export const rememberedRejections = (database: Database): number => limitersOf(database).remembered;
 
 /** The library rejects with a result when a limit is exceeded, and with an error otherwise. */
-function refusalOnly(thrown: unknown): RateLimiterRes {
+function rejectionOnly(thrown: unknown): RateLimiterRes {
   if (thrown instanceof RateLimiterRes) return thrown;
   throw thrown;
 }
 
 /**
- * Refuses what PostgreSQL has refused until later. Reads memory only.
+ * Rejects what PostgreSQL has rejected until later. Reads memory only.
  *
- * @throws TooManyAttempts
+ * @throws TooManyAttemptsError
  */
 export function assertAdmitted(database: Database, failure: SignInFailure, now: Date): void {
   const { waits } = limitersOf(database);
-  const refusedMs = Math.max(...countsOf(failure).map(({ key }) => waits.getInMemoryBlockMsBeforeExpire(waitOf(key))));
-  if (refusedMs > 0) throw new TooManyAttempts(new Date(now.getTime() + refusedMs), now);
+  const rejectedMs = Math.max(...countsOf(failure).map(({ key }) => waits.getInMemoryBlockMsBeforeExpire(waitOf(key))));
+  if (rejectedMs > 0) throw new TooManyAttemptsError(new Date(now.getTime() + rejectedMs), now);
 }
 
 /**
  * Admits a sign-in and counts it as a failure, or says when one is admitted.
  *
- * @throws TooManyAttempts
+ * @throws TooManyAttemptsError
  */
 export async function countFailure(database: Database, failure: SignInFailure, now: Date): Promise<void> {
   assertAdmitted(database, failure, now);
   const held = limitersOf(database);
   for (const { limit, key } of countsOf(failure)) {
-    const counted = await held[limit].consume(key).catch(refusalOnly);
+    const counted = await held[limit].consume(key).catch(rejectionOnly);
     if (counted.consumedPoints <= held[limit].points) continue;
     // A wait ends with the window of its count, from which on all pods admit again.
     const windowSeconds = Math.max(1, Math.floor(counted.msBeforeNext / 1000));
     const customDuration = Math.min(failureWaitMinutes * 60, windowSeconds);
-    const waited = await held.waits.consume(waitOf(key), 1, { customDuration }).catch(refusalOnly);
+    const waited = await held.waits.consume(waitOf(key), 1, { customDuration }).catch(rejectionOnly);
     if (waited.consumedPoints === 1) continue;
-    // A forgotten refusal costs one statement, and admits nothing.
-    if (waited.consumedPoints > 1 && held.remembered++ >= refusalsInMemory) {
+    // A forgotten rejection costs one statement, and admits nothing.
+    if (waited.consumedPoints > 1 && held.remembered++ >= rejectionsInMemory) {
       held.waits.deleteInMemoryBlockedAll();
       held.remembered = 0;
     }
-    throw new TooManyAttempts(new Date(now.getTime() + Math.max(1, waited.msBeforeNext)), now);
+    throw new TooManyAttemptsError(new Date(now.getTime() + Math.max(1, waited.msBeforeNext)), now);
   }
 }
 
 /**
  * Removes attempts after a success: the failures of their person from the same network, and these
  * attempts from the other counts. Call it after the transaction that accepts them. When PostgreSQL
- * does not answer, they stay counted, which refuses nothing by itself.
+ * does not answer, they stay counted, which rejects nothing by itself.
  */
 export async function clearFailures(database: Database, failures: readonly SignInFailure[]): Promise<void> {
   const { waits, ...counts } = limitersOf(database);

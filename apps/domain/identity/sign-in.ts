@@ -4,11 +4,11 @@ import { canonicalEmail } from '../contract/email.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { createBoundedQueue } from './bounded-queue.ts';
+import { IdentityError } from './errors.ts';
 import { SignIn } from './identity.entity.ts';
 import { signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
-import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';
 import { assertAdmitted, countFailure, passwordSubject, signInFailure } from './sign-in-failures.ts';
 import { findTokenHash } from './token.ts';
@@ -30,9 +30,9 @@ interface Known {
 const strangers = createBoundedQueue({ concurrency: strangersSignInsAtOnce, maxWaiting: signInsWaiting });
 
 /**
- * Refuses without I/O what PostgreSQL would refuse too.
+ * Rejects without I/O what PostgreSQL would reject too.
  *
- * @throws TooManyAttempts
+ * @throws TooManyAttemptsError
  */
 export function assertMayTry(database: Database, { email, visitor }: SignInRequest, now: Date): void {
   const browserHash = findTokenHash(visitor.browser ?? '');
@@ -47,7 +47,7 @@ export function assertMayTry(database: Database, { email, visitor }: SignInReque
  * password counts as an attempt too, until the second factor completes the sign-in. The
  * session of the `token` can only verify a second factor.
  *
- * @throws IdentityRefused `wrong_credentials`, also for a person whom every organization has
+ * @throws IdentityError `wrong_credentials`, also for a person whom every organization has
  * suspended; `too_many_attempts`; `busy` when too many strangers sign in at once.
  */
 export async function signIn(
@@ -88,7 +88,7 @@ async function verifyPassword(
   });
 }
 
-const wrongCredentials = () => new IdentityRefused('wrong_credentials', 'The email address or password is incorrect.');
+const wrongCredentials = () => new IdentityError('wrong_credentials', 'The email address or password is incorrect.');
 
 /**
  * Finds the person with an address in one statement, so that an unknown address takes as long, and

@@ -1,6 +1,6 @@
 import { generateSecret, generateURI, verifySync } from 'otplib';
 import { type SealingKeys, seal, unseal } from '../encryption/envelope.ts';
-import { IdentityRefused } from './refused.ts';
+import { IdentityError } from './errors.ts';
 
 /**
  * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30
@@ -48,9 +48,9 @@ export const sealTotp = (secret: string, row: string, keys: SealingKeys): Buffer
 export const unsealTotp = (sealed: Buffer, row: string, keys: SealingKeys): string =>
   unseal(sealed, totpRow(row), keys);
 
-/** Refuses a code. It depends on a clock, which its owner may not suspect. */
+/** Rejects a code. It depends on a clock, which its owner may not suspect. */
 export const wrongCode = () =>
-  new IdentityRefused(
+  new IdentityError(
     'wrong_code',
     'This code is incorrect or was already used. Enter the next code. If no code works, let your phone set its clock ' +
       'automatically: it may be off by more than half a minute.',

@@ -2,8 +2,8 @@ import { recordAuditEntry } from '../audit-log/record.ts';
 import type { Database } from '../db/database.ts';
 import { clearFailures, countFailure, ownFailure } from '../identity/sign-in-failures.ts';
 import { ApiKey } from './api-key.entity.ts';
+import { KeyError } from './errors.ts';
 import { fingerprints, type KeySecrets } from './key.ts';
-import { KeyRefused } from './refused.ts';
 import { assertMayManageKeys } from './revoke.ts';
 
 /** Matches a key within other text: a header, a `curl` line, a line of a log. */
@@ -17,8 +17,8 @@ const keysInText = /aln_[a-z]{2}_[0-9A-Za-z]{40}(?![0-9A-Za-z])/g;
  * A key cannot be guessed (178 random bits). Misses are still limited, like attempts to sign in, so
  * that they cannot load the database.
  *
- * @throws KeyRefused when the person may not manage keys, or the text contains no key, or several.
- * @throws IdentityRefused `too_many_attempts` after ten misses, with the time of the next attempt.
+ * @throws KeyError when the person may not manage keys, or the text contains no key, or several.
+ * @throws IdentityError `too_many_attempts` after ten misses, with the time of the next attempt.
  */
 export async function findCompromisedKey(
   database: Database,
@@ -50,11 +50,11 @@ export async function findCompromisedKey(
 function readKey(text: string): string {
   const [key, ...others] = new Set(text.match(keysInText) ?? []);
   if (key === undefined)
-    throw new KeyRefused(
+    throw new KeyError(
       'no_key_in_text',
       'This text contains no API key. A key is aln_, a region, _ and 40 letters or digits. Paste the complete key.',
     );
   if (others.length > 0)
-    throw new KeyRefused('several_keys_in_text', 'This text contains several keys. Paste one key at a time.');
+    throw new KeyError('several_keys_in_text', 'This text contains several keys. Paste one key at a time.');
   return key;
 }

@@ -6,9 +6,9 @@ import type { Scope } from '../contract/scopes.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
+import { KeyError } from './errors.ts';
 import { fingerprint, generateKey, type KeySecrets, keyHint } from './key.ts';
 import { findFreeNumber, lockMembership } from './numbers.ts';
-import { KeyRefused } from './refused.ts';
 
 export interface CreateKey {
   organizationId: string;
@@ -38,7 +38,7 @@ export interface CreatedKey {
  *
  * @param now - the clock, for expiry and creation time.
  *
- * @throws KeyRefused when its creator is no active member, may not manage keys or lacks a scope,
+ * @throws KeyError when its creator is no active member, may not manage keys or lacks a scope,
  * when no scope is given, when the expiry has passed, or when 25 keys are live.
  */
 export async function createKey(
@@ -53,7 +53,7 @@ export async function createKey(
     await assertMayCreate(tx, input, createdAt);
     const number = await findFreeNumber(tx, input.organizationId, createdAt);
     if (number === null) {
-      throw new KeyRefused(
+      throw new KeyError(
         'too_many_keys',
         `The organization has ${liveKeysPerOrganization} active keys, which is the maximum. Revoke one first.`,
       );
@@ -64,19 +64,19 @@ export async function createKey(
 
 /** Checks what creating and rotating a key both require. */
 export async function assertMayCreate(tx: Transaction, input: CreateKey, now: Date): Promise<void> {
-  if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'Choose at least one permission.');
+  if (input.scopes.length === 0) throw new KeyError('no_scopes', 'Choose at least one permission.');
   if (input.expiresAt !== null && input.expiresAt <= now)
-    throw new KeyRefused('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
+    throw new KeyError('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
   await lockMembership(tx, input.organizationId, input.creatorId);
   const held = await findPermissions(tx, input.organizationId, input.creatorId);
   if (held === null)
-    throw new KeyRefused('not_an_active_member', 'The key’s owner is not an active member of the organization.');
+    throw new KeyError('not_an_active_member', 'The key’s owner is not an active member of the organization.');
   if (!input.byOrgctl && !held.has('org.keys.manage')) {
-    throw new KeyRefused('may_not_manage_keys', 'The key’s owner has no role that may manage keys (org.keys.manage).');
+    throw new KeyError('may_not_manage_keys', 'The key’s owner has no role that may manage keys (org.keys.manage).');
   }
   const missing = input.scopes.filter((scope) => !held.has(scope));
   if (missing.length > 0)
-    throw new KeyRefused(
+    throw new KeyError(
       'scope_not_held',
       `The key’s owner doesn’t have ${missing.join(', ')}. A key can have only permissions of its owner.`,
     );

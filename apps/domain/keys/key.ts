@@ -18,7 +18,7 @@ export interface KeySecrets {
 /**
  * The form of an API key: `aln_<region>_`, 30 random base62 characters (178 bits), 4 of a keyed
  * tag, and 6 of a CRC32 over all before it. The CRC lets a secret scanner distinguish a key from
- * noise offline. The tag lets a pod refuse a forged key without I/O: 1 in 14,776,336 forgeries
+ * noise offline. The tag lets a pod reject a forged key without I/O: 1 in 14,776,336 forgeries
  * passes, and is then unknown to the database.
  */
 const randomLength = 30;

@@ -3,13 +3,13 @@ import { recordAuditEntry } from '../audit-log/record.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
-import { KeyRefused } from './refused.ts';
+import { KeyError } from './errors.ts';
 
 /**
- * Revokes a key: every request that starts after the commit is refused. Revoking it again changes
+ * Revokes a key: every request that starts after the commit is rejected. Revoking it again changes
  * nothing and is not recorded.
  *
- * @throws KeyRefused when the person may not manage keys, or the organization has no such key.
+ * @throws KeyError when the person may not manage keys, or the organization has no such key.
  */
 export async function revokeKey(
   database: Database,
@@ -21,7 +21,7 @@ export async function revokeKey(
     await lockOrganization(tx, organizationId);
     await assertMayManageKeys(tx, organizationId, by);
     const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
-    if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
+    if (key === null) throw new KeyError('no_such_key', 'The organization has no such key.');
     if (key.revokedAt !== null) return;
     key.revoke(now());
     await recordAuditEntry(tx, { organizationId, by, keyId, action: 'key.revoke', detail: { hint: key.hint } });
@@ -31,13 +31,13 @@ export async function revokeKey(
 /**
  * Lets an operator pass, and an active member who holds `org.keys.manage`.
  *
- * @throws KeyRefused `may_not_manage_keys`
+ * @throws KeyError `may_not_manage_keys`
  */
 export async function assertMayManageKeys(db: Queryable, organizationId: string, by: Authority): Promise<void> {
   if (by === 'orgctl') return;
   const held = await findPermissions(db, organizationId, by.personId);
   if (!held?.has('org.keys.manage')) {
-    throw new KeyRefused(
+    throw new KeyError(
       'may_not_manage_keys',
       'Only an active member with a role that may manage keys (org.keys.manage) can do this.',
     );

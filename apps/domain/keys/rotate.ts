@@ -4,9 +4,9 @@ import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { assertMayCreate, type CreatedKey, insertKey } from './create.ts';
+import { KeyError } from './errors.ts';
 import type { KeySecrets } from './key.ts';
 import { findFreeNumber } from './numbers.ts';
-import { KeyRefused } from './refused.ts';
 
 export interface RotateKey {
   organizationId: string;
@@ -31,7 +31,7 @@ export interface RotatedKey extends CreatedKey {
  * and each takes a number. When 25 keys are live there is no number for both: the old key stops at
  * once, and `predecessorEndsAt` says so.
  *
- * @throws KeyRefused as `createKey` does, and when the key is not live or the overlap is longer
+ * @throws KeyError as `createKey` does, and when the key is not live or the overlap is longer
  * than 7 days.
  */
 export async function rotateKey(
@@ -42,7 +42,7 @@ export async function rotateKey(
 ): Promise<RotatedKey> {
   const { organizationId, keyId, creatorId, overlapSeconds, expiresAt, address = null } = input;
   if (!(overlapSeconds >= 0 && overlapSeconds <= keyRotationOverlapMaxDays * 86_400)) {
-    throw new KeyRefused('overlap_too_long', `Both keys can work for 0 to ${keyRotationOverlapMaxDays} days.`);
+    throw new KeyError('overlap_too_long', `Both keys can work for 0 to ${keyRotationOverlapMaxDays} days.`);
   }
   return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
@@ -76,10 +76,10 @@ export async function rotateKey(
 
 async function getLiveKey(tx: Transaction, organizationId: string, keyId: string, at: Date) {
   const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
-  if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
+  if (key === null) throw new KeyError('no_such_key', 'The organization has no such key.');
   const { number } = key;
   if (number === null || key.stateAt(at) !== 'live') {
-    throw new KeyRefused('key_not_live', 'The key is revoked, expired or inactive; create a new one instead.');
+    throw new KeyError('key_not_live', 'The key is revoked, expired or inactive; create a new one instead.');
   }
   return { key, number };
 }

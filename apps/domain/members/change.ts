@@ -8,8 +8,8 @@ import {
   type MemberAccess,
 } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
+import { OrganizationError } from '../access/errors.ts';
 import { Membership, MembershipRole, type Role } from '../access/membership.entity.ts';
-import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
@@ -35,7 +35,7 @@ const longestText = 200;
 /**
  * Changes the name or title of a member; a field that is left out stays.
  *
- * @throws OrganizationRefused `nothing_to_change`, `field_refused` and others.
+ * @throws OrganizationError `nothing_to_change`, `field_invalid` and others.
  */
 export async function changeMember(
   database: Database,
@@ -43,12 +43,12 @@ export async function changeMember(
 ): Promise<void> {
   await changing(database, input, 'member.change', async (_tx, { membership }) => {
     if (input.name === undefined && input.title === undefined)
-      throw new OrganizationRefused('nothing_to_change', 'Change the name or the title.');
+      throw new OrganizationError('nothing_to_change', 'Change the name or the title.');
     const name = input.name?.trim() ?? membership.name;
     const title = input.title === undefined ? membership.title : input.title?.trim() || null;
     if (name === '' || [name, title ?? ''].some((text) => text.length > longestText))
-      throw new OrganizationRefused(
-        'field_refused',
+      throw new OrganizationError(
+        'field_invalid',
         `Enter a name of 1 to ${longestText} characters and a title of at most ${longestText}.`,
       );
     return { ...membership.changeDetails(name, title) };
@@ -59,7 +59,7 @@ export async function changeMember(
  * Suspends a member until they are reinstated: their keys stop, and their sessions no longer see
  * the organization.
  *
- * @throws OrganizationRefused `last_owner`, `wrong_status` and others.
+ * @throws OrganizationError `last_owner`, `wrong_status` and others.
  */
 export async function suspendMember(database: Database, input: MemberRequest): Promise<void> {
   await changing(database, input, 'member.suspend', async (tx, { membership, access }) => {
@@ -74,7 +74,7 @@ export async function suspendMember(database: Database, input: MemberRequest): P
  * Gives a suspended member their roles' permissions back, all of which the caller must hold. A
  * member who was suspended before accepting the invitation is `invited` again, without a link.
  *
- * @throws OrganizationRefused `not_held`, `wrong_status` and others.
+ * @throws OrganizationError `not_held`, `wrong_status` and others.
  */
 export async function reinstateMember(database: Database, input: MemberRequest): Promise<void> {
   await changing(database, input, 'member.reinstate', async (_tx, { membership, access, actor }) => {
@@ -88,7 +88,7 @@ export async function reinstateMember(database: Database, input: MemberRequest):
  * Removes a member with all their roles; members who remove themselves need no permission. The row
  * stays, because access and log refer to it.
  *
- * @throws OrganizationRefused `last_owner` and others.
+ * @throws OrganizationError `last_owner` and others.
  */
 export async function removeMember(database: Database, input: MemberRequest): Promise<void> {
   await changing(database, input, 'member.remove', async (tx, { membership, access }) => {
@@ -113,7 +113,7 @@ interface MemberRoleRequest extends MemberRequest {
 /**
  * Assigns a role to a member. A role that they hold changes nothing and is not recorded.
  *
- * @throws OrganizationRefused `not_held`, `only_owners` and others.
+ * @throws OrganizationError `not_held`, `only_owners` and others.
  */
 export async function assignRole(database: Database, input: MemberRoleRequest): Promise<void> {
   await database.change(async (tx) => {
@@ -130,7 +130,7 @@ export async function assignRole(database: Database, input: MemberRoleRequest): 
 /**
  * Removes a role from a member. A role that they do not hold changes nothing and is not recorded.
  *
- * @throws OrganizationRefused `last_owner`, `only_owners` and others.
+ * @throws OrganizationError `last_owner`, `only_owners` and others.
  */
 export async function unassignRole(database: Database, input: MemberRoleRequest): Promise<void> {
   await database.change(async (tx) => {
@@ -191,7 +191,7 @@ const leaver = (personId: string): Actor => ({ personId, permissions: new Set(),
  * Writes the status of a member who loses access, and ends the sessions of a person with no
  * organization left.
  *
- * @throws OrganizationRefused `last_owner`
+ * @throws OrganizationError `last_owner`
  */
 async function endAccess(tx: Transaction, membership: Membership, isActiveOwner: boolean): Promise<void> {
   const { organizationId, personId } = membership;
@@ -200,4 +200,4 @@ async function endAccess(tx: Transaction, membership: Membership, isActiveOwner:
   await endSessionsWithoutAccess(tx, personId);
 }
 
-const wrongStatus = (message: string) => new OrganizationRefused('wrong_status', message);
+const wrongStatus = (message: string) => new OrganizationError('wrong_status', message);

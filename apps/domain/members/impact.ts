@@ -19,7 +19,7 @@ export interface MemberKey {
   working: Scope[];
 }
 
-/** A key with the `scopes` that it would lose, and the `operations` then refused. */
+/** A key with the `scopes` that it would lose, and the `operations` then rejected. */
 export interface AffectedKey extends Omit<MemberKey, 'working'> {
   operations: string[];
   losesAllScopes: boolean;

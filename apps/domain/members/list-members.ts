@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { MemberAccess } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
-import { OrganizationRefused } from '../access/organization-refused.ts';
+import { OrganizationError } from '../access/errors.ts';
 import { canonicalEmail } from '../contract/email.ts';
 import type { Queryable } from '../db/database.ts';
 import { contains, type ListPage, pageOf } from '../db/list-page.ts';
@@ -98,7 +98,7 @@ export interface MemberDetails extends MemberRow {
 /**
  * Returns any member that the organization ever had.
  *
- * @throws OrganizationRefused `no_such_member`
+ * @throws OrganizationError `no_such_member`
  */
 export async function getMemberDetails(
   db: Queryable,
@@ -114,7 +114,7 @@ export async function getMemberDetails(
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
         and ${isLinkValid(now)}) as "linkExpiresAt"
     from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`);
-  if (row === undefined) throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
+  if (row === undefined) throw new OrganizationError('no_such_member', 'The organization has no such member.');
   const { linkExpiresAt, ...member } = row;
   return {
     ...withDates(member, 'lastSeenAt'),

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { OrganizationRefused } from '../access/organization-refused.ts';
+import { OrganizationError } from '../access/errors.ts';
 import type { Permission } from '../contract/scopes.ts';
 import type { Queryable } from '../db/database.ts';
 
@@ -31,14 +31,14 @@ export async function listRoles(db: Queryable, organizationId: string): Promise<
 /**
  * Returns one role of the organization.
  *
- * @throws OrganizationRefused `no_such_role`
+ * @throws OrganizationError `no_such_role`
  */
 export async function getRoleDetails(db: Queryable, organizationId: string, roleId: string): Promise<RoleRow> {
   const [role] = await db.query(sql<RoleRow>`
     select ${columns}, (select count(*)::int ${held(organizationId)} and mr.role_id = r.id) as holders
     from role r
     where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`);
-  if (role === undefined) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
+  if (role === undefined) throw new OrganizationError('no_such_role', 'The organization has no such role.');
   return role;
 }
 

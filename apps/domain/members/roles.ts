@@ -2,8 +2,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import { sql } from 'kysely';
 import { assertHolds, getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
+import { OrganizationError } from '../access/errors.ts';
 import { MembershipRole, Role } from '../access/membership.entity.ts';
-import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
 import type { Database, Transaction } from '../db/database.ts';
@@ -20,7 +20,7 @@ const longestText = 200;
  * Creates an own role and returns its id and key. `key` names it in the API; by default it is
  * derived from the name.
  *
- * @throws OrganizationRefused `not_held`, `role_key_taken`, `too_many_roles` and others.
+ * @throws OrganizationError `not_held`, `role_key_taken`, `too_many_roles` and others.
  */
 export async function createRole(
   database: Database,
@@ -54,7 +54,7 @@ export async function createRole(
  * Changes an own role; a field that is left out stays, and so does the key. Its holders have the
  * new permissions from their next request on.
  *
- * @throws OrganizationRefused `not_held` for an added permission that the caller lacks, and others.
+ * @throws OrganizationError `not_held` for an added permission that the caller lacks, and others.
  */
 export async function changeRole(
   database: Database,
@@ -74,7 +74,7 @@ export async function changeRole(
     const role = await getOwnRole(tx, organizationId, roleId);
     const changed = (['name', 'description', 'permissions'] as const).filter((field) => input[field] !== undefined);
     if (changed.length === 0)
-      throw new OrganizationRefused('nothing_to_change', 'Change the name, the description or the permissions.');
+      throw new OrganizationError('nothing_to_change', 'Change the name, the description or the permissions.');
     const permissions = input.permissions === undefined ? role.permissions : readPermissions(input.permissions);
     const { added, removed } = role.permit(permissions);
     assertHolds(actor, added);
@@ -90,7 +90,7 @@ export async function changeRole(
  * Deletes an own role that no member holds. An import may leave it with members who have left; they
  * lose it.
  *
- * @throws OrganizationRefused `role_in_use` and others.
+ * @throws OrganizationError `role_in_use` and others.
  */
 export async function deleteRole(
   database: Database,
@@ -106,7 +106,7 @@ export async function deleteRole(
         and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`);
     const holders = await tx.count(MembershipRole, { organizationId, roleId });
     if (holders > 0)
-      throw new OrganizationRefused(
+      throw new OrganizationError(
         'role_in_use',
         `${holders === 1 ? 'One member has' : `${holders} members have`} this role. Remove it from them first.`,
       );
@@ -119,27 +119,27 @@ export async function deleteRole(
 /**
  * Returns a role of the organization: its own, or a system role.
  *
- * @throws OrganizationRefused `no_such_role`
+ * @throws OrganizationError `no_such_role`
  */
 export async function getRole(tx: Transaction, organizationId: string, roleId: string): Promise<Role> {
   const role = await tx.findOne(Role, { id: roleId, $or: [{ organizationId }, { organizationId: null }] });
-  if (role === null) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
+  if (role === null) throw new OrganizationError('no_such_role', 'The organization has no such role.');
   return role;
 }
 
 async function getOwnRole(tx: Transaction, organizationId: string, roleId: string): Promise<Role> {
   const role = await getRole(tx, organizationId, roleId);
   if (role.isSystem)
-    throw new OrganizationRefused('system_role', 'You can’t change a system role. Create a custom role instead.');
+    throw new OrganizationError('system_role', 'You can’t change a system role. Create a custom role instead.');
   return role;
 }
 
 async function assertFree(tx: Transaction, organizationId: string, key: string): Promise<void> {
   const own = await tx.find(Role, { organizationId }, { fields: ['key'] });
   if (own.some((role) => role.key === key) || (systemRoleKeys as readonly string[]).includes(key))
-    throw new OrganizationRefused('role_key_taken', `The role ${key} already exists. Enter another name.`);
+    throw new OrganizationError('role_key_taken', `The role ${key} already exists. Enter another name.`);
   if (own.length >= rolesPerOrganization)
-    throw new OrganizationRefused(
+    throw new OrganizationError(
       'too_many_roles',
       `The organization has ${rolesPerOrganization} custom roles, which is the maximum. Delete one first.`,
     );
@@ -148,15 +148,15 @@ async function assertFree(tx: Transaction, organizationId: string, key: string):
 function readText(text: string, shortest: number): string {
   const trimmed = text.trim();
   if (trimmed.length >= shortest && trimmed.length <= longestText) return trimmed;
-  throw new OrganizationRefused(
-    'field_refused',
+  throw new OrganizationError(
+    'field_invalid',
     `Enter a name of 1 to ${longestText} characters and a description of at most ${longestText}.`,
   );
 }
 
 function readKey(key: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,99}$/.test(key)) return key;
-  throw new OrganizationRefused('field_refused', 'Enter an identifier of 1 to 100 characters: a–z, 0–9, - and _.');
+  throw new OrganizationError('field_invalid', 'Enter an identifier of 1 to 100 characters: a–z, 0–9, - and _.');
 }
 
 /** Derives a key from a name: "Case manager" gives `case-manager`. */
@@ -172,6 +172,6 @@ const keyOf = (name: string) =>
 function readPermissions(given: readonly string[]): Permission[] {
   const unknown = given.filter((permission) => !(allPermissions as readonly string[]).includes(permission));
   if (unknown.length > 0)
-    throw new OrganizationRefused('unknown_permission', `The permission ${unknown.join(', ')} does not exist.`);
+    throw new OrganizationError('unknown_permission', `The permission ${unknown.join(', ')} does not exist.`);
   return allPermissions.filter((permission) => given.includes(permission));
 }

@@ -2,7 +2,7 @@ import { type Authority, type ClusterObject, findPermissions } from '../access/a
 import { recordAuditEntry } from '../audit-log/record.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
-import { WebhookRefused } from './refused.ts';
+import { WebhookError } from './errors.ts';
 import { Webhook } from './webhook.entity.ts';
 
 /** The caller of a change of webhooks. */
@@ -22,32 +22,32 @@ export interface WebhookRequest extends WebhooksRequest {
 /**
  * Allows an operator, a cluster object, and an active member with `org.webhooks.manage`.
  *
- * @throws WebhookRefused `may_not_manage_webhooks`
+ * @throws WebhookError `may_not_manage_webhooks`
  */
 export async function assertMayManageWebhooks(db: Queryable, { organizationId, by }: WebhooksRequest): Promise<void> {
   if (by === 'orgctl' || 'objectUid' in by) return;
   const held = await findPermissions(db, organizationId, by.personId);
   if (held?.has('org.webhooks.manage')) return;
-  throw new WebhookRefused(
+  throw new WebhookError(
     'may_not_manage_webhooks',
     'Only an active member with a role that may manage webhooks (org.webhooks.manage) can do this.',
   );
 }
 
 /**
- * Refuses a member's change of a webhook that a cluster object manages, and an object's change of a
+ * Rejects a member's change of a webhook that a cluster object manages, and an object's change of a
  * webhook that it does not manage. An operator at the command line may change both.
  *
- * @throws WebhookRefused `webhook_managed` or `webhook_not_managed`
+ * @throws WebhookError `webhook_managed` or `webhook_not_managed`
  */
 function assertManager(webhook: Pick<Webhook, 'managedBy' | 'managedUid'>, by: WebhookAuthority): void {
   if (by === 'orgctl') return;
   if ('objectUid' in by) {
     if (webhook.managedUid === by.objectUid) return;
-    throw new WebhookRefused('webhook_not_managed', `${by.objectName} does not manage this webhook.`);
+    throw new WebhookError('webhook_not_managed', `${by.objectName} does not manage this webhook.`);
   }
   if (webhook.managedBy === null) return;
-  throw new WebhookRefused(
+  throw new WebhookError(
     'webhook_managed',
     `This webhook is managed by ${webhook.managedBy} in Kubernetes. Change it there.`,
   );
@@ -58,7 +58,7 @@ function assertManager(webhook: Pick<Webhook, 'managedBy' | 'managedUid'>, by: W
  * changes come one after another. Its deliveries continue meanwhile: no statement that claims,
  * admits or records an attempt locks a row of `webhook`.
  *
- * @throws WebhookRefused when the caller may not, there is no such webhook, or it is managed by
+ * @throws WebhookError when the caller may not, there is no such webhook, or it is managed by
  * another.
  */
 export async function lockWebhook(tx: Transaction, request: WebhookRequest): Promise<Webhook> {
@@ -73,7 +73,7 @@ export async function lockWebhook(tx: Transaction, request: WebhookRequest): Pro
 /**
  * Returns the webhook as `lockWebhook` does, for changes that need one that is not deleted.
  *
- * @throws WebhookRefused also when it is deleted.
+ * @throws WebhookError also when it is deleted.
  */
 export async function lockLivingWebhook(tx: Transaction, request: WebhookRequest): Promise<Webhook> {
   const webhook = await lockWebhook(tx, request);
@@ -85,7 +85,7 @@ export async function lockLivingWebhook(tx: Transaction, request: WebhookRequest
  * Lets the caller use a webhook without a change of its row. Returns it without a lock; null when
  * the organization has none of this id.
  *
- * @throws WebhookRefused when the caller may not, or the webhook is managed by another.
+ * @throws WebhookError when the caller may not, or the webhook is managed by another.
  */
 export async function assertMayUse(db: Queryable, request: WebhookRequest): Promise<Webhook | null> {
   const { organizationId, webhookId, by } = request;
@@ -109,6 +109,6 @@ export const recordWebhookEntry = (
   detail: Record<string, unknown> = {},
 ): Promise<void> => recordAuditEntry(tx, { organizationId, by, action, detail: { webhookId, ...detail } });
 
-export const noSuchWebhook = () => new WebhookRefused('no_such_webhook', 'The organization has no such webhook.');
+export const noSuchWebhook = () => new WebhookError('no_such_webhook', 'The organization has no such webhook.');
 
-export const webhookDeleted = () => new WebhookRefused('webhook_deleted', 'The webhook is deleted. Add a new one.');
+export const webhookDeleted = () => new WebhookError('webhook_deleted', 'The webhook is deleted. Add a new one.');

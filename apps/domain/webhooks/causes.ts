@@ -1,4 +1,4 @@
-import { type RefusalCause, refusals } from './address/refusals.ts';
+import { type UrlProblem, urlProblems } from './address/url-problems.ts';
 
 /**
  * `not_allowed`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything
@@ -81,7 +81,7 @@ const failures = {
 
   answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
   answered_unauthorized: failed(
-    'The receiver refused the request (401, 403 or 407): give it this webhook’s signing secret, and ' +
+    'The receiver rejected the request (401, 403 or 407): give it this webhook’s signing secret, and ' +
       'accept posts to this path without other credentials.',
   ),
   answered_not_found: failed('The receiver has nothing at this path (404): correct the URL or the route.'),
@@ -89,7 +89,9 @@ const failures = {
     'The receiver wants no more events at this URL (410), and the webhook is suspended: correct the URL or the ' +
       'receiver, then resume the webhook.',
   ),
-  answered_method_refused: failed('The receiver does not take POST at this path (405): correct the URL or the route.'),
+  answered_method_not_allowed: failed(
+    'The receiver does not take POST at this path (405): correct the URL or the route.',
+  ),
   answered_too_large: failed('The event is too large for the receiver (413): raise its limit for bodies.'),
   answered_too_many: failed('The receiver limits the rate (429): raise its limit, or answer with Retry-After.'),
   answered_client_error: failed(
@@ -102,7 +104,7 @@ const failures = {
 } satisfies Record<string, CauseProperties>;
 
 /** Stable codes of what decided an attempt. They are stored and never renamed. */
-export type Cause = 'accepted' | RefusalCause | FailureCause;
+export type Cause = 'accepted' | UrlProblem | FailureCause;
 
 /** The codes of attempts that were made and not accepted. */
 export type FailureCause = keyof typeof failures;
@@ -111,20 +113,20 @@ export type FailureCause = keyof typeof failures;
 export function propertiesOf(cause: Cause): CauseProperties {
   if (cause === 'accepted')
     return { kind: 'delivered', isInternalError: false, explanation: 'The receiver accepted the event.' };
-  if (cause in refusals)
-    return { kind: 'not_allowed', isInternalError: false, explanation: refusals[cause as RefusalCause] };
+  if (cause in urlProblems)
+    return { kind: 'not_allowed', isInternalError: false, explanation: urlProblems[cause as UrlProblem] };
   return failures[cause as FailureCause];
 }
 
 /** All codes, for the documentation's tables and for tests. */
-export const causes = ['accepted', ...Object.keys(refusals), ...Object.keys(failures)] as readonly Cause[];
+export const causes = ['accepted', ...Object.keys(urlProblems), ...Object.keys(failures)] as readonly Cause[];
 
 const causesOfStatus: Readonly<Record<number, FailureCause>> = {
   401: 'answered_unauthorized',
   403: 'answered_unauthorized',
   407: 'answered_unauthorized',
   404: 'answered_not_found',
-  405: 'answered_method_refused',
+  405: 'answered_method_not_allowed',
   410: 'answered_gone',
   413: 'answered_too_large',
   429: 'answered_too_many',

@@ -2,8 +2,8 @@ import type { Database } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
+import { WebhookError } from './errors.ts';
 import { assertDescription, assertUrl, assertUrlIsFree, hostOf, readEventTypes } from './fields.ts';
-import { WebhookRefused } from './refused.ts';
 
 /** A field that is absent does not change. */
 export interface ChangeWebhook extends WebhookRequest {
@@ -20,7 +20,7 @@ export interface ChangeWebhook extends WebhookRequest {
  * attempt on, also for earlier events, and begins without the failures and the signature check of
  * the old one. New event types apply to events from then on.
  *
- * @throws WebhookRefused when the caller may not, a field is refused, the webhook is deleted, or
+ * @throws WebhookError when the caller may not, a field is rejected, the webhook is deleted, or
  * nothing is to be changed.
  */
 export async function changeWebhook(database: Database, input: ChangeWebhook, allow: AllowList): Promise<void> {
@@ -49,7 +49,7 @@ const changeable = ['url', 'eventTypes', 'description', 'ordered'] as const;
 /** Returns the checked fields that change. */
 function readChange(input: ChangeWebhook, allow: AllowList) {
   if (changeable.every((field) => input[field] === undefined))
-    throw new WebhookRefused('nothing_to_change', 'Change the URL, the event types, the description or the order.');
+    throw new WebhookError('nothing_to_change', 'Change the URL, the event types, the description or the order.');
   const { url, description, eventTypes, ordered } = input;
   if (url !== undefined) assertUrl(url, allow);
   if (description !== undefined) assertDescription(description);

@@ -4,9 +4,9 @@ import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { assertMayManageWebhooks, recordWebhookEntry, type WebhookAuthority, type WebhooksRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
+import { WebhookError } from './errors.ts';
 import { assertDescription, assertSecret, assertUrl, assertUrlIsFree, hostOf, readEventTypes } from './fields.ts';
 import { webhooksPerOrganization } from './limits.ts';
-import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
 import { Webhook, WebhookSecret } from './webhook.entity.ts';
@@ -36,9 +36,9 @@ export interface WebhookSettings {
  * Subscribes a URL to event types, in one transaction with its audit entry. It receives the events
  * from its commit on. Show the returned `secret` once, and store it nowhere.
  *
- * @throws WebhookRefused when the caller may not manage webhooks, another one has the URL, the URL,
- * an event type, the description or the secret is refused, there is no such organization, or it has
- * 20 webhooks already.
+ * @throws WebhookError when the caller may not manage webhooks, another one has the URL, the URL,
+ * an event type, the description or the secret is rejected, there is no such organization, or it
+ * has 20 webhooks already.
  */
 export async function createWebhook(
   database: Database,
@@ -94,18 +94,18 @@ const managerOf = (by: WebhookAuthority) =>
     : { managedBy: null, managedUid: null };
 
 /**
- * Returns the lowest free of the organization's 20 numbers. The unique index on numbers refuses a
+ * Returns the lowest free of the organization's 20 numbers. The unique index on numbers rejects a
  * 21st webhook of every writer; with the lock, concurrent callers get different numbers and no
  * error.
  */
 async function findFreeNumber(tx: Transaction, organizationId: string): Promise<number> {
   await lockOrganization(tx, organizationId);
   if ((await tx.count(Organization, { id: organizationId })) === 0)
-    throw new WebhookRefused('no_such_organization', 'There is no such organization.');
+    throw new WebhookError('no_such_organization', 'There is no such organization.');
   const living = await tx.find(Webhook, { organizationId, number: { $ne: null } }, { fields: ['number'] });
   const taken = new Set(living.map(({ number }) => number));
   for (let number = 1; number <= webhooksPerOrganization; number += 1) if (!taken.has(number)) return number;
-  throw new WebhookRefused(
+  throw new WebhookError(
     'too_many_webhooks',
     `The organization has ${webhooksPerOrganization} webhooks, which is the maximum. Delete one first.`,
   );

@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
 import type { Queryable } from '../db/database.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
+import { WebhookError } from './errors.ts';
 import { isHoldingSql, isOpenSql } from './open-deliveries.ts';
-import { WebhookRefused } from './refused.ts';
 
 export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'held'] as const;
 /** The state of a delivery, as it is shown: an open one is `waiting`, or `held` with its webhook. */
@@ -93,12 +93,12 @@ export const isInProgress = (progress: Progress | null): RawBuilder<unknown> =>
   progress === null ? sql`true` : progressConditions[progress];
 
 export const noSuchDelivery = () =>
-  new WebhookRefused(
+  new WebhookError(
     'no_such_delivery',
     'This webhook has no delivery of this event, because it was not subscribed to it.',
   );
 
-/** @throws WebhookRefused when the caller may not see the webhook, or there is none. */
+/** @throws WebhookError when the caller may not see the webhook, or there is none. */
 export async function assertShown(db: Queryable, request: WebhookRequest): Promise<void> {
   await assertMayManageWebhooks(db, request);
   const rows = await db.query(sql`

@@ -37,7 +37,7 @@ const attemptColumns = sql`
  *
  * @param page - `before`: attempts below this number; null begins with the newest. `atMost` null:
  * all of them. `withResponses`: with the first 16 KiB of each response, which are null otherwise.
- * @throws WebhookRefused when the caller may not, or there is none.
+ * @throws WebhookError when the caller may not, or there is none.
  */
 export async function getDeliveryDetail(
   db: Queryable,
@@ -68,7 +68,7 @@ export async function getDeliveryDetail(
 /**
  * Returns one attempt, or null when the delivery has none with this number.
  *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ * @throws WebhookError when the caller may not, or the organization has no such webhook.
  */
 export async function findAttempt(
   db: Queryable,

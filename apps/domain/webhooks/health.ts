@@ -63,7 +63,7 @@ export type HealthSpan = keyof typeof healthSpans;
  * Returns a webhook's health in the bars of a range, oldest first, the current one last. Bars begin
  * at whole units of UTC and hold the events that occurred in them.
  *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ * @throws WebhookError when the caller may not, or the organization has no such webhook.
  */
 export async function listHealth(
   db: Queryable,

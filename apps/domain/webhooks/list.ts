@@ -14,7 +14,7 @@ export interface SecretPeriod {
  * Lists an organization's webhooks that are not deleted (20 at most), oldest first, with what
  * `counts` counts of each.
  *
- * @throws WebhookRefused when the caller may not.
+ * @throws WebhookError when the caller may not.
  */
 export async function listWebhooks<Counts = object>(
   db: Queryable,
@@ -28,7 +28,7 @@ export async function listWebhooks<Counts = object>(
 /**
  * Returns one webhook, also a deleted one, with what `counts` counts of it.
  *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ * @throws WebhookError when the caller may not, or the organization has no such webhook.
  */
 export async function getWebhook<Counts = object>(
   db: Queryable,
@@ -45,7 +45,7 @@ export async function getWebhook<Counts = object>(
 /**
  * Returns one webhook as `getWebhook` does, with the periods of its secrets, newest first.
  *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ * @throws WebhookError when the caller may not, or the organization has no such webhook.
  */
 export async function getWebhookWithSecrets<Counts>(
   db: Queryable,

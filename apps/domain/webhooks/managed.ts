@@ -52,8 +52,8 @@ export async function findManagedWebhook(db: Queryable, objectUid: string): Prom
  * Returns the newest signing secret of a webhook, so that an operator that was killed after storing
  * a secret can still publish it where its receiver reads it.
  *
- * @throws WebhookRefused when the webhook is deleted, not there, or managed by another.
- * @throws SecretNotUnsealed when none of the keys unseals it.
+ * @throws WebhookError when the webhook is deleted, not there, or managed by another.
+ * @throws SecretNotUnsealedError when none of the keys unseals it.
  */
 export async function getNewestSecret(
   db: Queryable,
@@ -72,7 +72,7 @@ export async function getNewestSecret(
  * Releases a managed webhook to the organization's members, with an audit entry. It keeps its URL,
  * secrets and deliveries. Releasing it again changes nothing and is not recorded.
  *
- * @throws WebhookRefused when the caller may not, or the webhook is deleted or managed by another.
+ * @throws WebhookError when the caller may not, or the webhook is deleted or managed by another.
  */
 export async function releaseWebhook(database: Database, request: WebhookRequest): Promise<void> {
   await database.change(async (tx) => {

@@ -8,7 +8,7 @@ import { bucketsOf, type HealthBucket, type HealthCounts, healthKeys, selectHeal
  * Returns the outcomes of all webhooks' events by the hour (24), oldest first. Of each webhook and
  * hour, at most the newest 500 count.
  *
- * @throws WebhookRefused when the caller may not.
+ * @throws WebhookError when the caller may not.
  */
 export async function listOrganizationHealth(
   db: Queryable,
@@ -61,7 +61,7 @@ const maxAttemptsScanned = 100;
  * Lists deliveries whose last attempt failed, the newest attempt first, among the newest attempts
  * of each webhook, or of the one that is named.
  *
- * @throws WebhookRefused when the caller may not.
+ * @throws WebhookError when the caller may not.
  */
 export async function listRecentFailures(
   db: Queryable,

@@ -1,9 +1,9 @@
 import type { Queryable } from '../db/database.ts';
 import { assertMayUse, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
+import { WebhookError } from './errors.ts';
 import { redeliverableDays } from './limits.ts';
-import { WebhookRefused } from './refused.ts';
 
-/** @throws WebhookRefused when the caller may not, or the webhook cannot send. */
+/** @throws WebhookError when the caller may not, or the webhook cannot send. */
 export async function assertSendable(db: Queryable, request: WebhookRequest): Promise<void> {
   const webhook = await assertMayUse(db, request);
   if (webhook === null) throw noSuchWebhook();
@@ -15,11 +15,11 @@ export async function assertSendable(db: Queryable, request: WebhookRequest): Pr
 export const oldestRedeliverable = (now: Date) => new Date(now.getTime() - redeliverableDays * 86_400_000);
 
 const webhookNotActive = () =>
-  new WebhookRefused(
+  new WebhookError(
     'webhook_not_active',
     'This webhook is paused or suspended. Resume it first, which sends held deliveries.',
   );
 
-/** The refusal of an event that is too old. */
+/** The rejection of an event that is too old. */
 export const eventTooOld = () =>
-  new WebhookRefused('event_too_old', `You can redeliver only events of the last ${redeliverableDays} days.`);
+  new WebhookError('event_too_old', `You can redeliver only events of the last ${redeliverableDays} days.`);

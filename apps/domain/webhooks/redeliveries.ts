@@ -13,9 +13,9 @@ import {
   type WebhooksRequest,
 } from './access.ts';
 import { assertShown, isOpen } from './deliveries.ts';
+import { WebhookError } from './errors.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliverable.ts';
 import { Redelivery, type RedeliveryEndReason, type RedeliveryState } from './redelivery.entity.ts';
-import { WebhookRefused } from './refused.ts';
 
 /**
  * Redeliveries of many deliveries: requested, cancelled and listed here, and carried out page by
@@ -73,7 +73,7 @@ const columns = sql`
  * Requests that a selection of a webhook's deliveries be sent again. A webhook has one redelivery
  * at a time, which has all of the rate limit.
  *
- * @throws WebhookRefused when the caller may not, the webhook is not active, the range is
+ * @throws WebhookError when the caller may not, the webhook is not active, the range is
  * empty or begins more than 30 days ago, or a redelivery of the webhook is in progress.
  */
 export async function requestRedelivery(
@@ -116,7 +116,7 @@ const redeliveryCountedTo = 100_000;
  * Returns how many events a selection would send if it was requested now. `isCapped`: there may be
  * more, because only `redeliveryCountedTo` deliveries are checked.
  *
- * @throws WebhookRefused as `requestRedelivery`, except for a redelivery in progress.
+ * @throws WebhookError as `requestRedelivery`, except for a redelivery in progress.
  */
 export async function countRedelivery(
   db: Queryable,
@@ -159,7 +159,7 @@ const idLeewayMs = 2_000;
  * ends before its next page, and keeps what it has sent. A second request, or one for a redelivery
  * that has ended, changes nothing and is not recorded.
  *
- * @throws WebhookRefused when the caller may not, the webhook is managed by another, or the
+ * @throws WebhookError when the caller may not, the webhook is managed by another, or the
  * organization has no such redelivery.
  */
 export async function cancelRedelivery(database: Database, request: RedeliveryRequest): Promise<RedeliveryRow> {
@@ -183,7 +183,7 @@ export async function cancelRedelivery(database: Database, request: RedeliveryRe
 /**
  * Returns one redelivery with its progress; null when the organization has none of this id.
  *
- * @throws WebhookRefused when the caller may not.
+ * @throws WebhookError when the caller may not.
  */
 export async function findRedelivery(db: Queryable, request: RedeliveryRequest): Promise<RedeliveryRow | null> {
   await assertMayManageWebhooks(db, request);
@@ -194,7 +194,7 @@ export async function findRedelivery(db: Queryable, request: RedeliveryRequest):
  * Lists a webhook's redeliveries, newest first, at most `atMost`, older than the one named by
  * `before` (null for the newest).
  *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ * @throws WebhookError when the caller may not, or the organization has no such webhook.
  */
 export async function listRedeliveries(
   db: Queryable,
@@ -231,23 +231,23 @@ async function selectRedelivery(db: Queryable, organizationId: string, id: strin
 function assertSelectable(selection: Selection): void {
   const begins = new Date('from' in selection ? selection.from : selection.failedSince);
   if ('from' in selection && begins >= new Date(selection.to))
-    throw new WebhookRefused('empty_range', 'The time range is empty. Enter an end that is after the start.');
+    throw new WebhookError('empty_range', 'The time range is empty. Enter an end that is after the start.');
   if (begins < oldestRedeliverable(new Date())) throw eventTooOld();
 }
 
-async function underWay(db: Queryable, { organizationId, webhookId }: WebhookRequest): Promise<WebhookRefused> {
+async function underWay(db: Queryable, { organizationId, webhookId }: WebhookRequest): Promise<WebhookError> {
   const open = await db.findOne(Redelivery, {
     organizationId,
     webhookId,
     state: { $in: ['requested', 'running'] },
   });
   const which = open === null ? '' : ` (${open.id})`;
-  return new WebhookRefused(
+  return new WebhookError(
     'redelivery_under_way',
     `A redelivery of this webhook is in progress${which}. Wait until it ends, or cancel it.`,
   );
 }
 
-/** Refuses a redelivery that the organization does not have. */
+/** Rejects a redelivery that the organization does not have. */
 export const noSuchRedelivery = () =>
-  new WebhookRefused('no_such_redelivery', 'The organization has no such redelivery.');
+  new WebhookError('no_such_redelivery', 'The organization has no such redelivery.');

@@ -2,9 +2,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Database, Transaction } from '../db/database.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 import { lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
+import { WebhookError } from './errors.ts';
 import { assertSecret } from './fields.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
-import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
 import { WebhookSecret } from './webhook.entity.ts';
@@ -30,7 +30,7 @@ interface RotatedSecret {
  * No older secret outlives the one that is replaced: an overlap of 0 leaves the new one alone and
  * erases all others. The clock is the database's, as for the attempts that sign.
  *
- * @throws WebhookRefused when the caller may not, the webhook is deleted, the overlap is not within
+ * @throws WebhookError when the caller may not, the webhook is deleted, the overlap is not within
  * 0 to 7 days, the secret is malformed, or more than five secrets would sign.
  */
 export async function rotateSecret(
@@ -43,7 +43,7 @@ export async function rotateSecret(
   return database.change(async (tx) => {
     const webhook = await lockLivingWebhook(tx, input);
     if (!(overlapSeconds >= 0 && overlapSeconds <= secretOverlapMaxDays * 86_400))
-      throw new WebhookRefused('overlap_out_of_range', `Both secrets can sign for 0 to ${secretOverlapMaxDays} days.`);
+      throw new WebhookError('overlap_out_of_range', `Both secrets can sign for 0 to ${secretOverlapMaxDays} days.`);
     assertSecret(secret);
     const now = await findDatabaseTime(tx);
     const previousValidUntil = await endOlderSecrets(tx, input, { now, overlapSeconds });
@@ -67,7 +67,7 @@ async function endOlderSecrets(
   const ends = secrets.map((secret) => secret.endBy(new Date(now.getTime() + overlapSeconds * 1000)));
   const signing = secrets.filter(({ validUntil }) => validUntil !== null && validUntil > now);
   if (signing.length >= signingSecretsAtMost) {
-    throw new WebhookRefused(
+    throw new WebhookError(
       'too_many_secrets',
       `${signing.length} secrets of this webhook sign already; rotate without an overlap, or wait until one has ended.`,
     );

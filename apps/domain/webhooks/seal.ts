@@ -11,8 +11,8 @@ interface SecretOwner {
 }
 
 /** A sealed secret that cannot be unsealed; the message says why and what to do, without it. */
-export class SecretNotUnsealed extends Error {
-  override name = 'SecretNotUnsealed';
+export class SecretNotUnsealedError extends Error {
+  override name = 'SecretNotUnsealedError';
   readonly reason: UnsealError['reason'];
   readonly version: UnsealError['version'];
 
@@ -49,14 +49,14 @@ export function sealSecret(
 /**
  * Unseals the secret of a row.
  *
- * @throws SecretNotUnsealed when it is not of this format, its key's version is not among `keys`,
- * or it was not sealed for this row.
+ * @throws SecretNotUnsealedError when it is not of this format, its key's version is not among
+ * `keys`, or it was not sealed for this row.
  */
 export function unsealSecret(sealed: Buffer, owner: SecretOwner, keys: SealingKeys): string {
   try {
     return unseal(sealed, secretRow(owner), keys);
   } catch (error) {
-    throw error instanceof UnsealError ? new SecretNotUnsealed(error) : error;
+    throw error instanceof UnsealError ? new SecretNotUnsealedError(error) : error;
   }
 }
 

@@ -79,7 +79,7 @@ export const searchScanLimit = 2_000;
  * takes no longer with a million deliveries of which none match. The states that are rare (open,
  * failed, cancelled) have a separate index, and are found however many others there are.
  *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ * @throws WebhookError when the caller may not, or the organization has no such webhook.
  */
 export async function searchDeliveries(
   db: Queryable,
@@ -102,7 +102,7 @@ export async function searchDeliveries(
  *
  * @param page - `webhookId`: of this webhook alone; an unknown one has none.
 
- * @throws WebhookRefused when the caller may not.
+ * @throws WebhookError when the caller may not.
  */
 export async function searchOrganizationDeliveries(
   db: Queryable,
@@ -214,7 +214,7 @@ async function readPage(
 /**
  * Lists a webhook's deliveries, newest event first, with as many searches as it takes.
  *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ * @throws WebhookError when the caller may not, or the organization has no such webhook.
  */
 export async function listDeliveries(
   db: Queryable,

@@ -8,7 +8,7 @@ export const signatureResultSentences: Record<SignatureResult, string> = {
   accepts_bad_signatures:
     'The receiver accepted a wrongly signed event. Anyone who knows its URL can send it false events. ' +
     'Verify the signature before processing an event, and return 400 if it is wrong.',
-  refuses_good_signatures:
+  rejects_good_signatures:
     'The receiver rejected a correctly signed event. Check that it has this webhook’s secret, verifies the raw body ' +
     'before parsing, and has the correct time.',
   no_answer:
@@ -19,8 +19,8 @@ export const signatureResultSentences: Record<SignatureResult, string> = {
 /** Statuses of the 4xx that say that it comes at a bad time, and nothing of what came. */
 const badTimes: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** Returns whether a status refuses what was sent; that of a busy or broken receiver does not. */
-export const isRefusal = (status: number | null): boolean =>
+/** Returns whether a status rejects what was sent; that of a busy or broken receiver does not. */
+export const isRejection = (status: number | null): boolean =>
   status !== null && status >= 400 && status < 500 && !badTimes.has(status);
 
 /** How a receiver took a post. `status` null: none came. */
@@ -31,8 +31,8 @@ interface Taken {
 
 /** Returns the result; `bad` null: not sent, because the good event was not accepted. */
 export function signatureResultOf(good: Taken, bad: Taken | null): SignatureResult {
-  if (!good.delivered) return isRefusal(good.status) ? 'refuses_good_signatures' : 'no_answer';
+  if (!good.delivered) return isRejection(good.status) ? 'rejects_good_signatures' : 'no_answer';
   if (bad === null) return 'no_answer';
   if (bad.delivered) return 'accepts_bad_signatures';
-  return isRefusal(bad.status) ? 'verified' : 'no_answer';
+  return isRejection(bad.status) ? 'verified' : 'no_answer';
 }

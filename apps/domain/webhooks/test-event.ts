@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { assertMayManageWebhooks, lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
+import { WebhookError } from './errors.ts';
 import { testsPerMinute } from './limits.ts';
-import { WebhookRefused } from './refused.ts';
 
 /** Example data of each type: ids that refer to nothing. */
 const exampleData: Record<EventType, () => object> = {
@@ -36,7 +36,7 @@ export function buildTestEvent(type: EventType, organizationId: string, at: Date
  *
  * @returns the type to send.
  *
- * @throws WebhookRefused when the caller may not, the webhook is deleted, it is not subscribed to
+ * @throws WebhookError when the caller may not, the webhook is deleted, it is not subscribed to
  * the type, or people have sent it 10 within a minute.
  */
 export function requestTest(
@@ -53,7 +53,7 @@ export function requestTest(
  *
  * @returns the type to send.
  *
- * @throws WebhookRefused when the caller may not, the webhook is deleted, or people have sent it 10
+ * @throws WebhookError when the caller may not, the webhook is deleted, or people have sent it 10
  * within a minute.
  */
 export function requestSignatureCheck(database: Database, request: WebhookRequest): Promise<EventType> {
@@ -70,7 +70,7 @@ function requestPost(
     const { eventTypes } = await lockLivingWebhook(tx, request);
     const eventType = requestedType === null ? eventTypes[0] : eventTypes.find((type) => type === requestedType);
     if (eventType === undefined) {
-      throw new WebhookRefused(
+      throw new WebhookError(
         'unknown_event_type',
         `The webhook is not subscribed to this type. It is subscribed to ${eventTypes.join(', ')}.`,
       );
@@ -85,7 +85,7 @@ function requestPost(
  * Limits test events; the webhook's row is locked, so concurrent requests are counted one after the
  * other.
  *
- * @throws WebhookRefused `too_many_tests`
+ * @throws WebhookError `too_many_tests`
  */
 async function assertFewTests(tx: Transaction, { organizationId, webhookId }: WebhookRequest): Promise<void> {
   const rows = await tx.query(sql<{ count: number }>`
@@ -93,7 +93,7 @@ async function assertFewTests(tx: Transaction, { organizationId, webhookId }: We
     where a.organization_id = ${organizationId} and a.action in ('webhook.test', 'webhook.verify') and a.status is null
       and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`);
   if ((rows[0]?.count ?? 0) < testsPerMinute) return;
-  throw new WebhookRefused(
+  throw new WebhookError(
     'too_many_tests',
     `You can send ${testsPerMinute} test events and signature checks per minute. Wait a minute, and try again.`,
   );
@@ -121,7 +121,7 @@ const maxTestsScanned = 500;
  * Lists the latest test events of a webhook, newest first. `at` is ISO 8601; `requestedBy` null: an
  * operator.
  *
- * @throws WebhookRefused when the caller may not.
+ * @throws WebhookError when the caller may not.
  */
 export async function listTestOutcomes(
   db: Queryable,

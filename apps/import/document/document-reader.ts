@@ -1,6 +1,6 @@
 import type { Token } from 'stream-json/core/parser.js';
 import { itemSizeMax } from './json-tokens.ts';
-import { keyPath, UnreadableDocument } from './problems.ts';
+import { keyPath, UnreadableDocumentError } from './problems.ts';
 
 /**
  * The parts of a document that are passed on one by one: the items of `lists` and the objects of
@@ -20,7 +20,7 @@ export interface Item<Kind extends string = string> {
   value: unknown;
 }
 
-/** No document of org-api is deeper than 7. The bound refuses a file of brackets at once. */
+/** No document of org-api is deeper than 7. The bound rejects a file of brackets at once. */
 const depthMax = 16;
 
 interface Frame<Kind extends string> {
@@ -67,7 +67,7 @@ export class DocumentReader<Kind extends string> {
     return this.#isComplete;
   }
 
-  /** @throws UnreadableDocument on nesting deeper than 16 or an item larger than 1 MiB. */
+  /** @throws UnreadableDocumentError on nesting deeper than 16 or an item larger than 1 MiB. */
   accept(token: Token): void {
     const text = 'value' in token ? (token.value as string) : '';
     const { name } = token;
@@ -97,7 +97,7 @@ export class DocumentReader<Kind extends string> {
     const parent = this.#top;
     const known = this.#layoutOf(isList);
     if (this.#stack.length === depthMax)
-      throw new UnreadableDocument(this.#path, `is nested deeper than ${depthMax} levels`);
+      throw new UnreadableDocumentError(this.#path, `is nested deeper than ${depthMax} levels`);
     const frame: Frame<Kind> = {
       container,
       layout: isList ? undefined : known,
@@ -147,7 +147,8 @@ export class DocumentReader<Kind extends string> {
   #count(frame: Frame<Kind> | null | undefined, size: number): void {
     if (frame === null || frame === undefined) return;
     frame.size += size;
-    if (frame.size > itemSizeMax) throw new UnreadableDocument(this.#path, `is larger than ${itemSizeMax} characters`);
+    if (frame.size > itemSizeMax)
+      throw new UnreadableDocumentError(this.#path, `is larger than ${itemSizeMax} characters`);
   }
 
   /** Passes a complete value on, or adds it to the list or object around it. */

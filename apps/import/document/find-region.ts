@@ -1,6 +1,6 @@
 import type { Token } from 'stream-json/core/parser.js';
 import { type Bytes, readTokens } from './json-tokens.ts';
-import { UnreadableDocument } from './problems.ts';
+import { UnreadableDocumentError } from './problems.ts';
 
 const depthChange: Partial<Record<Token['name'], number>> = {
   startObject: 1,
@@ -20,7 +20,7 @@ export async function findRegion(source: Bytes): Promise<string | null> {
       }
     }
   } catch (error) {
-    if (!(error instanceof UnreadableDocument)) throw error;
+    if (!(error instanceof UnreadableDocumentError)) throw error;
   }
   return null;
 }

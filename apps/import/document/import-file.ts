@@ -6,7 +6,7 @@ import { checkStaged } from './check-staged.ts';
 import { type Kind, kindPlurals } from './format.ts';
 import type { Bytes } from './json-tokens.ts';
 import { type Changes, changeTableSql, mergeStaged } from './merge.ts';
-import { ImportRefused, type ProblemList, problemList } from './problems.ts';
+import { InvalidDocumentError, type ProblemList, problemList } from './problems.ts';
 import { type Progress, stageProgress } from './progress.ts';
 import { readDocument } from './read-document.ts';
 import { resolveStaged, stagedRelations } from './resolve.ts';
@@ -17,9 +17,9 @@ export interface ImportOptions {
   /** The owner's or platform's login; for `backfill` one that may act as `org_api_backfill`. */
   server: PostgresServer;
   source: Bytes;
-  /** Shown in progress, refusals and the audit log. */
+  /** Shown in progress, errors and the audit log. */
   fileName: string;
-  /** The region of this installation; a file of another region is refused. */
+  /** The region of this installation; a file of another region is rejected. */
   region: Region;
   /** Whether every date moves by the whole days from the file's `asOf` to today (UTC). */
   today?: boolean;
@@ -48,7 +48,7 @@ export interface ImportResult {
  * temporary tables as they are read, checked as sets, and merged as sets. Memory does not grow with
  * the document, and a file that was imported before changes nothing.
  *
- * @throws ImportRefused with every problem of the document.
+ * @throws InvalidDocumentError with every problem of the document.
  * @throws a `pg` error when the database cannot be reached or fails.
  */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
@@ -84,13 +84,13 @@ async function importInTransaction(
     `select set_config(name, '0', true) from pg_settings
      where name in ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
   );
-  // Requested before the file is read, so that a login without the right is refused at once.
+  // Requested before the file is read, so that a login without the right is rejected at once.
   if (options.backfill) await client.query('set local role org_api_backfill; reset role');
 
   const staging = await openStaging(client);
   const problems = problemList();
   const document = await readDocument({ source: options.source, staging, problems, progress });
-  if (document === null) throw refused(fileName, problems);
+  if (document === null) throw rejected(fileName, problems);
   if (document.region !== undefined && document.region !== region) {
     const named = `${regions[document.region].name} (${document.region})`;
     problems.add('$.region', `is ${named}, but this installation serves ${regions[region].name} (${region})`);
@@ -104,7 +104,7 @@ async function importInTransaction(
   await planForSize(client, staging.counts);
   await resolveStaged(client, { now, asOf, shiftDays });
   await checkStaged(client, { now, asOf, shiftDays }, problems);
-  if (problems.total > 0) throw refused(fileName, problems);
+  if (problems.total > 0) throw rejected(fileName, problems);
 
   await client.query(changeTableSql);
   // The rows are the platform's, also when the owner imports: triggers know writers by their role.
@@ -138,10 +138,10 @@ async function planForSize(client: pg.Client, staged: ReadonlyMap<Kind, number>)
   if (objects >= largeFileObjects) await client.query('set local enable_nestloop = off');
 }
 
-function refused(fileName: string, problems: ProblemList): ImportRefused {
+function rejected(fileName: string, problems: ProblemList): InvalidDocumentError {
   const order = new Intl.Collator('en', { numeric: true });
   const listed = problems.listed.toSorted((a, b) => order.compare(a.path, b.path));
-  return new ImportRefused(fileName, listed, problems.total);
+  return new InvalidDocumentError(fileName, listed, problems.total);
 }
 
 async function databaseTime(client: pg.Client): Promise<Date> {

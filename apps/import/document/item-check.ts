@@ -10,7 +10,7 @@ interface CheckedItem {
 
 type Check = (path: string, value: unknown) => CheckedItem;
 
-/** The check of each kind. A misspelled key would lose its value, so unknown keys are refused. */
+/** The check of each kind. A misspelled key would lose its value, so unknown keys are rejected. */
 export const checks: Record<Kind | 'document', Check> = {
   ...(Object.fromEntries(
     Object.entries(formats).map(([kind, format]) => [kind, checkOf(format.fields, format.rules)]),

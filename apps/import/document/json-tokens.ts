@@ -1,7 +1,7 @@
 import type { Token } from 'stream-json/core/parser.js';
 import { jsonParser } from 'stream-json/core/parser.js';
 import { jsonVerifier } from 'stream-json/core/utils/verifier.js';
-import { UnreadableDocument } from './problems.ts';
+import { UnreadableDocumentError } from './problems.ts';
 
 /** The bytes of a file, in pieces of any size. */
 export type Bytes = AsyncIterable<Uint8Array | string>;
@@ -25,7 +25,7 @@ interface Piece {
  * stream-json's parser does not report where something is wrong. Its verifier does, so it reads
  * each piece first (measured: 60 MB/s, the parser 38 MB/s).
  *
- * @throws UnreadableDocument on text that is not UTF-8 or not JSON.
+ * @throws UnreadableDocumentError on text that is not UTF-8 or not JSON.
  */
 export async function* readTokens(source: Bytes): AsyncGenerator<Piece> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -39,7 +39,7 @@ export async function* readTokens(source: Bytes): AsyncGenerator<Piece> {
     const tokens = typeof answer === 'object' && answer !== null ? (answer as { values: Token[] }).values : [];
     withoutToken = tokens.length === 0 ? withoutToken + text.length : 0;
     if (withoutToken > itemSizeMax)
-      throw new UnreadableDocument('$', `one value is longer than ${itemSizeMax} characters`);
+      throw new UnreadableDocumentError('$', `one value is longer than ${itemSizeMax} characters`);
     return { tokens, bytes, blank: /^\s*$/.test(text) };
   };
 
@@ -61,7 +61,7 @@ function decoded(decoder: TextDecoder, piece?: Uint8Array): string {
   try {
     return piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true });
   } catch (cause) {
-    throw new UnreadableDocument('$', 'is not UTF-8 text: save the file as UTF-8', { cause });
+    throw new UnreadableDocumentError('$', 'is not UTF-8 text: save the file as UTF-8', { cause });
   }
 }
 
@@ -71,7 +71,7 @@ function positioned(step: () => unknown): void {
   } catch (cause) {
     const { line, pos, message } = cause as Error & { line?: number; pos?: number };
     const reason = sentence(message.replace(/^ERROR at .*?: (Verifier )?/, ''));
-    throw new UnreadableDocument('$', `is not JSON at line ${line}, column ${pos}: ${reason}`, { cause });
+    throw new UnreadableDocumentError('$', `is not JSON at line ${line}, column ${pos}: ${reason}`, { cause });
   }
 }
 

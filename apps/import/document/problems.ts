@@ -11,7 +11,7 @@ export const listedProblemsMax = 200;
  * A document that may not be imported. The message lists its `problems`, the first {@link
  * listedProblemsMax} of `total`.
  */
-export class ImportRefused extends Error {
+export class InvalidDocumentError extends Error {
   readonly fileName: string;
   readonly problems: readonly Problem[];
   readonly total: number;
@@ -20,21 +20,21 @@ export class ImportRefused extends Error {
     const lines = problems.map(({ path, problem }) => `\n  ${path}: ${problem}`);
     if (total > problems.length) lines.push(`\n  … and ${total - problems.length} more`);
     const counted = total === 1 ? '1 problem' : `${total} problems`;
-    super(`${fileName} was refused with ${counted}; nothing of it was imported:${lines.join('')}`);
-    this.name = 'ImportRefused';
+    super(`${fileName} was rejected with ${counted}; nothing of it was imported:${lines.join('')}`);
+    this.name = 'InvalidDocumentError';
     this.fileName = fileName;
     this.problems = problems;
     this.total = total;
   }
 }
 
-/** Why reading cannot continue. Becomes a problem of an {@link ImportRefused}. */
-export class UnreadableDocument extends Error {
+/** Why reading cannot continue. Becomes a problem of an {@link InvalidDocumentError}. */
+export class UnreadableDocumentError extends Error {
   readonly problem: Problem;
 
   constructor(path: string, problem: string, options?: ErrorOptions) {
     super(`${path}: ${problem}`, options);
-    this.name = 'UnreadableDocument';
+    this.name = 'UnreadableDocumentError';
     this.problem = { path, problem };
   }
 }

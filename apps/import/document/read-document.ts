@@ -3,7 +3,7 @@ import { DocumentReader } from './document-reader.ts';
 import { documentLayout } from './format.ts';
 import { checks } from './item-check.ts';
 import { type Bytes, itemSizeMax, readTokens } from './json-tokens.ts';
-import { type ProblemList, UnreadableDocument } from './problems.ts';
+import { type ProblemList, UnreadableDocumentError } from './problems.ts';
 import { type Progress, readingProgress } from './progress.ts';
 import type { Staging } from './staging.ts';
 
@@ -50,10 +50,11 @@ export async function readDocument(options: {
       readOn(bytes);
     }
     await staging.flush();
-    if (empty) throw new UnreadableDocument('$', 'is empty: no JSON document in the file');
-    if (!reader.isComplete) throw new UnreadableDocument('$', 'ends before the document does: the file is cut off');
+    if (empty) throw new UnreadableDocumentError('$', 'is empty: no JSON document in the file');
+    if (!reader.isComplete)
+      throw new UnreadableDocumentError('$', 'ends before the document does: the file is cut off');
   } catch (error) {
-    if (!(error instanceof UnreadableDocument)) throw error;
+    if (!(error instanceof UnreadableDocumentError)) throw error;
     problems.add(error.problem.path, error.problem.problem);
     return null;
   }

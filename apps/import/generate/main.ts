@@ -21,7 +21,7 @@ Writes a sample document that \`npm run import\` takes. The same options write t
   --help              this text
 `;
 
-class WrongUse extends Error {}
+class UsageError extends Error {}
 
 async function main(): Promise<void> {
   const options = readOptions();
@@ -33,9 +33,9 @@ async function main(): Promise<void> {
 function readOptions(): SampleOptions {
   const values = parsed();
   const region = values.region ?? 'us';
-  if (!isRegion(region)) throw new WrongUse(`--region must be ${regionCodes.join(' or ')}`);
+  if (!isRegion(region)) throw new UsageError(`--region must be ${regionCodes.join(' or ')}`);
   const asOf = values['as-of'] ?? new Date().toISOString().slice(0, 10);
-  if (!day.safeParse(asOf).success) throw new WrongUse('--as-of must be a day such as 2026-11-20');
+  if (!day.safeParse(asOf).success) throw new UsageError('--as-of must be a day such as 2026-11-20');
   return {
     region,
     asOf,
@@ -54,13 +54,13 @@ function parsed() {
     const options = { region: text, ...numbers, seed: text, 'as-of': text } as const;
     return parseArgs({ options }).values;
   } catch (error) {
-    throw new WrongUse(error instanceof Error ? error.message : String(error));
+    throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 }
 
 function wholeNumber(name: string, value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
-  if (!/^\d{1,8}$/.test(value)) throw new WrongUse(`${name} must be a whole number`);
+  if (!/^\d{1,8}$/.test(value)) throw new UsageError(`${name} must be a whole number`);
   return Number(value);
 }
 
@@ -68,7 +68,7 @@ startCommand({ usage });
 try {
   await main();
 } catch (error) {
-  if (!(error instanceof WrongUse)) throw error;
+  if (!(error instanceof UsageError)) throw error;
   process.stderr.write(`${error.message}. See --help.\n`);
   process.exitCode = 2;
 }

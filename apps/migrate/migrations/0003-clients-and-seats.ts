@@ -162,7 +162,7 @@ export class ClientsAndSeats extends Migration {
     `);
 
     // A row that is inserted as ended emits nothing. Inserted as active, it would have been ended a
-    // second later, with a client.ended without a client.started before it. Constraints refuse
+    // second later, with a client.ended without a client.started before it. Constraints reject
     // contradictions (active, with a reason for its end).
     this.addSql(/* sql */ `
       create function client_grant_arrives_ended() returns trigger

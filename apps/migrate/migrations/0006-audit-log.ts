@@ -36,13 +36,14 @@ export class AuditLog extends Migration {
       ) partition by range (at);
       create index audit_entry_by_serial on audit_entry (serial);
       create index audit_entry_by_organization on audit_entry (organization_id, at desc, id desc);
-      create unique index audit_entry_refusals_of_minute on audit_entry (key_id, at) where action = 'api.rate_limited';
+      create unique index audit_entry_rejections_of_minute on audit_entry (key_id, at)
+        where action = 'api.rate_limited';
       create unique index audit_entry_keys_at_console_of_minute on audit_entry (key_id, at)
         where action = 'api.console';
 
       -- What the console searches by, newest entry first; "status" is included so that a key's uses
       -- are counted by an index-only scan. The partial indexes have few entries and cost a read
-      -- nothing: actions of people, and refusals.
+      -- nothing: actions of people, and error responses.
       create index audit_entry_by_key on audit_entry (organization_id, key_id, at desc, id desc)
         include (status) where key_id is not null;
       create index audit_entry_by_person on audit_entry (organization_id, person_id, at desc, id desc)
@@ -53,7 +54,7 @@ export class AuditLog extends Migration {
       -- One action of a person is rare among all, so it has an index that it leads.
       create index audit_entry_of_people_by_action on audit_entry (organization_id, action, at desc, id desc)
         include (key_id, person_id) where status is null;
-      create index audit_entry_refused on audit_entry (organization_id, at desc, id desc)
+      create index audit_entry_rejected on audit_entry (organization_id, at desc, id desc)
         include (key_id, person_id, action, status) where status >= 400;
 
       -- The proofs that deliveries were cancelled: a person deleted their webhook, or cancelled one

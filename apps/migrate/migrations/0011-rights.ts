@@ -125,7 +125,7 @@ export class Rights extends Migration {
     // now. Organization and person are the key's, so a compromised read process cannot record what
     // a person did, write into another organization's log, or into the past. The key is looked up
     // row by row ("offset 0"): a plan that was created while the table was small would later read
-    // all of it. Refused calls (429) arrive as counts and add to one row per key and minute. A
+    // all of it. Rejected calls (429) arrive as counts and add to one row per key and minute. A
     // count ends at the largest integer: one more would otherwise fail, with all counts of that
     // second.
     this.addSql(/* sql */ `
@@ -147,15 +147,15 @@ export class Rights extends Migration {
         end if;
       end $$;
 
-      create function api.record_refusals(fingerprints bytea[], counts bigint[]) returns void
+      create function api.record_rejections(fingerprints bytea[], counts bigint[]) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into public.audit_entry (at, organization_id, person_id, key_id, action, status, code, count)
         select date_trunc('minute', now()), k.organization_id, k.creator_id, k.id, 'api.rate_limited', 429,
-          'rate_limited', least(sum(r.refused), 2147483647)::integer
-        from unnest(fingerprints, counts) as r (fingerprint, refused)
+          'rate_limited', least(sum(r.rejected), 2147483647)::integer
+        from unnest(fingerprints, counts) as r (fingerprint, rejected)
         join public.api_key k on k.fingerprint = r.fingerprint
-        where r.refused > 0
+        where r.rejected > 0
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.rate_limited' do update
@@ -165,10 +165,10 @@ export class Rights extends Migration {
       grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant,
         api.seat, api.seat_plan,
         api.subscription, api.referral_code, api.referral_earning, api.schema_version to org_api_read;
-      grant execute on function api.outcomes, api.record_key_uses, api.record_refusals to org_api_read;
+      grant execute on function api.outcomes, api.record_key_uses, api.record_rejections to org_api_read;
     `);
 
-    // A key sent to the console is refused without a query, and counted in one row per key and
+    // A key sent to the console is rejected without a query, and counted in one row per key and
     // minute, with the address of the last request. The console may add to that row and change no
     // other.
     this.addSql(/* sql */ `
@@ -178,10 +178,10 @@ export class Rights extends Migration {
         insert into public.audit_entry (at, organization_id, person_id, key_id, action, status, code, count, address)
         select date_trunc('minute', now()), k.organization_id, k.creator_id, k.id, 'api.console', 403,
           'api_key_not_accepted',
-          least(sum(r.refused), 2147483647)::integer, max(r.address)
-        from unnest(fingerprints, counts, addresses) as r (fingerprint, refused, address)
+          least(sum(r.rejected), 2147483647)::integer, max(r.address)
+        from unnest(fingerprints, counts, addresses) as r (fingerprint, rejected, address)
         join public.api_key k on k.fingerprint = r.fingerprint
-        where r.refused > 0
+        where r.rejected > 0
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.console'

@@ -83,7 +83,7 @@ const listed = (actions: readonly string[]) => actions.map((action) => `'${actio
 export class AuditLogWriters extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
-      create function refuse_audit_entry(action text) returns void language plpgsql
+      create function reject_audit_entry(action text) returns void language plpgsql
       set search_path = pg_catalog, public, pg_temp as $$
       begin
         raise exception 'this writer may not record this action, or not in this name'
@@ -123,7 +123,7 @@ export class AuditLogWriters extends Migration {
         end and (key is null or exists (select from api_key k
           where k.id = key and k.organization_id = organization))) is not true
         then
-          perform refuse_audit_entry(done);
+          perform reject_audit_entry(done);
         end if;
         insert into audit_entry (organization_id, person_id, key_id, action, address, detail)
           values (organization, person, key, done, client, about);
@@ -133,7 +133,7 @@ export class AuditLogWriters extends Migration {
       create function record_orgctl_entry(organization uuid, key uuid, done text, about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        if done not in (${listed([...memberActions, ...orgctlActions])}) then perform refuse_audit_entry(done); end if;
+        if done not in (${listed([...memberActions, ...orgctlActions])}) then perform reject_audit_entry(done); end if;
         insert into audit_entry (organization_id, key_id, action, detail) values (organization, key, done, about);
       end $$;
 
@@ -147,7 +147,7 @@ export class AuditLogWriters extends Migration {
           where w.organization_id = organization and w.id::text = about ->> 'webhookId'
             and w.managed_by = about ->> 'managedBy')) is not true
         then
-          perform refuse_audit_entry(done);
+          perform reject_audit_entry(done);
         end if;
         insert into audit_entry (organization_id, action, detail) values (organization, done, about);
       end $$;
@@ -160,7 +160,7 @@ export class AuditLogWriters extends Migration {
           and not about ?| array['eventId', 'managedBy'] and exists (select from webhook w
             where w.organization_id = organization and w.id::text = about ->> 'webhookId')) is not true
         then
-          perform refuse_audit_entry(done);
+          perform reject_audit_entry(done);
         end if;
         insert into audit_entry (organization_id, action, detail) values (organization, done, about);
       end $$;
@@ -172,7 +172,7 @@ export class AuditLogWriters extends Migration {
         if (done in ('import', 'import.backfill') and not about ? 'managedBy'
           and exists (select from organization o where o.id = organization)) is not true
         then
-          perform refuse_audit_entry(done);
+          perform reject_audit_entry(done);
         end if;
         insert into audit_entry (organization_id, action, detail) values (organization, done, about);
       end $$;

@@ -1,12 +1,12 @@
 import type { CustomObjectsApi } from '@kubernetes/client-node';
-import { Refused } from '#domain/contract/refused.ts';
-import { SecretNotUnsealed } from '#domain/webhooks/seal.ts';
+import { DomainError } from '#domain/contract/domain-error.ts';
+import { SecretNotUnsealedError } from '#domain/webhooks/seal.ts';
 import { conflictsOf, describeConflicts, statusOf } from '../kube/client.ts';
 import {
   type AnyController,
   type CustomResource,
   type Failure,
-  ReconcileFailed,
+  ReconcileError,
   type Report,
   type ReportedCondition,
 } from '../kube/custom-resource.ts';
@@ -107,18 +107,21 @@ async function applyReport(
 }
 
 function failureOf(cause: unknown): Failure {
-  if (cause instanceof ReconcileFailed) return { reason: cause.reason, message: cause.message };
-  if (cause instanceof Refused) return { reason: reasonOf(cause), message: cause.message };
-  if (cause instanceof SecretNotUnsealed) return { reason: 'SecretNotUnsealed', message: cause.message };
+  if (cause instanceof ReconcileError) return { reason: cause.reason, message: cause.message };
+  if (cause instanceof DomainError) return { reason: reasonOf(cause), message: cause.message };
+  if (cause instanceof SecretNotUnsealedError) return { reason: 'SecretNotUnsealed', message: cause.message };
   const status = statusOf(cause);
   if (status === undefined) return { reason: 'InternalError', message: 'The operator failed; its log says why.' };
-  return { reason: 'ApiServerRefused', message: `The API server answered ${status}; the operator's log says to what.` };
+  return {
+    reason: 'ApiServerRejected',
+    message: `The API server answered ${status}; the operator's log says to what.`,
+  };
 }
 
-/** Names a refusal of the domain: `url_refused` is `UrlRefused`. Without such a reason: `Refused`. */
-function reasonOf({ reason: refusal }: Refused): Reason {
-  const name = refusal.split('_').map(capitalize).join('');
-  return reasons.find((reason) => reason === name) ?? 'Refused';
+/** Names an error of the domain: `url_invalid` is `UrlInvalid`. Without such a reason: `Rejected`. */
+function reasonOf({ reason: rejection }: DomainError): Reason {
+  const name = rejection.split('_').map(capitalize).join('');
+  return reasons.find((reason) => reason === name) ?? 'Rejected';
 }
 
 /** Whether no condition has said so yet: one Event for each failure, not for each retry. */

@@ -56,7 +56,7 @@ function resourceOf(url: string): string {
   return subresource === undefined ? plural : `${plural}/${subresource}`;
 }
 
-/** Returns the HTTP status with which the API server refused; undefined for any other error. */
+/** Returns the HTTP status with which the API server rejected; undefined for any other error. */
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof ApiException ? error.code : undefined;
 
@@ -76,7 +76,7 @@ export interface FieldConflict {
   manager: string;
 }
 
-/** Returns the fields for which the API server refused an apply; none for any other error. */
+/** Returns the fields for which the API server rejected an apply; none for any other error. */
 export function conflictsOf(error: unknown): FieldConflict[] {
   const causes = error instanceof ApiException ? readBody(error)?.details?.causes : undefined;
   return (causes ?? [])
@@ -91,7 +91,7 @@ export function conflictsOf(error: unknown): FieldConflict[] {
 export const describeConflicts = (conflicts: readonly FieldConflict[]): string =>
   conflicts.map(({ field, manager }) => `The field manager ${manager} owns ${field}.`).join(' ');
 
-/** Returns the answer to a request; null when it was refused with this HTTP or gRPC status. */
+/** Returns the answer to a request; null when it was rejected with this HTTP or gRPC status. */
 export async function nullOn<T>(code: number, request: Promise<T>): Promise<T | null> {
   try {
     return await request;

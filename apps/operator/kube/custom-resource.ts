@@ -66,12 +66,12 @@ export interface Failure {
 }
 
 /** Ends a pass with a reason that is shown in a condition. */
-export class ReconcileFailed extends Error implements Failure {
+export class ReconcileError extends Error implements Failure {
   readonly reason: Reason;
 
   constructor(reason: Reason, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = 'ReconcileFailed';
+    this.name = 'ReconcileError';
     this.reason = reason;
   }
 }

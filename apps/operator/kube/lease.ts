@@ -137,7 +137,7 @@ export class Election {
     return nullOn(404, api.readNamespacedLease({ namespace, name }));
   }
 
-  /** Its resource version makes the API server refuse the write of one of two. */
+  /** Its resource version makes the API server reject the write of one of two. */
   #replace(lease: V1Lease, spec: V1LeaseSpec): Promise<boolean> {
     const { api, namespace, name } = this.#options;
     return isAccepted(api.replaceNamespacedLease({ namespace, name, body: { ...lease, spec } }));

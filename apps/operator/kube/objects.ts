@@ -44,7 +44,7 @@ export function customObjects(api: CustomObjectsApi, { group, version, plural }:
     },
 
     /**
-     * Adds or removes a finalizer. The API server refuses with 409 when the object changed since it
+     * Adds or removes a finalizer. The API server rejects with 409 when the object changed since it
      * was read, and its next version comes from the watch.
      */
     async changeFinalizer(

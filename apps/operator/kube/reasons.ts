@@ -1,7 +1,7 @@
 /** Every reason that a condition can have; docs/operations has a row for each. */
 export const reasons = [
   // Any kind.
-  'ApiServerRefused',
+  'ApiServerRejected',
   'FieldConflict',
   'InternalError',
   'NoRegion',
@@ -10,7 +10,7 @@ export const reasons = [
   'SecretForbidden',
   'SecretKeyMissing',
   'SecretMissing',
-  'ValueRefused',
+  'ValueInvalid',
   // Region.
   'AllConditionsHold',
   'ContractPending',
@@ -33,7 +33,7 @@ export const reasons = [
   'SealingKeyMissing',
   'Sending',
   'TemporalDiffers',
-  'TemporalRefused',
+  'TemporalRejected',
   'TemporalUnreachable',
   // WebhookSubscription.
   'Active',
@@ -55,9 +55,9 @@ export const reasons = [
   'TooManySecrets',
   'TooManyWebhooks',
   'UrlInUse',
-  'UrlRefused',
-  // A refusal of the service without a specific reason.
-  'Refused',
+  'UrlInvalid',
+  // A rejection of the service without a specific reason.
+  'Rejected',
 ] as const;
 
 export type Reason = (typeof reasons)[number];

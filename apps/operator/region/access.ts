@@ -2,7 +2,7 @@ import type { Database } from '#domain/db/database.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { ReconcileFailed } from '../kube/custom-resource.ts';
+import { ReconcileError } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
 import { readSealingKeys } from './sealing-keys.ts';
@@ -21,7 +21,7 @@ export interface RegionAccess {
 /**
  * Returns the access to the namespace's Region; null when there is none.
  *
- * @throws ReconcileFailed when its database or a Secret that it names cannot be reached or has
+ * @throws ReconcileError when its database or a Secret that it names cannot be reached or has
  * another form, or the Region is of another region than this operator.
  */
 export type GetRegion = () => Promise<RegionAccess | null>;
@@ -40,14 +40,14 @@ export function createRegionAccess(
     const sealingKeys = await readSealingKeys(region, connections);
     const allow = addressBlocks.safeParse(webhooks?.allow.join(',') ?? '');
     if (!allow.success)
-      throw new ReconcileFailed('AllowMalformed', 'webhooks.allow must list addresses and CIDR blocks.');
+      throw new ReconcileError('AllowMalformed', 'webhooks.allow must list addresses and CIDR blocks.');
     const database = await connections.openDatabase(region);
     return { allowedOrganizations, database, sealingKeys, allow: allow.data };
   };
 }
 
-/** @throws ReconcileFailed when a Region is of another region than this operator. */
+/** @throws ReconcileError when a Region is of another region than this operator. */
 export function assertRegion({ spec: { region } }: Region, ownRegion: string): void {
   if (region === ownRegion) return;
-  throw new ReconcileFailed('OtherRegion', `The Region is of ${region}, and the operator of ${ownRegion} (REGION).`);
+  throw new ReconcileError('OtherRegion', `The Region is of ${region}, and the operator of ${ownRegion} (REGION).`);
 }

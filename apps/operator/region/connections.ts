@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Database } from '#domain/db/database.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { openDatabase } from '#domain/open-database.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { TriedValue, type TryValue } from '#runtime/settings/tried-value.ts';
@@ -13,7 +13,7 @@ import { databaseUrl, temporalAddress } from '#runtime/settings/types.ts';
 import type { SettingReport } from '#runtime/settings/watch.ts';
 import { connectionOptions, tryTemporal } from '#workflows/connection.ts';
 import { statusOf } from '../kube/client.ts';
-import { ReconcileFailed, type SecretRef } from '../kube/custom-resource.ts';
+import { ReconcileError, type SecretRef } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 
 const connectTimeoutMs = 5_000;
@@ -32,7 +32,7 @@ interface ReadValue<T> {
   /** Changes when the Region declares something else. */
   identity: string;
   text: string;
-  /** @throws SettingsRefused */
+  /** @throws InvalidSettingsError */
   parse: (text: string) => T;
   tryValue?: TryValue<T>;
 }
@@ -68,19 +68,19 @@ export class Connections {
       return secret.data ?? {};
     } catch (cause) {
       const status = statusOf(cause);
-      if (status === 404) throw new ReconcileFailed('SecretMissing', `There is no Secret ${name}.`, { cause });
+      if (status === 404) throw new ReconcileError('SecretMissing', `There is no Secret ${name}.`, { cause });
       if (status === 403)
-        throw new ReconcileFailed('SecretForbidden', `The operator's Role does not allow it to read ${name}.`, {
+        throw new ReconcileError('SecretForbidden', `The operator's Role does not allow it to read ${name}.`, {
           cause,
         });
       throw cause;
     }
   }
 
-  /** @throws ReconcileFailed when the Secret or the key is missing. */
+  /** @throws ReconcileError when the Secret or the key is missing. */
   async readKey({ name, key }: SecretRef): Promise<string> {
     const encoded = (await this.#readSecret(name))[key];
-    if (encoded === undefined) throw new ReconcileFailed('SecretKeyMissing', `Secret ${name} has no key ${key}.`);
+    if (encoded === undefined) throw new ReconcileError('SecretKeyMissing', `Secret ${name} has no key ${key}.`);
     return Buffer.from(encoded, 'base64').toString('utf8').trim();
   }
 
@@ -88,7 +88,7 @@ export class Connections {
    * Returns the value of a text that may change, as that of the last text that could be used. A new
    * `identity` says that the Region declares something else, and starts again.
    *
-   * @throws ReconcileFailed when no text could be used so far.
+   * @throws ReconcileError when no text could be used so far.
    */
   async readValue<T>(name: SettingName, options: ReadValue<T>): Promise<TriedValue<T>> {
     const { identity, text, parse, tryValue } = options;
@@ -96,7 +96,7 @@ export class Connections {
     if (known?.identity === identity) {
       await known.value.offer(text, {
         onChanged: () => this.#report.onChanged(name),
-        onRefused: (reason) => this.#report.onRefused(name, reason),
+        onRejected: (reason) => this.#report.onRejected(name, reason),
       });
       return known.value as TriedValue<T>;
     }
@@ -109,7 +109,7 @@ export class Connections {
     return value;
   }
 
-  /** The Temporal of a Region, and a key that changes with it. @throws ReconcileFailed */
+  /** The Temporal of a Region, and a key that changes with it. @throws ReconcileError */
   async serverOf({ spec: { temporal: spec, ...region } }: Region): Promise<{ key: string; server: TemporalServer }> {
     const texts: Record<string, string | undefined> = {
       TEMPORAL_ADDRESS: spec.address,
@@ -133,7 +133,7 @@ export class Connections {
     return { key: JSON.stringify([spec, text]), server: value };
   }
 
-  /** The database of a Region. @throws ReconcileFailed */
+  /** The database of a Region. @throws ReconcileError */
   async openDatabase(region: Region): Promise<Database> {
     const { secretRef } = region.spec.database;
     const { value: server } = await this.readValue<PostgresServer>('DATABASE_URL', {
@@ -150,7 +150,7 @@ export class Connections {
     return this.#database.opened;
   }
 
-  /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
+  /** Runs `work` with a login that is opened for it alone. @throws ReconcileError */
   async withLogin<T>(region: Region, ref: SecretRef, work: (database: Database) => Promise<T>): Promise<T> {
     const url = await this.readKey(ref);
     const opened = await openDatabase({
@@ -165,7 +165,7 @@ export class Connections {
     }
   }
 
-  /** A connection to a Region's Temporal, opened by the first call. @throws ReconcileFailed */
+  /** A connection to a Region's Temporal, opened by the first call. @throws ReconcileError */
   async openTemporal(region: Region): Promise<Connection> {
     const { key, server } = await this.serverOf(region);
     if (this.#temporal?.key !== key) {
@@ -179,7 +179,7 @@ export class Connections {
     return this.#temporal.opened;
   }
 
-  /** Drops a Region that is gone: what it opened is closed, and no value of it is refused. */
+  /** Drops a Region that is gone: what it opened is closed, and no value of it is rejected. */
   async drop(): Promise<void> {
     this.#secrets.clear();
     for (const name of this.#values.keys()) this.#report.onForgotten(name);
@@ -196,7 +196,7 @@ export class Connections {
   }
 }
 
-/** @throws SettingsRefused */
+/** @throws InvalidSettingsError */
 const parseDatabase = (text: string, { spec }: Region): PostgresServer =>
   readSettings(DatabaseSettings, { DATABASE_URL: text, ALLOW_PLAINTEXT: plaintextOf(spec) }).DATABASE_URL;
 
@@ -204,12 +204,12 @@ const parseDatabase = (text: string, { spec }: Region): PostgresServer =>
 const plaintextOf = ({ allowPlaintext = [] }: Pick<Region['spec'], 'allowPlaintext'>): string =>
   allowPlaintext.join(',');
 
-/** @throws ReconcileFailed instead of SettingsRefused. */
+/** @throws ReconcileError instead of InvalidSettingsError. */
 function parseOrFail<T>(parse: () => T): T {
   try {
     return parse();
   } catch (cause) {
-    if (!(cause instanceof SettingsRefused)) throw cause;
-    throw new ReconcileFailed('ValueRefused', `${cause.problems.join('; ')}.`, { cause });
+    if (!(cause instanceof InvalidSettingsError)) throw cause;
+    throw new ReconcileError('ValueInvalid', `${cause.problems.join('; ')}.`, { cause });
   }
 }

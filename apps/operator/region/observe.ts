@@ -5,7 +5,7 @@ import type { Sealing } from '#domain/resealing/count.ts';
 import type { DeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { readDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { type Ledger, type ledgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
-import { type Failure, ReconcileFailed } from '../kube/custom-resource.ts';
+import { type Failure, ReconcileError } from '../kube/custom-resource.ts';
 import type { Reason } from '../kube/reasons.ts';
 import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
@@ -57,7 +57,7 @@ async function readPart<T>(reason: Reason, server: string, read: () => Promise<T
   try {
     return await read();
   } catch (cause) {
-    if (cause instanceof ReconcileFailed) return { reason: cause.reason, message: cause.message };
+    if (cause instanceof ReconcileError) return { reason: cause.reason, message: cause.message };
     const { code } = cause as { code?: string | number };
     if (notMigrated.includes(code))
       return { reason: 'NotMigrated', message: 'The database lacks the schema or the rights of this version.' };

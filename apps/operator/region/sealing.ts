@@ -1,7 +1,7 @@
 import type { Sealing } from '#domain/resealing/count.ts';
 import { resealAll } from '#domain/resealing/reseal.ts';
 import { conditionsOf, findProblem } from '../controller/conditions.ts';
-import { type Failure, ReconcileFailed, type ReportedCondition } from '../kube/custom-resource.ts';
+import { type Failure, ReconcileError, type ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
@@ -27,7 +27,7 @@ const isResealable = ({ newest, missing }: Sealing, version: number | null): boo
 
 /**
  * Seals every stored secret again with the newest key, by the login that the spec names for it.
- * Safe to repeat. @throws ReconcileFailed when some cannot be opened; the others are done then.
+ * Safe to repeat. @throws ReconcileError when some cannot be opened; the others are done then.
  */
 export async function resealSecrets(region: Region, connections: Connections, signal: AbortSignal): Promise<void> {
   const { sealing } = region.spec;
@@ -38,7 +38,7 @@ export async function resealSecrets(region: Region, connections: Connections, si
   );
   const unopened = resealed.reduce((sum, one) => sum + one.unopened.length, 0);
   if (unopened === 0) return;
-  throw new ReconcileFailed(
+  throw new ReconcileError(
     'SecretNotUnsealed',
     `${unopened} stored secrets could not be opened. \`orgctl secrets reseal\` lists them.`,
   );

@@ -1,7 +1,7 @@
 import type { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { nullOn } from '../kube/client.ts';
-import { ReconcileFailed } from '../kube/custom-resource.ts';
+import { ReconcileError } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 
 /** What Temporal has for a namespace. */
@@ -30,7 +30,7 @@ export async function readNamespace(
   return { retentionSeconds: Number(described.config?.workflowExecutionRetentionTtl?.seconds ?? 0) };
 }
 
-/** Carries out an action; safe to repeat. @throws ReconcileFailed when Temporal refuses it. */
+/** Carries out an action; safe to repeat. @throws ReconcileError when Temporal rejects it. */
 export async function changeNamespace(
   connection: Connection,
   namespace: string,
@@ -43,8 +43,8 @@ export async function changeNamespace(
     if (code === grpcAlreadyExists && action.kind === 'createNamespace') return;
     const request = `${requests[action.kind]} (${code})`;
     if (code !== undefined && grpcUnanswered.has(code))
-      throw new ReconcileFailed('TemporalUnreachable', `Temporal did not answer ${request}.`, { cause });
-    throw new ReconcileFailed('TemporalRefused', `Temporal refused ${request}.`, { cause });
+      throw new ReconcileError('TemporalUnreachable', `Temporal did not answer ${request}.`, { cause });
+    throw new ReconcileError('TemporalRejected', `Temporal rejected ${request}.`, { cause });
   }
 }
 

@@ -28,7 +28,7 @@ export function evaluateTemporal(region: Region, observed: ObservedRegion, failu
   const { temporal } = observed;
   const { namespace } = region.spec.temporal;
   if (isUnreadable(temporal)) return unknown(temporal.reason, temporal.message);
-  if (failure?.reason === 'TemporalRefused') return fails(failure.reason, failure.message);
+  if (failure?.reason === 'TemporalRejected') return fails(failure.reason, failure.message);
   if (temporal === null) return fails('NamespaceMissing', `Temporal has no namespace ${namespace}.`);
   const [first] = planSettings(region, temporal);
   if (first !== undefined)

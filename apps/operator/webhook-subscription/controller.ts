@@ -5,7 +5,7 @@ import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
-import { type Controller, type Note, ReconcileFailed, readSeconds } from '../kube/custom-resource.ts';
+import { type Controller, type Note, ReconcileError, readSeconds } from '../kube/custom-resource.ts';
 import { customObjects } from '../kube/objects.ts';
 import { kinds, type WebhookSubscription } from '../kube/resources.ts';
 import type { GetRegion } from '../region/access.ts';
@@ -30,7 +30,7 @@ export function createSubscriptionController(options: {
   const { secrets } = options;
   async function getRegion() {
     const region = await options.getRegion();
-    if (region === null) throw new ReconcileFailed('NoRegion', 'There is no Region in this namespace.');
+    if (region === null) throw new ReconcileError('NoRegion', 'There is no Region in this namespace.');
     return region;
   }
   const objects = customObjects(options.api, kinds.WebhookSubscription);
@@ -138,6 +138,6 @@ function referenced(resource: WebhookSubscription, secrets: Secrets): { secret?:
   const { secretRef } = resource.spec.secret;
   if (secretRef === undefined) return {};
   const value = secrets.findReferenced(resource);
-  if (value === null) throw new ReconcileFailed('SecretNotFound', `Secret ${secretRef.name} has gone.`);
+  if (value === null) throw new ReconcileError('SecretNotFound', `Secret ${secretRef.name} has gone.`);
   return { secret: value.trim() };
 }

@@ -1,6 +1,6 @@
 import type { CoreV1Api, KubeConfig, KubernetesObjectApi, V1Secret } from '@kubernetes/client-node';
 import { conflictsOf, describeConflicts, nullOn } from '../kube/client.ts';
-import { ReconcileFailed } from '../kube/custom-resource.ts';
+import { ReconcileError } from '../kube/custom-resource.ts';
 import { applyObject, ownerOf } from '../kube/objects.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 import { ObjectWatch } from '../kube/watch.ts';
@@ -91,7 +91,7 @@ export class Secrets {
    * Publishes the signing secret of a subscription. It is deleted with the subscription when that
    * deletes its webhook.
    *
-   * @throws ReconcileFailed when the Secret is not of this subscription, or another manager owns
+   * @throws ReconcileError when the Secret is not of this subscription, or another manager owns
    * a field.
    */
   async publish(resource: WebhookSubscription, name: string, value: string): Promise<void> {
@@ -116,7 +116,7 @@ export class Secrets {
       const conflicts = conflictsOf(cause);
       if (conflicts.length === 0) throw cause;
       const message = `Secret ${name} is not published. ${describeConflicts(conflicts)}`;
-      throw new ReconcileFailed('SecretConflict', message, { cause });
+      throw new ReconcileError('SecretConflict', message, { cause });
     }
   }
 
@@ -129,7 +129,7 @@ export class Secrets {
     const { core, namespace } = this.#options;
     const secret = this.#get(name) ?? (await nullOn(404, core.readNamespacedSecret({ namespace, name })));
     if (secret === null || secret.metadata?.annotations?.[ownerAnnotation] === uid) return;
-    throw new ReconcileFailed('SecretNotOwned', `A Secret ${name} exists and is not of this object.`);
+    throw new ReconcileError('SecretNotOwned', `A Secret ${name} exists and is not of this object.`);
   }
 }
 

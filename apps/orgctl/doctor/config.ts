@@ -45,7 +45,7 @@ export const Settings = z.object({
 /**
  * Reads the settings of a check; secrets may come from files, as in every app.
  *
- * @throws SettingsRefused with every problem at once.
+ * @throws InvalidSettingsError with every problem at once.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);

@@ -7,7 +7,7 @@ import { generateKey } from '#domain/keys/key.ts';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
-import { WorkflowRefused } from '#workflows/refused.ts';
+import { WorkflowError } from '#workflows/errors.ts';
 import type { ProbeConfig } from './config.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
@@ -25,8 +25,9 @@ const serviceDelayMs = 5_000;
 const workerRemedy = 'See the logs of the workers, and that a network policy lets them reach this receiver.';
 
 /**
- * Reads with the probe's key, sees that a key of the other region is refused, and receives a signed
- * test event on a separate port. It uses only the operator's organization (`orgctl probe create`).
+ * Reads with the probe's key, sees that a key of the other region is rejected, and receives a
+ * signed test event on a separate port. It uses only the operator's organization
+ * (`orgctl probe create`).
  */
 export async function checkProbe(config: ProbeConfig, temporal: TemporalServer | null): Promise<Finding[]> {
   const reads = await Promise.all([checkRead(config), checkWrongRegion(config)].map((check) => check.catch(noAnswer)));
@@ -53,7 +54,7 @@ async function checkRead(config: ProbeConfig): Promise<Finding> {
   );
 }
 
-/** Checks that a key of the other region is refused with the name of its region. The key is invented. */
+/** Checks that a key of the other region is rejected with the name of its region. The key is invented. */
 async function checkWrongRegion(config: ProbeConfig): Promise<Finding> {
   const other = regionCodes.find((code) => code !== config.region) ?? 'ca';
   const response = await read(config, generateKey(other, randomBytes(32)));
@@ -61,7 +62,7 @@ async function checkWrongRegion(config: ProbeConfig): Promise<Finding> {
   const { name } = regions[other];
   return expectThat(
     response.status === 401 && error === 'invalid_api_key' && message.includes(name),
-    `a key of ${name} is refused with 401, with its region`,
+    `a key of ${name} is rejected with 401, with its region`,
     `a key of ${name} gets ${response.status} ${error ?? ''}`,
     'See that REGION is the same for the API and this command.',
   );
@@ -74,13 +75,13 @@ async function checkDelivery(
   posts: readonly Post[],
 ): Promise<Finding[]> {
   await wait(serviceDelayMs);
-  const client = await openWorkflowClient(temporal).catch(refusedOnly);
-  if (client instanceof WorkflowRefused) return [failed(client.message, workerRemedy)];
+  const client = await openWorkflowClient(temporal).catch(rejectedOnly);
+  if (client instanceof WorkflowError) return [failed(client.message, workerRemedy)];
   const result = await client
     .sendTest({ organizationId, webhookId, eventType: 'client.started' })
-    .catch(refusedOnly)
+    .catch(rejectedOnly)
     .finally(() => client.close());
-  if (result instanceof WorkflowRefused) return [failed(result.message, workerRemedy)];
+  if (result instanceof WorkflowError) return [failed(result.message, workerRemedy)];
   if (result === null)
     return [failed('the probe’s webhook is deleted', 'Run orgctl probe create --renew yes, and apply its Secret.')];
   const delivered = expectThat(
@@ -107,8 +108,8 @@ async function checkDelivery(
   ];
 }
 
-function refusedOnly(error: unknown): WorkflowRefused {
-  if (error instanceof WorkflowRefused) return error;
+function rejectedOnly(error: unknown): WorkflowError {
+  if (error instanceof WorkflowError) return error;
   throw error;
 }
 

@@ -1,6 +1,6 @@
 import { Connection, isGrpcServiceError, ServiceError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway, describeRefusal, isRefusal } from '#workflows/connection.ts';
+import { connectionOptions, describeAway, describeRejection, isRejection } from '#workflows/connection.ts';
 import { findUnmetNeeds } from '#workflows/server-needs.ts';
 import { checkPem, checkServer } from './certificates.ts';
 import { type Finding, findingsOf } from './finding.ts';
@@ -46,7 +46,8 @@ function explain(error: unknown, server: TemporalServer): Finding {
       `Temporal has no namespace ${namespace}`,
       `Run temporal operator namespace create --namespace ${namespace} --retention 3d, or correct TEMPORAL_NAMESPACE.`,
     );
-  if (isRefusal(cause)) return failed(describeRefusal(server), 'Give this login the right to write in the namespace.');
+  if (isRejection(cause))
+    return failed(describeRejection(server), 'Give this login the right to write in the namespace.');
   return failed(describeAway(server), 'Start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS.');
 }
 

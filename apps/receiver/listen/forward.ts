@@ -47,7 +47,7 @@ export interface Listened {
 /**
  * Listens on 127.0.0.1, verifies events, forwards them unchanged (raw body, every header of the
  * event) and returns the receiver's answer, which decides about retries. An event that does not
- * verify is forwarded too, so that the developer sees whether the receiver refuses it.
+ * verify is forwarded too, so that the developer sees whether the receiver rejects it.
  */
 export function startListener(options: {
   port: number;

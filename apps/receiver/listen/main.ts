@@ -1,19 +1,19 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
-import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { WebhookError } from '#domain/webhooks/errors.ts';
 import { printable, startCommand } from '#runtime/command-line.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
-import { ListenRefused } from '#runtime/http-server.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
+import { ListenError } from '#runtime/http-server.ts';
 import { writeCapture } from './capture.ts';
 import { type Listened, startListener } from './forward.ts';
-import { type ListenOptions, readOptions, usage, WrongCall } from './options.ts';
+import { type ListenOptions, readOptions, UsageError, usage } from './options.ts';
 import type { OpenStack } from './stack.ts';
 import { verificationText, verifyFile } from './verify-file.ts';
 
 /**
  * `npm run tool -- listen`: receives signed events on a developer's machine. Exit code 0, 1 when
- * refused or when a captured request does not verify, 2 for a wrong call.
+ * rejected or when a captured request does not verify, 2 for a wrong call.
  *
  * It creates webhooks only in a stack of `npm start`.
  */
@@ -129,9 +129,11 @@ try {
   await main(process.argv.slice(2));
 } catch (error) {
   await closeAll();
-  const isExpected = [WrongCall, SettingsRefused, WebhookRefused, ListenRefused].some((kind) => error instanceof kind);
+  const isExpected = [UsageError, InvalidSettingsError, WebhookError, ListenError].some(
+    (kind) => error instanceof kind,
+  );
   const message = error instanceof Error ? error.message : String(error);
   console.error(isExpected ? message : `listen failed with an internal error: ${message.split('\n')[0]}`);
-  if (error instanceof WrongCall) console.error('See npm run tool -- listen --help');
-  process.exitCode = error instanceof WrongCall ? 2 : 1;
+  if (error instanceof UsageError) console.error('See npm run tool -- listen --help');
+  process.exitCode = error instanceof UsageError ? 2 : 1;
 }

@@ -4,7 +4,7 @@ import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts'
 import { isSecret } from '#domain/webhooks/secret.ts';
 
 /** A wrong call. The message is printed with the address of the usage; exit code 2. */
-export class WrongCall extends Error {}
+export class UsageError extends Error {}
 
 /** The options of `npm run tool -- listen`. */
 export type ListenOptions =
@@ -57,12 +57,12 @@ ${eventTypes.map((type) => `  ${type.padEnd(17)}${eventDescriptions[type]}`).joi
 const text = { type: 'string' } as const;
 const texts = { type: 'string', multiple: true } as const;
 
-/** @throws WrongCall with the correct usage. */
+/** @throws UsageError with the correct usage. */
 export function readOptions(args: string[]): ListenOptions {
   const values = parse(args);
   const secrets = values.secret ?? [];
   if (!secrets.every(isSecret))
-    throw new WrongCall('--secret: a secret is whsec_ and 32 base64 characters; copy the whole one.');
+    throw new UsageError('--secret: a secret is whsec_ and 32 base64 characters; copy the whole one.');
   if (values.verify !== undefined) return readVerify(values.verify, secrets, values.tolerance);
   return readListen(values, secrets);
 }
@@ -71,12 +71,12 @@ function readListen(values: ReturnType<typeof parse>, secrets: string[]): Listen
   const trigger = readTypes('--trigger', values.trigger ?? []);
   const forwardTo = values['forward-to'] ?? null;
   if (forwardTo === null && trigger.length === 0) {
-    throw new WrongCall(
+    throw new UsageError(
       'Say where events go (--forward-to URL), or what to do instead (--trigger TYPE, --verify FILE).',
     );
   }
   if (forwardTo !== null && !/^https?:$/.test(URL.parse(forwardTo)?.protocol ?? ''))
-    throw new WrongCall('--forward-to: give an http:// or https:// URL.');
+    throw new UsageError('--forward-to: give an http:// or https:// URL.');
   const events = readTypes('--events', values.events === undefined ? eventTypes : [values.events]);
   return {
     task: 'listen',
@@ -94,24 +94,25 @@ function readListen(values: ReturnType<typeof parse>, secrets: string[]): Listen
 function readPort(given = '0'): number {
   const port = Number(given);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new WrongCall('--port: give a port from 1 to 65535.');
+  throw new UsageError('--port: give a port from 1 to 65535.');
 }
 
 function readRegion(region: string | undefined): Region | null {
   if (region === undefined || isRegion(region)) return region ?? null;
-  throw new WrongCall(`--region: use ${regionCodes.join(' or ')}.`);
+  throw new UsageError(`--region: use ${regionCodes.join(' or ')}.`);
 }
 
 function readId(id: string | undefined): string | null {
   if (id === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id ?? null;
-  throw new WrongCall('--org: give the organization’s id, a UUID.');
+  throw new UsageError('--org: give the organization’s id, a UUID.');
 }
 
 function readVerify(file: string, secrets: string[], tolerance = '300'): ListenOptions {
-  if (secrets.length === 0) throw new WrongCall('--verify needs --secret, the one shown when the webhook was created.');
+  if (secrets.length === 0)
+    throw new UsageError('--verify needs --secret, the one shown when the webhook was created.');
   const toleranceSeconds = Number(tolerance);
   if (!Number.isInteger(toleranceSeconds) || toleranceSeconds < 0)
-    throw new WrongCall('--tolerance: give a number of seconds.');
+    throw new UsageError('--tolerance: give a number of seconds.');
   return { task: 'verify', file, secrets, toleranceSeconds };
 }
 
@@ -119,7 +120,7 @@ function readTypes(option: string, given: readonly string[]): EventType[] {
   const types = [...new Set(given.flatMap((one) => one.split(',')).map((one) => one.trim()))];
   const unknown = types.filter((type) => !(eventTypes as string[]).includes(type));
   if (unknown.length > 0)
-    throw new WrongCall(`${option}: ${unknown.join(', ')} is not an event type; use ${eventTypes.join(', ')}.`);
+    throw new UsageError(`${option}: ${unknown.join(', ')} is not an event type; use ${eventTypes.join(', ')}.`);
   return types as EventType[];
 }
 
@@ -141,6 +142,6 @@ function parse(args: string[]) {
       },
     }).values;
   } catch (error) {
-    throw new WrongCall(`${(error as Error).message.split('\n')[0]}`);
+    throw new UsageError(`${(error as Error).message.split('\n')[0]}`);
   }
 }

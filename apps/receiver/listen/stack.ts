@@ -6,7 +6,7 @@ import { type Region, regionCodes } from '#domain/contract/regions.ts';
 import type { Database } from '#domain/db/database.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { databaseUrl, webhookSecretKeys } from '#runtime/settings/types.ts';
 
 /** The parts of the file that `npm start` writes that are read here. */
@@ -33,8 +33,8 @@ export interface OpenStack {
  * Opens the stack that `npm start` runs.
  *
  * @param asked - null for the first region and its first organization.
- * @throws SettingsRefused when there is no such stack, region or organization, or when the database
- * is not marked as part of a development stack.
+ * @throws InvalidSettingsError when there is no such stack, region or organization, or when the
+ * database is not marked as part of a development stack.
  */
 export async function openStack(
   requested: { region: Region | null; organizationId: string | null },
@@ -44,16 +44,16 @@ export async function openStack(
   const stack = readFile(path.join(folder, 'stack.json'), StackFile).regions;
   const entry = stack.find(({ region }) => requested.region === null || region === requested.region);
   if (entry === undefined)
-    throw new SettingsRefused([`the stack of npm start has no region ${requested.region ?? ''}`]);
+    throw new InvalidSettingsError([`the stack of npm start has no region ${requested.region ?? ''}`]);
   const organization = entry.organizations.find(
     ({ id }) => requested.organizationId === null || id === requested.organizationId,
   );
   if (organization === undefined)
-    throw new SettingsRefused([`the stack’s region ${entry.region} has no such organization`]);
+    throw new InvalidSettingsError([`the stack’s region ${entry.region} has no such organization`]);
   const secrets = readFile(path.join(folder, 'secrets.json'), SecretsFile)[entry.region];
   const sealing = webhookSecretKeys.safeParse(secrets?.webhookSecretKeys);
   if (!sealing.success)
-    throw new SettingsRefused(['the stack has no keys for webhook secrets: stop it and run npm start again']);
+    throw new InvalidSettingsError(['the stack has no keys for webhook secrets: stop it and run npm start again']);
   const database = await openDatabase({
     server: entry.databaseUrl,
     applicationName: 'org-api-listen',
@@ -69,25 +69,25 @@ export async function openStack(
   return { database, close: () => database.close(), sealingKeys: sealing.data, organization };
 }
 
-/** `npm start` marks its databases. @throws SettingsRefused for any other, and when it does not answer. */
+/** `npm start` marks its databases. @throws InvalidSettingsError for any other, and when it does not answer. */
 export async function assertDevelopment(database: Database): Promise<void> {
   const [row] = await database
     .query(sql<{ mark: string | null }>`select current_setting('org_api.development', true) as mark`)
     .catch(() => {
-      throw new SettingsRefused(['the stack’s database does not answer; is npm start running?']);
+      throw new InvalidSettingsError(['the stack’s database does not answer; is npm start running?']);
     });
   if (row?.mark !== 'on')
-    throw new SettingsRefused(['this database is not a development stack’s; use the console of the installation']);
+    throw new InvalidSettingsError(['this database is not a development stack’s; use the console of the installation']);
 }
 
 function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> {
   if (!existsSync(file))
-    throw new SettingsRefused([
+    throw new InvalidSettingsError([
       'no development stack runs here: run npm start first, or give --secret and send events to this port',
     ]);
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    throw new SettingsRefused([`${file} cannot be read: run npm start again`]);
+    throw new InvalidSettingsError([`${file} cannot be read: run npm start again`]);
   }
 }

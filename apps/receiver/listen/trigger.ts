@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import type { Transaction } from '#domain/db/database.ts';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { OpenStack } from './stack.ts';
 
 /** The name of the families that this tool creates, so that it never changes imported families. */
@@ -14,7 +14,8 @@ const familyName = 'Example family (npm run tool -- listen)';
  * Each event's precondition is created first: a client before one ends, a client without a seat
  * before a seat is assigned. Returns the types that it caused, in order.
  *
- * @throws SettingsRefused when the organization has no active member who could be the professional.
+ * @throws InvalidSettingsError when the organization has no active member who could be the
+ * professional.
  */
 export async function causeEvent({ database, organization }: OpenStack, type: EventType): Promise<EventType[]> {
   const caused = await database.change(async (tx) => {
@@ -61,7 +62,7 @@ async function startClient(tx: Transaction, organizationId: string): Promise<str
     select m.person_id as id from membership m where m.organization_id = ${organizationId} and m.status = 'active'
     order by m.person_id limit 1`);
   if (member === undefined)
-    throw new SettingsRefused([
+    throw new InvalidSettingsError([
       'the organization has no active member who could be given access; choose another with --org',
     ]);
   const [grant] = await tx.query(sql<{ id: string }>`

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { type Verification, verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { printable } from '#runtime/command-line.ts';
 import { readCapture } from './capture.ts';
-import { WrongCall } from './options.ts';
+import { UsageError } from './options.ts';
 
 /**
  * Checks a captured request offline.
  *
- * @throws WrongCall when the file cannot be read or contains no request.
+ * @throws UsageError when the file cannot be read or contains no request.
  */
 export function verifyFile(options: {
   file: string;
@@ -18,7 +18,7 @@ export function verifyFile(options: {
   const { file, ...rest } = options;
   const capture = readCapture(readWhole(file));
   if (capture === null)
-    throw new WrongCall(
+    throw new UsageError(
       `--verify: ${file} contains no request: give headers, an empty line and the body, or JSON {"headers", "body"}.`,
     );
   return verifyDelivery({ ...capture, ...rest });
@@ -28,7 +28,7 @@ function readWhole(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new WrongCall(`--verify: ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+    throw new UsageError(`--verify: ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
   }
 }
 

@@ -1,19 +1,19 @@
 /** Nothing of a budget was free in time; `level` names the limit. */
-export class BudgetFull<Level extends string = string> extends Error {
+export class BudgetFullError<Level extends string = string> extends Error {
   readonly level: Level;
 
   constructor(level: Level) {
     super(`the ${level}'s share is used up`);
-    this.name = 'BudgetFull';
+    this.name = 'BudgetFullError';
     this.level = level;
   }
 }
 
 /** The client disconnected while its request waited. */
-export class ClientGone extends Error {
+export class ClientGoneError extends Error {
   constructor() {
     super('the client went away');
-    this.name = 'ClientGone';
+    this.name = 'ClientGoneError';
   }
 }
 
@@ -120,8 +120,9 @@ export class Budget<Level extends string> {
    *
    * @param client - ends the wait when it disconnects.
    * @param waitAtMostMs - shortens the wait of a request that has waited elsewhere.
-   * @returns the reservation, or a promise of it, which rejects with BudgetFull or ClientGone.
-   * @throws BudgetFull when too many wait.
+   * @returns the reservation, or a promise of it, which rejects with BudgetFullError or
+   * ClientGoneError.
+   * @throws BudgetFullError when too many wait.
    */
   reserve(
     holders: Holders<Level>,
@@ -136,7 +137,7 @@ export class Budget<Level extends string> {
     if (fullQueue === null) return this.#wait(accounts, amount, obstacle, client, waitAtMostMs);
     this.#close(accounts);
     this.#options.onWaited?.('rejected', fullQueue);
-    throw new BudgetFull(fullQueue);
+    throw new BudgetFullError(fullQueue);
   }
 
   /** Opens the accounts of the holders, in the order of levels; each gets one more user. */
@@ -228,13 +229,13 @@ export class Budget<Level extends string> {
     };
     const timer = setTimeout(() => {
       const limit = this.#findObstacle(accounts, amount) ?? obstacle;
-      if (end('rejected', limit)) reject(new BudgetFull(limit));
+      if (end('rejected', limit)) reject(new BudgetFullError(limit));
     }, atMostMs);
     if (first !== undefined) first.ticket = ticket;
     for (const account of accounts) account.waiting += 1;
     this.#waiting.splice(this.#waiting.findLastIndex((other) => other.ticket <= ticket) + 1, 0, waiter);
     client.onEnd(() => {
-      if (end('gone', obstacle)) reject(new ClientGone());
+      if (end('gone', obstacle)) reject(new ClientGoneError());
     });
     return promise;
   }

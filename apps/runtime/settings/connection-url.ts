@@ -17,7 +17,7 @@ export interface ConnectionUrl {
  * A value that cannot be used. The message ends a sentence that begins with the setting's name, and
  * repeats nothing of the value.
  */
-export class ValueRefused extends Error {}
+export class InvalidValueError extends Error {}
 
 /** No part may contain a character that ends it; those of user and password are percent-encoded. */
 const form =
@@ -28,12 +28,12 @@ const form =
  * it differently: `pg` takes `?host=`, MikroORM does not, and ioredis takes any option.
  *
  * @param example - the form that is expected, for the message.
- * @throws ValueRefused
+ * @throws InvalidValueError
  */
 export function parseConnectionUrl(text: string, schemes: readonly string[], example: string): ConnectionUrl {
   const parts = form.exec(text)?.groups;
   if (parts === undefined || !schemes.includes(parts.scheme ?? ''))
-    throw new ValueRefused(`must be ${example}, with other characters percent-encoded`);
+    throw new InvalidValueError(`must be ${example}, with other characters percent-encoded`);
   const { scheme = '', user, password, host = '', port, path = '', query } = parts;
   return {
     scheme,
@@ -46,17 +46,17 @@ export function parseConnectionUrl(text: string, schemes: readonly string[], exa
   };
 }
 
-/** Returns a host without brackets and percent-encoding. @throws ValueRefused */
+/** Returns a host without brackets and percent-encoding. @throws InvalidValueError */
 export function readHost(text: string): string {
   const bracketed = /^\[(.*)\]$/.exec(text)?.[1];
   if (bracketed !== undefined) {
     if (isIPv6(bracketed) && !bracketed.includes('%')) return bracketed;
-    throw new ValueRefused('must have an IPv6 address in the brackets, without a zone');
+    throw new InvalidValueError('must have an IPv6 address in the brackets, without a zone');
   }
   const host = decode(text, 'host');
-  if (host.includes(',')) throw new ValueRefused('must name one host: several are not supported');
+  if (host.includes(',')) throw new InvalidValueError('must name one host: several are not supported');
   if (host === '' || /^\/[^\0]+$/.test(host) || /^[\w.-]+$/.test(host)) return host;
-  throw new ValueRefused(
+  throw new InvalidValueError(
     'must have a host that is a name, an IPv4 address, an IPv6 address in brackets, or the path of a socket',
   );
 }
@@ -65,20 +65,20 @@ export function readHost(text: string): string {
 export const hostAndPort = ({ host, port }: { host: string; port: number }): string =>
   `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 
-/** @throws ValueRefused */
+/** @throws InvalidValueError */
 export function readPort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port >= 1 && port <= 65_535) return port;
-  throw new ValueRefused('must have a port from 1 to 65535');
+  throw new InvalidValueError('must have a port from 1 to 65535');
 }
 
-/** @throws ValueRefused for parameters that `known` does not name. */
-export function refuseParameters({ parameters }: ConnectionUrl, known: readonly string[] = []): void {
+/** @throws InvalidValueError for parameters that `known` does not name. */
+export function rejectParameters({ parameters }: ConnectionUrl, known: readonly string[] = []): void {
   const unknown = [...parameters.keys()].filter((name) => !known.includes(name));
   if (unknown.length === 0) return;
   const names = unknown.map((name) => (/^\w{1,40}$/.test(name) ? name : 'one with another character')).join(', ');
   const read = known.length === 0 ? 'none is' : `only ${known.join(', ')} are`;
-  throw new ValueRefused(`has parameters that are not read (${names}): ${read}`);
+  throw new InvalidValueError(`has parameters that are not read (${names}): ${read}`);
 }
 
 function readParameters(query: string | undefined): Map<string, string> {
@@ -87,7 +87,7 @@ function readParameters(query: string | undefined): Map<string, string> {
     if (part === '') continue;
     const [name = '', ...value] = part.split('=');
     const key = decode(name, 'parameters');
-    if (parameters.has(key)) throw new ValueRefused('has a parameter twice');
+    if (parameters.has(key)) throw new InvalidValueError('has a parameter twice');
     parameters.set(key, decode(value.join('='), 'parameters'));
   }
   return parameters;
@@ -98,8 +98,8 @@ function decode(text: string, what: string): string {
   try {
     decoded = decodeURIComponent(text);
   } catch {
-    throw new ValueRefused(`has a % in its ${what} that encodes no character; write it as %25`);
+    throw new InvalidValueError(`has a % in its ${what} that encodes no character; write it as %25`);
   }
-  if (decoded.includes('\0')) throw new ValueRefused(`has a zero byte in its ${what}`);
+  if (decoded.includes('\0')) throw new InvalidValueError(`has a zero byte in its ${what}`);
   return decoded;
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { ValueRefused } from './connection-url.ts';
+import { InvalidValueError } from './connection-url.ts';
 import { readSettings, withoutLineEnd } from './read.ts';
 import { TriedValue, type TryValue } from './tried-value.ts';
 
@@ -8,7 +8,7 @@ import { TriedValue, type TryValue } from './tried-value.ts';
 export interface FollowReport {
   onChanged: (name: string) => void;
   /** Called once for each new value and reason; the old value stays in use. */
-  onRefused: (name: string, reason: string) => void;
+  onRejected: (name: string, reason: string) => void;
 }
 
 /** Settings whose files are read again while the app runs. */
@@ -27,7 +27,7 @@ export interface FollowedSettings<V> {
  * that is written again with the same value changes nothing. A new value is parsed by the schema
  * and tried by the function of `tries` before it is used.
  *
- * @throws SettingsRefused with every problem at once.
+ * @throws InvalidSettingsError with every problem at once.
  */
 export function readFollowedSettings<S extends z.ZodObject, N extends string & keyof z.output<S>>(options: {
   schema: S;
@@ -54,7 +54,7 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
     for (const [name, file] of files)
       await file.offer(readFile(environment, name), {
         onChanged: () => report.onChanged(name),
-        onRefused: (reason) => report.onRefused(name, reason),
+        onRejected: (reason) => report.onRejected(name, reason),
       });
   }
 
@@ -66,7 +66,7 @@ function parserOf(schema: z.ZodObject, name: string): (text: string) => unknown 
   return (text) => {
     const result = schema.shape[name]?.safeParse(text, { reportInput: false });
     if (result?.success) return result.data;
-    throw new ValueRefused(result?.error.issues[0]?.message ?? 'cannot be understood');
+    throw new InvalidValueError(result?.error.issues[0]?.message ?? 'cannot be understood');
   };
 }
 

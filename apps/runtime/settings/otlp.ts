@@ -1,4 +1,4 @@
-import { hostAndPort, parseConnectionUrl, refuseParameters, ValueRefused } from './connection-url.ts';
+import { hostAndPort, InvalidValueError, parseConnectionUrl, rejectParameters } from './connection-url.ts';
 
 /** Where an OTLP/HTTP collector listens: one reading of a URL. */
 export interface OtlpEndpoint {
@@ -17,13 +17,13 @@ const example = 'http://host:port/path or https://, with an IPv6 address in brac
 /**
  * Returns the collector that an `http://` or `https://` URL names.
  *
- * @throws ValueRefused
+ * @throws InvalidValueError
  */
 export function parseOtlpEndpoint(text: string): OtlpEndpoint {
   const url = parseConnectionUrl(text, ['http', 'https'], example);
-  refuseParameters(url);
-  if (url.host === '' || url.host.startsWith('/')) throw new ValueRefused('must name a host');
-  if (url.user !== null || url.password !== null) throw new ValueRefused('must have no user and no password');
+  rejectParameters(url);
+  if (url.host === '' || url.host.startsWith('/')) throw new InvalidValueError('must name a host');
+  if (url.user !== null || url.password !== null) throw new InvalidValueError('must have no user and no password');
   const isTls = url.scheme === 'https';
   return Object.freeze({
     protocol: 'otlp',

@@ -5,11 +5,11 @@ import { userInfo } from 'node:os';
 import type { PemFile, PostgresServer, PostgresTls } from '#domain/db/server.ts';
 import {
   type ConnectionUrl,
+  InvalidValueError,
   parseConnectionUrl,
   readHost,
   readPort,
-  refuseParameters,
-  ValueRefused,
+  rejectParameters,
 } from './connection-url.ts';
 
 const example = 'postgresql://user:password@host:port/database';
@@ -17,17 +17,17 @@ const read = ['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as 
 const defaultPort = 5432;
 
 /**
- * Returns the server that a `postgresql://` URL names. What the URL says is read here or refused by
- * its name.
+ * Returns the server that a `postgresql://` URL names. What the URL says is read here or rejected
+ * by its name.
  *
- * @throws ValueRefused
+ * @throws InvalidValueError
  */
 export function parsePostgresUrl(text: string): PostgresServer {
   const url = parseConnectionUrl(text, ['postgresql', 'postgres'], example);
-  refuseParameters(url, read);
+  rejectParameters(url, read);
   const host = hostOf(url);
-  if (url.user === null && url.password !== null) throw new ValueRefused('must have a user with its password');
-  if (url.path === '') throw new ValueRefused('must name a database');
+  if (url.user === null && url.password !== null) throw new InvalidValueError('must have a user with its password');
+  if (url.path === '') throw new InvalidValueError('must name a database');
   return Object.freeze({
     protocol: 'postgresql',
     host,
@@ -57,18 +57,18 @@ export function postgresUrlOf(server: PostgresServer): string {
 function hostOf({ host, parameters }: ConnectionUrl): string {
   const parameter = parameters.get('host');
   if (host !== '' && parameter !== undefined)
-    throw new ValueRefused('names a host twice: before its path and in the parameter host');
+    throw new InvalidValueError('names a host twice: before its path and in the parameter host');
   // In a parameter, an IPv6 address has no brackets.
   const given = parameter?.includes(':') ? `[${parameter}]` : encodeURIComponent(parameter ?? '');
   const found = parameter === undefined ? host : readHost(given);
-  if (found === '') throw new ValueRefused('must name a host');
+  if (found === '') throw new InvalidValueError('must name a host');
   return found;
 }
 
 function portOf({ port, parameters }: ConnectionUrl): number {
   const parameter = parameters.get('port');
   if (parameter === undefined) return port ?? defaultPort;
-  if (port !== null) throw new ValueRefused('names a port twice: before its path and in the parameter port');
+  if (port !== null) throw new InvalidValueError('names a port twice: before its path and in the parameter port');
   return readPort(parameter);
 }
 
@@ -77,7 +77,7 @@ function userOfProcess(): string {
   try {
     return userInfo().username;
   } catch {
-    throw new ValueRefused('must name a user, because the user of this process has no name');
+    throw new InvalidValueError('must name a user, because the user of this process has no name');
   }
 }
 
@@ -89,16 +89,19 @@ function tlsOf({ parameters }: ConnectionUrl, host: string): PostgresTls | null 
   const mode = parameters.get('sslmode') ?? 'disable';
   const files = ['sslrootcert', 'sslcert', 'sslkey'].filter((name) => parameters.has(name));
   if (['disable', 'allow', 'prefer'].includes(mode)) {
-    if (files.length > 0) throw new ValueRefused(`must have sslmode=verify-full with ${files.join(', ')}`);
+    if (files.length > 0) throw new InvalidValueError(`must have sslmode=verify-full with ${files.join(', ')}`);
     return null;
   }
   if (!['require', 'no-verify', 'verify-full'].includes(mode))
-    throw new ValueRefused('must have an sslmode that is verify-full, require, no-verify, prefer, allow or disable');
-  if (host.startsWith('/')) throw new ValueRefused('must have no sslmode with a Unix socket');
+    throw new InvalidValueError(
+      'must have an sslmode that is verify-full, require, no-verify, prefer, allow or disable',
+    );
+  if (host.startsWith('/')) throw new InvalidValueError('must have no sslmode with a Unix socket');
   const isVerified = mode === 'verify-full';
   const [ca, cert, key] = ['sslrootcert', 'sslcert', 'sslkey'].map((name) => parameters.get(name));
-  if (ca !== undefined && !isVerified) throw new ValueRefused('must have sslmode=verify-full with sslrootcert');
-  if ((cert === undefined) !== (key === undefined)) throw new ValueRefused('must have sslcert and sslkey, or neither');
+  if (ca !== undefined && !isVerified) throw new InvalidValueError('must have sslmode=verify-full with sslrootcert');
+  if ((cert === undefined) !== (key === undefined))
+    throw new InvalidValueError('must have sslcert and sslkey, or neither');
   return Object.freeze({
     isVerified,
     ca: ca === undefined || ca === 'system' ? null : readPem('sslrootcert', ca, (pem) => new X509Certificate(pem)),
@@ -118,12 +121,12 @@ function readPem(name: string, file: string, parse: (text: string) => unknown): 
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new ValueRefused(`has an ${name} whose file cannot be read (${code ?? 'unknown reason'})`);
+    throw new InvalidValueError(`has an ${name} whose file cannot be read (${code ?? 'unknown reason'})`);
   }
   try {
     parse(text);
   } catch {
-    throw new ValueRefused(
+    throw new InvalidValueError(
       `has an ${name} whose file is not ${name === 'sslkey' ? 'a private key' : 'a certificate'} in PEM`,
     );
   }

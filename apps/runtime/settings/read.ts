@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { SettingsRefused } from '../errors.ts';
+import { InvalidSettingsError } from '../errors.ts';
 import { findPlaintext } from './plaintext.ts';
 
 /**
@@ -10,7 +10,7 @@ import { findPlaintext } from './plaintext.ts';
  * value counts as absent. No app connects to a server on another machine without TLS unless
  * `ALLOW_PLAINTEXT` names it.
  *
- * @throws SettingsRefused with all problems at once.
+ * @throws InvalidSettingsError with all problems at once.
  */
 export function readSettings<S extends z.ZodObject>(
   schema: S,
@@ -30,7 +30,7 @@ export function readSettings<S extends z.ZodObject>(
     else problems.push(...result.error.issues.map(({ message }) => `${name}: ${message}`));
   }
   problems.push(...findPlaintext(parsed, { ...environment, ...values }));
-  if (problems.length > 0) throw new SettingsRefused(problems);
+  if (problems.length > 0) throw new InvalidSettingsError(problems);
   return Object.freeze(parsed as z.output<S>);
 }
 

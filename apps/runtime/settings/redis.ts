@@ -1,5 +1,5 @@
 import type { RedisOptions } from 'ioredis';
-import { hostAndPort, parseConnectionUrl, readHost, refuseParameters, ValueRefused } from './connection-url.ts';
+import { hostAndPort, InvalidValueError, parseConnectionUrl, readHost, rejectParameters } from './connection-url.ts';
 
 /** How a Redis server and a database of it are reached: one reading of a URL. */
 export interface RedisServer {
@@ -19,21 +19,21 @@ const defaultPort = 6379;
 
 /**
  * Returns the server that a `redis://`, `rediss://` or `unix://` URL names. What the URL says is
- * read here or refused by its name.
+ * read here or rejected by its name.
  *
- * @throws ValueRefused
+ * @throws InvalidValueError
  */
 export function parseRedisUrl(text: string): RedisServer {
   const url = parseConnectionUrl(text, ['redis', 'rediss', 'unix'], example);
   const isSocket = url.scheme === 'unix';
-  refuseParameters(url, isSocket ? ['db'] : []);
+  rejectParameters(url, isSocket ? ['db'] : []);
   if (isSocket && (url.host !== '' || url.port !== null || url.path === ''))
-    throw new ValueRefused('must have a path and no host with unix://');
+    throw new InvalidValueError('must have a path and no host with unix://');
   const host = isSocket ? readHost(encodeURIComponent(`/${url.path}`)) : url.host;
-  if (host === '') throw new ValueRefused('must name a host');
-  if (!isSocket && host.startsWith('/')) throw new ValueRefused('must be unix://path for a socket');
+  if (host === '') throw new InvalidValueError('must name a host');
+  if (!isSocket && host.startsWith('/')) throw new InvalidValueError('must be unix://path for a socket');
   if (url.user !== null && url.password === null)
-    throw new ValueRefused('must have a password with its user; a password alone is written :password@');
+    throw new InvalidValueError('must have a password with its user; a password alone is written :password@');
   return Object.freeze({
     protocol: 'redis',
     host,
@@ -47,7 +47,7 @@ export function parseRedisUrl(text: string): RedisServer {
 
 function readNumber(text: string): number {
   if (/^\d{1,5}$/.test(text)) return Number(text);
-  throw new ValueRefused('must name its database by a number');
+  throw new InvalidValueError('must name its database by a number');
 }
 
 /** Returns a URL that reads as the server. */

@@ -1,4 +1,4 @@
-import { readHost, readPort, ValueRefused } from './connection-url.ts';
+import { InvalidValueError, readHost, readPort } from './connection-url.ts';
 
 /** Where a Temporal server listens. */
 export interface TemporalAddress {
@@ -11,11 +11,11 @@ export interface TemporalAddress {
 /**
  * Returns the address that `host:port` names.
  *
- * @throws ValueRefused
+ * @throws InvalidValueError
  */
 export function parseTemporalAddress(text: string): TemporalAddress {
   const [, host, port] = /^(\[[^\]]*\]|[^:[\]%/\s]+):(\d{1,5})$/.exec(text) ?? [];
   if (host === undefined || port === undefined)
-    throw new ValueRefused('must be host:port, with an IPv6 address in brackets');
+    throw new InvalidValueError('must be host:port, with an IPv6 address in brackets');
   return Object.freeze({ protocol: 'temporal', host: readHost(host), port: readPort(port) });
 }

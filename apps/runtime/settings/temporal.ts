@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { SettingsRefused } from '../errors.ts';
+import { InvalidSettingsError } from '../errors.ts';
 import { hostAndPort } from './connection-url.ts';
 import type { TemporalAddress } from './temporal-address.ts';
 
@@ -66,8 +66,8 @@ type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: TemporalAddress | u
  * Returns the server that the settings describe, or null without an address. `apiKeyNow` looks the
  * key up when it may change while the app runs.
  *
- * @throws SettingsRefused when they are incomplete or contradict each other: nothing is ever sent
- * with less protection than was configured.
+ * @throws InvalidSettingsError when they are incomplete or contradict each other: nothing is ever
+ * sent with less protection than was configured.
  */
 export function temporalServerOf<S extends Parsed>(
   s: S,
@@ -80,7 +80,7 @@ export function temporalServerOf(
   apiKeyNow?: () => string | undefined,
 ): TemporalServer | null {
   const problems = findContradictions(s);
-  if (problems.length > 0) throw new SettingsRefused(problems);
+  if (problems.length > 0) throw new InvalidSettingsError(problems);
   if (s.TEMPORAL_ADDRESS === undefined) return null;
   const { TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key, TEMPORAL_API_KEY: apiKey } = s;
   const tls: TemporalTls = {

@@ -1,11 +1,11 @@
-import { SettingsRefused } from '../errors.ts';
-import { ValueRefused } from './connection-url.ts';
+import { InvalidSettingsError } from '../errors.ts';
+import { InvalidValueError } from './connection-url.ts';
 
 /** Returns why a parsed value cannot replace the old one, as the end of a sentence, or null. */
 export type TryValue<T> = (next: T, old: T) => Promise<string | null>;
 
 interface TriedOptions<T> {
-  /** @throws ValueRefused or SettingsRefused */
+  /** @throws InvalidValueError or InvalidSettingsError */
   parse: (text: string) => T;
   /** Absent: a value that can be parsed can be used. */
   tryValue?: TryValue<T> | undefined;
@@ -15,7 +15,7 @@ interface TriedOptions<T> {
 interface ValueReport {
   onChanged: () => void;
   /** Called once for each new text and reason; the old value stays in use. */
-  onRefused: (reason: string) => void;
+  onRejected: (reason: string) => void;
 }
 
 /**
@@ -25,7 +25,7 @@ interface ValueReport {
 export class TriedValue<T> {
   #text: string;
   #value: T;
-  #refused: string | null = null;
+  #rejected: string | null = null;
   readonly #options: TriedOptions<T>;
 
   /** The first value is the caller's: no other one could be used instead. */
@@ -45,22 +45,22 @@ export class TriedValue<T> {
   }
 
   /**
-   * Replaces the value by that of a new text. What is refused is tried again by the next call,
+   * Replaces the value by that of a new text. What is rejected is tried again by the next call,
    * because the server may accept it later.
    *
    * @param text - undefined: it could not be read.
    */
   async offer(text: string | undefined, report: ValueReport): Promise<void> {
     if (text === this.#text) {
-      if (this.#refused !== null) report.onChanged();
-      this.#refused = null;
+      if (this.#rejected !== null) report.onChanged();
+      this.#rejected = null;
       return;
     }
     const reason = await this.#replace(text);
-    const refused = reason === null ? null : `${reason}\n${text}`;
+    const rejected = reason === null ? null : `${reason}\n${text}`;
     if (reason === null) report.onChanged();
-    else if (refused !== this.#refused) report.onRefused(reason);
-    this.#refused = refused;
+    else if (rejected !== this.#rejected) report.onRejected(reason);
+    this.#rejected = rejected;
   }
 
   async #replace(text: string | undefined): Promise<string | null> {
@@ -73,8 +73,8 @@ export class TriedValue<T> {
       this.#text = text;
       return null;
     } catch (error) {
-      if (error instanceof ValueRefused) return error.message;
-      if (error instanceof SettingsRefused) return error.problems.join('; ');
+      if (error instanceof InvalidValueError) return error.message;
+      if (error instanceof InvalidSettingsError) return error.problems.join('; ');
       throw error;
     }
   }

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { regionCodes } from '#domain/contract/regions.ts';
 import type { Pepper } from '#domain/keys/key.ts';
-import { ValueRefused } from './connection-url.ts';
+import { InvalidValueError } from './connection-url.ts';
 import { parseOtlpEndpoint } from './otlp.ts';
 import { parsePostgresUrl } from './postgresql.ts';
 import { parseRedisUrl } from './redis.ts';
@@ -10,8 +10,8 @@ import { parseTemporalAddress } from './temporal-address.ts';
 
 /** Types of settings that several apps share. No message repeats a value, which may be a secret. */
 
-/** Refuses a setting from within its transform. */
-export function refuse(context: z.RefinementCtx, message: string): never {
+/** Rejects a setting from within its transform. */
+export function reject(context: z.RefinementCtx, message: string): never {
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
 }
@@ -33,7 +33,7 @@ const parsedBy =
     try {
       return parse(text);
     } catch (error) {
-      if (error instanceof ValueRefused) return refuse(context, error.message);
+      if (error instanceof InvalidValueError) return reject(context, error.message);
       throw error;
     }
   };
@@ -79,7 +79,7 @@ export const addressBlocks = z
       const widest = version === 4 ? 32 : 128;
       const bits = Number(prefix ?? widest);
       if (version === 0 || bits > widest) {
-        return refuse(context, 'must be addresses or CIDR blocks separated by commas, for example 10.0.0.0/8,::1');
+        return reject(context, 'must be addresses or CIDR blocks separated by commas, for example 10.0.0.0/8,::1');
       }
       list.addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6');
     }
@@ -122,7 +122,7 @@ const versionedSecrets = (secret: typeof base64Secret, each: string) =>
     });
     if (whole.length < parts.length || new Set(whole.map((part) => part.version)).size < whole.length) {
       const message = `must be version:base64 parts, each of ${each}, newest first, each version once, between commas`;
-      return refuse(context, message);
+      return reject(context, message);
     }
     return whole as [Pepper, ...Pepper[]];
   });
@@ -148,6 +148,6 @@ export const keyTagSecrets = z
     const parsed = text.split(',').map((part) => base64Secret.safeParse(part.trim()));
     return parsed.every((part) => part.success)
       ? (parsed.map((part) => part.data) as [Buffer, ...Buffer[]])
-      : refuse(context, 'must be base64 of at least 16 random bytes; several are separated by commas, newest first');
+      : reject(context, 'must be base64 of at least 16 random bytes; several are separated by commas, newest first');
   })
   .describe('Secrets of key tags, base64 separated by commas, newest first.');

@@ -6,7 +6,7 @@ import type { FollowedSettings, FollowReport } from './follow.ts';
 
 /**
  * Reads the files of followed settings again every few seconds, logs each change by the setting's
- * name, and counts it. A refused value shows as `org_api_setting_refused` 1; the old one stays in
+ * name, and counts it. A rejected value shows as `org_api_setting_rejected` 1; the old one stays in
  * use. `org_api_setting_read_timestamp_seconds` shows when all processes have a Secret's new value,
  * and reveals nothing about it, unlike a hash of a weak password.
  *
@@ -42,8 +42,8 @@ export function reportSettings(options: { names: readonly string[]; registry: Re
     'New values of settings that were taken from their files while the process ran.',
     'setting',
   );
-  const refused = gauge(
-    'org_api_setting_refused',
+  const rejected = gauge(
+    'org_api_setting_rejected',
     '1 while the file of a setting holds a value that cannot be used; the old one is still in use.',
     'setting',
   );
@@ -54,20 +54,20 @@ export function reportSettings(options: { names: readonly string[]; registry: Re
   );
   for (const setting of names) {
     changes.inc({ setting }, 0); // a series that begins with its first change does not increase by it
-    refused.set({ setting }, 0);
+    rejected.set({ setting }, 0);
     readAt.setToCurrentTime({ setting });
   }
   return {
     onChanged: (setting) => {
       changes.inc({ setting });
-      refused.set({ setting }, 0);
+      rejected.set({ setting }, 0);
       readAt.setToCurrentTime({ setting });
       log.info({ setting }, 'the setting was read again from its file');
     },
-    onForgotten: (setting) => refused.set({ setting }, 0),
-    onRefused: (setting, reason) => {
-      refused.set({ setting }, 1);
-      log.error({ setting, reason }, 'the new value of a setting is refused; the old one stays in use');
+    onForgotten: (setting) => rejected.set({ setting }, 0),
+    onRejected: (setting, reason) => {
+      rejected.set({ setting }, 1);
+      log.error({ setting, reason }, 'the new value of a setting is rejected; the old one stays in use');
     },
   };
 }

@@ -19,7 +19,7 @@ Returns all problems at once, a line each, with what to do.
 {{- end }}
 {{- end }}
 {{- if not (or $values.temporal.tls.enabled (has "temporal" $values.allowPlaintext)) }}
-- temporal.tls.enabled is false: pods refuse to use Temporal without TLS, so enable TLS, or add temporal to
+- temporal.tls.enabled is false: pods do not use Temporal without TLS, so enable TLS, or add temporal to
 {{- " allowPlaintext" }}
 {{- end }}
 {{- range $name := list "temporalCa" "temporalCertificate" "temporalCertificateKey" "temporalApiKey" }}

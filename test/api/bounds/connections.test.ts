@@ -12,7 +12,7 @@ import { openReader } from './readers.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
 
-it('every response has HSTS and its own content type: reads, refusals and pages', async () => {
+it('every response has HSTS and its own content type: reads, error responses and pages', async () => {
   const { api, make } = await setup();
   const { key, orgId } = await make.apiKey();
   const answers = await Promise.all([
@@ -70,9 +70,9 @@ it('idle connections are closed for new ones when the connection limit is reache
   const { api } = await setup({ MAX_CONNECTIONS: '20' });
   for (let n = 0; n < 20; n += 1) await openReader(api.url, { path: '/livez' });
   await untilFigures(api.metricsUrl, ({ connections }) => connections === 20);
-  const refused = await openReader(api.url, { path: '/livez' });
+  const rejected = await openReader(api.url, { path: '/livez' });
   await untilFigures(api.metricsUrl, ({ connections }) => connections === 0);
-  expect(refused.status).toBeNull();
+  expect(rejected.status).toBeNull();
   expect((await api.get('/livez')).status).toBe(200);
 });
 

@@ -258,7 +258,7 @@ it('a database connection that breaks while chunks arrive gives a complete error
   proxy.pause();
   await expect.poll(() => countWaiting(`wait_event = 'ClientWrite'`), { timeout: 30_000 }).toBe(1);
 
-  await proxy.refuse();
+  await proxy.reject();
 
   const { status } = await answer;
   expect(status).toBe(503);

@@ -100,13 +100,13 @@ it('a wait ends with 503 and Retry-After when no memory becomes free, while othe
   expect((await scene.api.get(`/v1/orgs/${other.orgId}/clients`, { key: other.key })).status).toBe(200);
   expect((await scene.api.get(`/v1/orgs/${scene.key.orgId}`, { key: scene.key.key })).status).toBe(200);
 
-  const refused = await answer;
-  expect(refused.status).toBe(503);
-  expect(refused.headers.get('retry-after')).toBe('5');
-  expect(await refused.json()).toMatchObject({ error: 'unavailable' });
+  const rejected = await answer;
+  expect(rejected.status).toBe(503);
+  expect(rejected.headers.get('retry-after')).toBe('5');
+  expect(await rejected.json()).toMatchObject({ error: 'unavailable' });
 });
 
-it('memory is released on every path: 200, 304, refusal, and a client that leaves before, during or after the statement', async () => {
+it('memory is released on every path: 200, 304, error response, and a client that leaves before, during or after the statement', async () => {
   const scene = await setupRoster();
   const { api, path, key, make } = scene;
   const whole = await api.get(path, { key: key.key });

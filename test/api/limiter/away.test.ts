@@ -89,13 +89,13 @@ describe('the limiter while Redis is away', () => {
     server.resume();
   }, 30_000);
 
-  it('admits a call one timeout after the announced wait when the call was refused during a pause of Redis', async () => {
+  it('admits a call one timeout after the announced wait when the call was rejected during a pause of Redis', async () => {
     const limiter = await started({ limit: 4, windowSeconds: 2 });
     server.pause();
     const decisions = await burst(limiter, 6);
     expect(admitted(decisions)).toBe(4);
-    const refused = decisions.at(-1) as LimitDecision;
-    const waited = wait(refused.resetSeconds * 1_000 + TIMEOUT_MS);
+    const rejected = decisions.at(-1) as LimitDecision;
+    const waited = wait(rejected.resetSeconds * 1_000 + TIMEOUT_MS);
     server.resume();
     await mode(limiter, 'redis');
     await waited;
@@ -201,7 +201,7 @@ describe('the limiter while Redis is away', () => {
     await mode(limiter, 'redis');
   }, 30_000);
 
-  it('counts in the pod while Redis refuses writes for lack of memory, and while Redis is a replica', async () => {
+  it('counts in the pod while Redis rejects writes for lack of memory, and while Redis is a replica', async () => {
     const limiter = await started();
     await burst(limiter, 20);
     await server.look.config('SET', 'maxmemory', '1');

@@ -1,7 +1,7 @@
 /**
  * One of several processes that call the limiter with one key:
  * `node hammer.ts <redisUrl> <keyPrefix> <limit> <windowSeconds> <durationMs>`. Eight loops call
- * until the duration has passed. Then the process prints `{"admitted", "refused", "byPod"}`:
+ * until the duration has passed. Then the process prints `{"admitted", "rejected", "byPod"}`:
  * numbers of calls.
  */
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
@@ -17,12 +17,12 @@ const limiter = new Limiter({
 });
 await limiter.start();
 
-const counts = { admitted: 0, refused: 0, byPod: 0 };
+const counts = { admitted: 0, rejected: 0, byPod: 0 };
 const endMs = performance.now() + Number(durationMs);
 async function loop(): Promise<void> {
   while (performance.now() < endMs) {
     const decision = await limiter.decide('key');
-    counts[decision.admitted ? 'admitted' : 'refused']++;
+    counts[decision.admitted ? 'admitted' : 'rejected']++;
     if (decision.decidedBy === 'process') counts.byPod++;
     if (!decision.admitted) await new Promise((resolve) => setTimeout(resolve, 1));
   }

@@ -50,7 +50,7 @@ async function timed(limiter: Limiter, fingerprint = 'key'): Promise<Timed> {
   return { decision, fromMs, toMs: performance.now() };
 }
 
-async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitDecision> {
+async function untilRejected(limiter: Limiter, pauseMs: number): Promise<LimitDecision> {
   for (;;) {
     const decision = await limiter.decide('key');
     if (!decision.admitted) return decision;
@@ -60,7 +60,7 @@ async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitDec
 
 /**
  * Asserts what holds for any times between `fromMs` and `toMs`: no window certainly contains more
- * than `limit` admitted calls, and no call was refused when fewer than `limit` calls can have been
+ * than `limit` admitted calls, and no call was rejected when fewer than `limit` calls can have been
  * in its window.
  */
 function expectExact(calls: Timed[], limit: number, windowMs: number): void {
@@ -76,7 +76,7 @@ function expectExact(calls: Timed[], limit: number, windowMs: number): void {
 }
 
 describe('the limiter with Redis', () => {
-  it('admits 120 of 200 parallel calls, counts down, and refuses the others within the minute', async () => {
+  it('admits 120 of 200 parallel calls, counts down, and rejects the others within the minute', async () => {
     const limiter = await limiterOf({ limit: 120, windowSeconds: 60 });
     expect(limiter.mode).toBe('redis');
     const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.decide('key')));
@@ -86,7 +86,7 @@ describe('the limiter with Redis', () => {
     expect(decisions.slice(120).every((decision) => !decision.admitted && decision.left === 0)).toBe(true);
   });
 
-  it('asks Redis again after a refusal, and counts each key separately', async () => {
+  it('asks Redis again after a rejection, and counts each key separately', async () => {
     const limiter = await limiterOf({ limit: 3, windowSeconds: 60 });
     for (let call = 0; call < 4; call++) await limiter.decide('key');
     expect(await limiter.decide('key')).toEqual({ admitted: false, left: 0, resetSeconds: 60, decidedBy: 'redis' });
@@ -123,14 +123,14 @@ describe('the limiter with Redis', () => {
     await fc.assert(property, { numRuns: 1, endOnFailure: true });
   }, 30_000);
 
-  it('admits a single caller that waits for resetSeconds after a refusal', async () => {
+  it('admits a single caller that waits for resetSeconds after a rejection', async () => {
     const lone = async (windowSeconds: number, pauseMs: number) => {
       const limiter = await limiterOf({ limit: 4, windowSeconds });
       for (const asksAgain of [false, true, false]) {
-        const first = await untilRefused(limiter, pauseMs);
-        const refused = asksAgain ? await limiter.decide('key') : first; // refused calls meanwhile change nothing
-        expect(refused).toMatchObject({ admitted: false, decidedBy: 'redis' });
-        await wait(refused.resetSeconds * 1_000 + 1); // Node's timers may fire a fraction of a millisecond early
+        const first = await untilRejected(limiter, pauseMs);
+        const rejected = asksAgain ? await limiter.decide('key') : first; // rejected calls meanwhile change nothing
+        expect(rejected).toMatchObject({ admitted: false, decidedBy: 'redis' });
+        await wait(rejected.resetSeconds * 1_000 + 1); // Node's timers may fire a fraction of a millisecond early
         expect(await limiter.decide('key')).toMatchObject({ admitted: true });
       }
     };
@@ -154,9 +154,9 @@ describe('the limiter without Redis', () => {
       expect(await limiter.decide('key')).toMatchObject({ admitted: true, left: 119 - call, decidedBy: 'process' });
       nowMs += 10;
     }
-    const refused = await limiter.decide('key');
-    expect(refused).toEqual({ admitted: false, left: 0, resetSeconds: 59, decidedBy: 'process' });
-    nowMs += refused.resetSeconds * 1_000;
+    const rejected = await limiter.decide('key');
+    expect(rejected).toEqual({ admitted: false, left: 0, resetSeconds: 59, decidedBy: 'process' });
+    nowMs += rejected.resetSeconds * 1_000;
     expect(await limiter.decide('key')).toMatchObject({ admitted: true });
   });
 

@@ -81,7 +81,7 @@ describe('sliding-window.lua', () => {
     );
   }, 30_000);
 
-  it('refuses the 121st call while the first is exactly 60,000,000 microseconds old, and admits it one microsecond later', async () => {
+  it('rejects the 121st call while the first is exactly 60,000,000 microseconds old, and admits it one microsecond later', async () => {
     for (let call = 0; call < 120; call++) await callAt(START_US + call, ['edge'], 120, 60_000_000);
     expect(await callAt(START_US + 60_000_000, ['edge'], 120, 60_000_000)).toEqual([{ left: -1, waitUs: 0 }]);
     expect(await callAt(START_US + 60_000_001, ['edge'], 120, 60_000_000)).toEqual([{ left: 0, waitUs: 0 }]);
@@ -93,7 +93,7 @@ describe('sliding-window.lua', () => {
     expect(answers.map((answer) => answer.left)).toEqual([1, 1, 0, -1]);
   });
 
-  it('writes nothing for a refused call', async () => {
+  it('writes nothing for a rejected call', async () => {
     await callAt(START_US, ['full'], 1, 60_000_000);
     const before = await server.look.getBuffer('full');
     await server.look.pexpire('full', 30_000);

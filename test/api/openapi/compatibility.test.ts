@@ -21,7 +21,7 @@ interface Draft {
 
 const getOrg = (draft: Draft) => draft.paths['/v1/orgs/{orgId}'].get;
 
-const refused: [what: string, change: (draft: Draft) => void, place: string][] = [
+const rejected: [what: string, change: (draft: Draft) => void, place: string][] = [
   ['a field removed', ({ components }) => delete components.schemas.Organization.properties.slug, 'properties.slug'],
   [
     'a field renamed',
@@ -184,7 +184,7 @@ const allowed: [what: string, change: (draft: Draft) => void][] = [
 ];
 
 describe('the comparison of two versions of the document', () => {
-  it.each(refused)('refuses %s', (_what, change, place) => {
+  it.each(rejected)('rejects %s', (_what, change, place) => {
     const breaks = findBreaks(
       draftOf(() => {}),
       draftOf(change),

@@ -3,7 +3,7 @@
  *
  * The later version must repeat the earlier one, except texts for people. The permitted additions
  * are listed below by their location. Any other keyword that is added, removed or changed is
- * refused.
+ * rejected.
  *
  * The comparison is stricter than general tools, which ask what breaks a typical client. They let
  * an enum of a response gain a value, and ignore webhooks. Here a new value is a change, because a

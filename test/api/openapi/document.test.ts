@@ -100,7 +100,7 @@ describe('the signature check that the introduction shows', () => {
     expect(isGenuine(body, header.replace(',', `,v1=${'0'.repeat(64)},`), exampleSecret, sentAt)).toBe(true);
   });
 
-  it('refuses another body, another secret, an old timestamp and a malformed header', async () => {
+  it('rejects another body, another secret, an old timestamp and a malformed header', async () => {
     const isGenuine = await shownCheck();
     expect(isGenuine(`${body} `, header, exampleSecret, sentAt)).toBe(false);
     expect(isGenuine(body, header, 'whsec_another', sentAt)).toBe(false);

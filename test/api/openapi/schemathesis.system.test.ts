@@ -24,7 +24,8 @@ describe('the API', () => {
 
     expect(code, output).toBe(0);
     expect(output).toContain('No issues found');
-    // Not all answers were 429 or 404: each read succeeded, and refusals of every kind occurred.
+    // Not all answers were 429 or 404: each read succeeded, and error responses of every kind
+    // occurred.
     const answers = new Set(
       logLines.map((line) => JSON.parse(line)).map(({ operation, status }) => `${operation} ${status}`),
     );
@@ -34,7 +35,7 @@ describe('the API', () => {
     }
   }, 300_000);
 
-  it('is refused by schemathesis when its document omits 404', async () => {
+  it('is rejected by schemathesis when its document omits 404', async () => {
     const { api, ...installation } = await setup();
     const keys = await makeKeys(installation);
     const folder = temporaryFolder();

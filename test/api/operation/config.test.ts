@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { SettingsRefused } from '#runtime/errors.ts';
+import { InvalidSettingsError } from '#runtime/errors.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { readConfig } from '../../../apps/api/config.ts';
 
@@ -13,7 +13,7 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
   try {
     readConfig(environment);
   } catch (error) {
-    if (error instanceof SettingsRefused) return error.problems;
+    if (error instanceof InvalidSettingsError) return error.problems;
   }
   return [];
 }
@@ -54,7 +54,7 @@ it('the configuration reports every problem at once by name, without a value', (
 
 // `10.0.0.0/` was once parsed as a block of zero bits, which trusted every address.
 it.each(['10.0.0.0/', '10.0.0.0/a', '10.0.0', '10.0.0.0/8/8', '::1/129', 'proxy.example'])(
-  'refuses %s as a trusted proxy',
+  'rejects %s as a trusted proxy',
   (proxy) => {
     expect(problemsOf({ ...needed, TRUSTED_PROXIES: proxy })).toEqual([expect.stringMatching(/^TRUSTED_PROXIES: /)]);
   },
@@ -86,7 +86,7 @@ it('the configuration reads any setting from the file in NAME_FILE without the t
   ]);
 });
 
-it('the configuration refuses two peppers of one version, and one that is too short', () => {
+it('the configuration rejects two peppers of one version, and one that is too short', () => {
   const long = Buffer.alloc(32, 7).toString('base64');
   expect(problemsOf({ ...needed, KEY_PEPPERS: `1:${Buffer.alloc(8).toString('base64')}` })).toHaveLength(1);
   expect(problemsOf({ ...needed, KEY_PEPPERS: `1:${long},1:${long}` })).toHaveLength(1);

@@ -1,7 +1,7 @@
-/** While PostgreSQL is down, hangs or refuses, each request ends in an error without internals. */
+/** While PostgreSQL is down, hangs or rejects, each request ends in an error without internals. */
 import { expect, it, onTestFinished } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
-import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
+import { rejectWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
@@ -32,7 +32,7 @@ async function expectUnavailable(answer: Response): Promise<void> {
 it('while connections are refused, every read gets 503 at once, health checks answer, and reads recover with the database', async () => {
   const { api, proxy, key, path } = await setupBehindProxy();
   expect((await api.get('/readyz')).status).toBe(200);
-  await proxy.refuse();
+  await proxy.reject();
   for (const answer of await Promise.all(Array.from({ length: 20 }, () => api.get(path, { key }))))
     await expectUnavailable(answer);
   await expectUnavailable(await api.get(path, { key, method: 'POST' }));
@@ -59,17 +59,17 @@ it('while the database is silent, every request ends with 503, and reads recover
   await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 20_000 }).toBe(200);
 }, 60_000);
 
-it('calls over the limit are refused while the database is down, and counted once it is back', async () => {
+it('calls over the limit are rejected while the database is down, and counted once it is back', async () => {
   const { api, proxy, owner, key, path, logLines } = await setupBehindProxy();
   await Promise.all(Array.from({ length: requestsPerWindow - 1 }, () => api.get(path, { key })));
-  await proxy.refuse();
-  const refuse = async (times: number) => {
+  await proxy.reject();
+  const reject = async (times: number) => {
     for (let call = 0; call < times; call += 1) expect((await api.get(path, { key })).status).toBe(429);
   };
-  await refuse(5);
+  await reject(5);
   // The flush of these rows fails; later rows are added to them.
-  await expect.poll(() => logLines.join('').includes('counts of refused calls'), { timeout: 10_000 }).toBe(true);
-  await refuse(3);
+  await expect.poll(() => logLines.join('').includes('counts of rejected calls'), { timeout: 10_000 }).toBe(true);
+  await reject(3);
   await proxy.resume();
   const counted = async () =>
     (await owner.pool.query<{ count: number }>('select sum(count)::int as count from audit_entry where status = 429'))
@@ -101,18 +101,18 @@ it.each(['standby', 'full'] as const)(
   },
 );
 
-it('a server that refuses writes on connections that were open costs one refused round of reads', async () => {
+it('a server that rejects writes on connections that were open costs one rejected round of reads', async () => {
   const { api, owner, make, creator, path } = await setupBehindProxy();
   const keys = await Promise.all([1, 2, 3, 4, 5].map(() => make.apiKey({ creator })));
   const readAtOnce = async () =>
     (await Promise.all(keys.map(({ key }) => api.get(path, { key })))).map(({ status }) => status);
   expect(await readAtOnce()).toEqual([200, 200, 200, 200, 200]);
-  await refuseWritesOnOpenConnections(owner);
+  await rejectWritesOnOpenConnections(owner);
   await expectUnavailable(await api.get(path, { key: keys[0]?.key ?? '' }));
   expect(await readAtOnce()).toEqual([200, 200, 200, 200, 200]);
 });
 
-it('a statement that the database refuses gets 500 internal, without detail in the response or values in the log', async () => {
+it('a statement that the database rejects gets 500 internal, without detail in the response or values in the log', async () => {
   const { database, make, owner } = await setupDatabase();
   const logLines: string[] = [];
   const api = await startTestApi(database, {}, logLines);

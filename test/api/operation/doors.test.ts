@@ -5,7 +5,7 @@ import { generateKey } from '#domain/keys/key.ts';
 import { sendRaw } from '#test/exchange.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup } from '#test/setup.ts';
-import { expectRefusal } from '../refusal.ts';
+import { expectErrorResponse } from '../error-response.ts';
 
 const from = (address: string) => ({ 'x-forwarded-for': address });
 const failFrom = (api: { get: (path: string, o: object) => Promise<Response> }, times: number, headers = {}) =>
@@ -19,11 +19,11 @@ it('after 600 failed authentications a minute from one address, further failures
 
   const unknown = generateKey('us', testKeySecrets.tagSecrets[0]);
   for (const sent of [{}, { key: 'nonsense' }, { key: unknown }]) {
-    const refused = await api.get('/v1/orgs/x', sent);
-    await expectRefusal(refused, 'rate_limited', /failed authentications/);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
-    expect(refused.headers.get('www-authenticate')).toBeNull();
+    const rejected = await api.get('/v1/orgs/x', sent);
+    await expectErrorResponse(rejected, 'rate_limited', /failed authentications/);
+    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(Number(rejected.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    expect(rejected.headers.get('www-authenticate')).toBeNull();
   }
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
   expect((await api.get('/v1/orgs/x', { key })).status).toBe(400); // not a failed authentication

@@ -33,7 +33,7 @@ it('a gateway that keeps idle connections for less time than the pod meets no cl
     onTestFinished(() => void socket.destroy());
     socket.on('error', () => {});
     await once(socket, 'connect');
-    // Nothing was sent before the first request. The second request follows a refusal.
+    // Nothing was sent before the first request. The second request follows a rejection.
     for (const path of ['/nowhere', `/v1/orgs/${orgId}`, '/livez']) {
       const idleSinceMs = performance.now();
       await sleep(gatewayIdleMs * 0.75);

@@ -98,7 +98,7 @@ it('the limiter reconnects to Redis with the new password, and with the old one 
 
   // Regression: such a value was used by the next connection, and the error ended the process.
   secret.replace({ ...values, REDIS_URL: urlWith('first').replace('first', 'pa%zzword') });
-  await vi.waitFor(() => expect(refusalsIn(logLines)).toEqual(['REDIS_URL']), patient);
+  await vi.waitFor(() => expect(rejectionsIn(logLines)).toEqual(['REDIS_URL']), patient);
   await redis.call('client', 'kill', 'user', user);
   const switches = () =>
     logLines.filter((line) => line.includes('limiter: ')).map((line) => (JSON.parse(line) as { mode: string }).mode);
@@ -122,16 +122,16 @@ it('an unusable value is reported by name in the log and a metric, and the old v
   elsewhere.port = '1';
 
   secret.replace({ ...values, KEY_PEPPERS: 'hunter2', API_DATABASE_URL: elsewhere.href });
-  await vi.waitFor(() => expect(refusalsIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), patient);
+  await vi.waitFor(() => expect(rejectionsIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), patient);
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
   const page = async () => (await fetch(`${api.metricsUrl}/metrics`)).text();
-  expect(await page()).toContain('org_api_setting_refused{setting="KEY_PEPPERS"} 1\n');
+  expect(await page()).toContain('org_api_setting_rejected{setting="KEY_PEPPERS"} 1\n');
   expect(logLines.join('')).not.toContain('hunter2');
 
   secret.replace({ ...values, KEY_PEPPERS: newPeppers });
   await vi.waitFor(async () => {
-    expect(await page()).toContain('org_api_setting_refused{setting="KEY_PEPPERS"} 0\n');
-    expect(await page()).toContain('org_api_setting_refused{setting="API_DATABASE_URL"} 0\n');
+    expect(await page()).toContain('org_api_setting_rejected{setting="KEY_PEPPERS"} 0\n');
+    expect(await page()).toContain('org_api_setting_rejected{setting="API_DATABASE_URL"} 0\n');
   }, patient);
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
 }, 60_000);
@@ -151,7 +151,7 @@ it('metrics report when each value in use was read, and count from 0', async () 
   secret.replace({ ...values, KEY_PEPPERS: newPeppers, KEY_TAG_SECRETS: 'hunter2' });
   await vi.waitFor(async () => {
     expect(figuresIn(await page(), 'org_api_setting_changes_total')).toMatchObject({ KEY_PEPPERS: 1 });
-    expect(figuresIn(await page(), 'org_api_setting_refused')).toMatchObject({ KEY_TAG_SECRETS: 1 });
+    expect(figuresIn(await page(), 'org_api_setting_rejected')).toMatchObject({ KEY_TAG_SECRETS: 1 });
   }, patient);
   const readAt = figuresIn(await page(), 'org_api_setting_read_timestamp_seconds');
   expect(readAt.KEY_PEPPERS).toBeGreaterThan(before);
@@ -239,4 +239,4 @@ function figuresIn(page: string, metric: string): Record<string, number> {
   return Object.fromEntries([...found].map(([, setting = '', value]) => [setting, Number(value)]));
 }
 const changesIn = (lines: string[]) => settingsOf(lines, 'read again from its file');
-const refusalsIn = (lines: string[]) => settingsOf(lines, 'is refused; the old one');
+const rejectionsIn = (lines: string[]) => settingsOf(lines, 'is rejected; the old one');

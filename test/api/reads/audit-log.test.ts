@@ -120,18 +120,18 @@ it('the log holds one entry for each key and minute of calls over the limit, to 
   await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key: loud.key })));
   expect((await api.get(path, { key: quiet.key })).status).toBe(200);
 
-  const refused = await Promise.all(
+  const rejected = await Promise.all(
     Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? second : api).get(path, { key: loud.key })),
   );
-  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
+  expect(new Set(rejected.map(({ status }) => status))).toEqual(new Set([429]));
   const unknown = generateKey('us', testKeySecrets.tagSecrets[0]);
   for (let call = 0; call < requestsPerWindow + 5; call += 1) await api.get(path, { key: unknown });
 
-  const refusals = async () => (await listUses(installation)).filter(({ status }) => status === 429);
+  const rejections = async () => (await listUses(installation)).filter(({ status }) => status === 429);
   await expect
-    .poll(async () => (await refusals()).reduce((sum, line) => sum + line.count, 0), { timeout: 10_000 })
+    .poll(async () => (await rejections()).reduce((sum, line) => sum + line.count, 0), { timeout: 10_000 })
     .toBe(60);
-  const lines = await refusals();
+  const lines = await rejections();
   expect(lines.length).toBeLessThanOrEqual(2); // two when the minute changed meanwhile
   for (const line of lines) {
     expect(line).toMatchObject({
@@ -144,7 +144,7 @@ it('the log holds one entry for each key and minute of calls over the limit, to 
   }
 });
 
-it('a graceful stop writes the counts of refused calls first', async () => {
+it('a graceful stop writes the counts of rejected calls first', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const { key, orgId } = await make.apiKey();
@@ -161,12 +161,12 @@ it('a read fails while its entry cannot be written, and succeeds again afterward
   const path = `/v1/orgs/${made.orgId}`;
   await owner.pool.query('revoke execute on function api.record_key_uses from org_api_read');
 
-  const refusedToo = [
+  const rejectedToo = [
     await api.get(path, { key: made.key }),
     await api.get('/v1/orgs/x', { key: made.key }),
     await api.get(path, { key: made.key, method: 'POST' }),
   ];
-  for (const answer of refusedToo) {
+  for (const answer of rejectedToo) {
     const text = await answer.text();
     expect(answer.status).toBe(500);
     expect(JSON.parse(text)).toEqual({

@@ -170,7 +170,7 @@ it('a revocation that commits while a read waits for its statement is seen by it
   expect(statements).toEqual([4]);
 });
 
-it('a read that the database refuses changes no other answer of its statement', async () => {
+it('a read that the database rejects changes no other answer of its statement', async () => {
   const { make, read, owner, statements } = await setupBatches();
   const keys = await Promise.all([make.apiKey(), make.apiKey(), make.apiKey()]);
   const [, broken] = keys as [MadeKey, MadeKey, MadeKey];
@@ -259,7 +259,7 @@ it('three statements of an operation run at most; a read behind them ends with i
 
   await release();
   for (const row of await Promise.all(reads)) expect(row).toMatchObject({ decision: 'ok' });
-  expect(await settled).toMatchObject([{ reason: { name: 'ClientGone' } }, { reason: { code: 'unavailable' } }]);
+  expect(await settled).toMatchObject([{ reason: { name: 'ClientGoneError' } }, { reason: { code: 'unavailable' } }]);
   expect(statements).toEqual([1, 1, 1, 1, 1]);
 });
 

@@ -46,7 +46,7 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
     for (const answer of [malformed, missing, posted, nowhere]) expect(answer.headers.get('etag')).toBeNull();
   });
 
-  it('sends them also when the key is refused, and Key-Expires only for a key with an expiry', async () => {
+  it('sends them also when the key is rejected, and Key-Expires only for a key with an expiry', async () => {
     const { api, make } = installation();
     const creator = await make.member({ permissions: [scope] });
     const made = await make.apiKey({ creator, scopes: [scope] });
@@ -64,7 +64,7 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
   });
 });
 
-it('the RateLimit header counts down the calls of a key, refusals included', async () => {
+it('the RateLimit header counts down the calls of a key, rejections included', async () => {
   const { api, make } = installation();
   const { key, orgId } = await make.apiKey();
   const left: (string | undefined)[] = [];

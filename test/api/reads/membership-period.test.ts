@@ -16,7 +16,7 @@ import { testKeySecrets } from '#test/secrets.ts';
 import { startTestApi, type TestApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { importDocument } from '../../import/document.ts';
-import { expectRefusal } from '../refusal.ts';
+import { expectErrorResponse } from '../error-response.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
 type Write = (people: People, member: Pick<Enrolled, 'orgId' | 'personId' | 'email' | 'token'>) => Promise<unknown>;
@@ -61,7 +61,7 @@ async function expectEach(api: TestApi, orgId: string, key: string, expected: nu
   for (const { resource } of endpoints) {
     const answer = await api.get(`/v1/orgs/${orgId}${resource}`, { key });
     if (typeof expected === 'number') expect([resource, answer.status]).toEqual([resource, expected]);
-    else await expectRefusal(answer, 'forbidden', expected);
+    else await expectErrorResponse(answer, 'forbidden', expected);
   }
 }
 
@@ -129,7 +129,7 @@ it.each(Object.entries(ends))(
   },
 );
 
-it('a key that is created while its creator leaves is refused, or ends with the membership', async () => {
+it('a key that is created while its creator leaves is rejected, or ends with the membership', async () => {
   const people = await setupPeople();
   const { db, owner } = people;
   const outcomes = await Promise.all(
@@ -155,7 +155,7 @@ it('a key that is created while its creator leaves is refused, or ends with the 
     expect(outcome).toEqual({ created: expect.toBeOneOf(['created', 'not_an_active_member']), live: 0 });
 });
 
-it('a key waits for a removal in progress, and is then refused', async () => {
+it('a key waits for a removal in progress, and is then rejected', async () => {
   const people = await setupPeople();
   const { db, owner } = people;
   const member = await people.enrol({ roleKey: 'admin' });

@@ -1,11 +1,11 @@
-/** When several refusals apply, the answer is the first in the documented order. */
+/** When several error responses apply, the answer is the first in the documented order. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { shareApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
-import { expectRefusal } from '../refusal.ts';
+import { expectErrorResponse } from '../error-response.ts';
 
 const installation = shareApi();
 
@@ -57,7 +57,7 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
     ];
     for (const [repair, orgId, code, message] of table) {
       await repair?.();
-      await expectRefusal(await api.get(`/v1/orgs/${orgId}${resource}`, { key }), code, message);
+      await expectErrorResponse(await api.get(`/v1/orgs/${orgId}${resource}`, { key }), code, message);
     }
     await owner.pool.query('update role set permissions = array[$2] where id = $1', [creator.roleId, scope]);
     expect((await api.get(`/v1/orgs/${creator.orgId}${resource}`, { key })).status).toBe(200);
@@ -71,7 +71,7 @@ it('the form of a key is checked before its limit, and its limit before the data
   await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key: made.key })));
   await make.keyRevoked(made);
 
-  await expectRefusal(await api.get(path, { key: made.key }), 'rate_limited');
-  await expectRefusal(await api.get('/v1/orgs/malformed', { key: made.key }), 'rate_limited');
-  await expectRefusal(await api.get('/v1/orgs/malformed', { key: `${made.key}x` }), 'invalid_api_key');
+  await expectErrorResponse(await api.get(path, { key: made.key }), 'rate_limited');
+  await expectErrorResponse(await api.get('/v1/orgs/malformed', { key: made.key }), 'rate_limited');
+  await expectErrorResponse(await api.get('/v1/orgs/malformed', { key: `${made.key}x` }), 'invalid_api_key');
 });

@@ -7,7 +7,7 @@ import { startCommand } from '#runtime/command-line.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
 import { endChildren } from '../reads/children.ts';
-import { BenchRefused } from '../reads/options.ts';
+import { BenchError } from '../reads/options.ts';
 import { findProfile, printProfile, sumUp } from '../reads/profile.ts';
 import { compareBacklogs } from './backlog.ts';
 import { compareConnections } from './connections.ts';
@@ -115,7 +115,7 @@ async function measure(
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof BenchRefused || error instanceof ServerUnavailableError;
+  const isExpected = error instanceof BenchError || error instanceof ServerUnavailableError;
   console.error(isExpected ? error.message : error);
   process.exitCode = 1;
 });

@@ -53,7 +53,7 @@ export async function preparePast(owner: pg.Client): Promise<void> {
 
 /**
  * Fills one organization. Three tenths of its audit entries are of the last 24 hours and the rest
- * of the past year. 1 in 200 is a refusal, 1 in 500 an action, 1 in 10,000 a rare read.
+ * of the past year. 1 in 200 is an error response, 1 in 500 an action, 1 in 10,000 a rare read.
  */
 export async function fillOrganization(
   owner: pg.Client,

@@ -46,7 +46,7 @@ export async function fillRows(owner: pg.Client, rows: number, report: Report): 
   await owner.query('drop table place; reset work_mem; set session_replication_role = origin');
 }
 
-/** `$1` to `$2` of `$3` rows over `$4` organizations; 1 in 200 is a refusal, 1 in 500 an action. */
+/** `$1` to `$2` of `$3` rows over `$4` organizations; 1 in 200 is an error response, 1 in 500 an action. */
 const auditEntriesSql = `
   insert into audit_entry (id, at, organization_id, person_id, key_id, action, status, code, address)
   select new_id(), now() - interval '330 days' * (n::float8 / $3::float8), p.organization_id,

@@ -10,7 +10,7 @@ import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
 import { asOwner, readWrites, type Writes } from '../servers.ts';
 import { endChildren } from './children.ts';
 import { type Comparison, compare, type Load, median } from './compare.ts';
-import { type BenchOptions, BenchRefused, readOptions } from './options.ts';
+import { BenchError, type BenchOptions, readOptions } from './options.ts';
 import { printComparison, printProcessorRatio, printRatio } from './print.ts';
 import { type ProgramName, type RunningProgram, runPacedLoad, startProgram } from './processes.ts';
 import { findProfile, type ProfiledSpan, printDifferences, printProfile, sumUp, type TimeByOrigin } from './profile.ts';
@@ -95,7 +95,7 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
       printRatio(comparison, 'org-api', 'fastify', `aim ${aim}`);
       printProcessorRatio(comparison, 'org-api', 'fastify');
       answers += await printPaced(stack, region, orgApi, comparison, resource, options);
-      refuseFailures(comparison);
+      rejectFailures(comparison);
     }
     await printLines(region, answers);
   } finally {
@@ -162,7 +162,7 @@ async function compareSizes(stack: BenchStack, options: BenchOptions): Promise<v
     printComparison('getOrg by the number of grants in the region', comparison);
     printRatio(comparison, number(options.largeGrants), number(smallGrants), 'flat is 1.00');
     printProcessorRatio(comparison, number(options.largeGrants), number(smallGrants));
-    refuseFailures(comparison);
+    rejectFailures(comparison);
   } finally {
     for (const { program } of contenders) await program.stop();
   }
@@ -257,8 +257,9 @@ async function printLines(region: BenchRegion, answers: number): Promise<void> {
   if (lines < answers) throw new Error('answers without a line');
 }
 
-function refuseFailures({ failures, runs }: Comparison): void {
-  if (failures > 0) throw new Error(`${failures} answers were not 2xx or never came: these numbers measure refusals`);
+function rejectFailures({ failures, runs }: Comparison): void {
+  if (failures > 0)
+    throw new Error(`${failures} answers were not 2xx or never came: these numbers measure error responses`);
   const highest = Math.max(...[...runs.values()].flat().map((run) => run.requestsPerSecond));
   if (highest * 2 > highestRatePerSecond)
     throw new Error(
@@ -267,7 +268,7 @@ function refuseFailures({ failures, runs }: Comparison): void {
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof BenchRefused || error instanceof ServerUnavailableError;
+  const isExpected = error instanceof BenchError || error instanceof ServerUnavailableError;
   console.error(isExpected ? error.message : error);
   process.exitCode = 1;
 });

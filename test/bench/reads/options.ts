@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /** An error that the user has to fix; the message says how. */
-export class BenchRefused extends Error {}
+export class BenchError extends Error {}
 
 /**
  * Duration and size; `profile`: profiles org-api and the floor with `node --cpu-prof` instead of

@@ -4,7 +4,7 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startRedis } from '../../../apps/dev/servers/redis.ts';
 import { migrate } from '../../../apps/migrate/migrate.ts';
 import { asOwner, startServers } from '../servers.ts';
-import { BenchRefused } from './options.ts';
+import { BenchError } from './options.ts';
 import { type BenchKey, fillGrants, fillOrganizations, makeSecrets, shareGrants } from './region.ts';
 
 /** Servers of the benchmark with production settings: commits are flushed to disk. */
@@ -39,7 +39,7 @@ export async function startStack(report: Report): Promise<BenchStack> {
   return startServers(report, async ({ folder, postgres, onStop, stop }) => {
     const redis = await startRedis({ stateFolder: folder, report });
     if (redis === null)
-      throw new BenchRefused('The benchmark needs a real Redis and this machine has none: install redis-server.');
+      throw new BenchError('The benchmark needs a real Redis and this machine has none: install redis-server.');
     onStop(() => redis.stop());
 
     const secrets = makeSecrets();

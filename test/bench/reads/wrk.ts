@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { endWithUs } from './children.ts';
-import { BenchRefused } from './options.ts';
+import { BenchError } from './options.ts';
 
 const script = fileURLToPath(new URL('./requests.lua', import.meta.url));
 const run = promisify(execFile);
@@ -23,10 +23,10 @@ export interface WrkRun {
   p99Ms: number;
 }
 
-/** @throws BenchRefused with the remedy when wrk is not on PATH. */
+/** @throws BenchError with the remedy when wrk is not on PATH. */
 export function requireWrk(): void {
   if (spawnSync('wrk', ['-v']).error === undefined) return;
-  throw new BenchRefused(
+  throw new BenchError(
     'The benchmark needs wrk and finds none on PATH: install it (Debian and Ubuntu: apt-get ' +
       'install wrk; macOS: brew install wrk).',
   );

@@ -74,7 +74,7 @@ function buildInto(folder: string, target: string, flags: readonly string[]): vo
   go(['build', '-mod=readonly', ...small, '-o', `${folder}/`, target]);
 }
 
-/** Charts that ask for a version of Kubernetes refuse one that does not know its own. */
+/** Charts that ask for a version of Kubernetes reject one that does not know its own. */
 function versionFlags(packages: readonly string[]): string[] {
   const version = readVersion('k8s.io/kubernetes');
   return packages.flatMap((one) => [`-X ${one}.gitVersion=${version}`, ...minorFlags(`${one}.git`)]);

@@ -6,7 +6,7 @@ const volatile: Record<string, string> = { console_session: `- 'last_seen_at'` }
 /**
  * Returns a fingerprint per table; two are equal when nothing was inserted, changed or deleted in
  * between. Left out are sign-in attempts, pending second factors and records of submitted forms,
- * which refused requests write as well. With an organization: its rows only.
+ * which rejected requests write as well. With an organization: its rows only.
  */
 export async function fingerprintTables(pool: Pool, organizationId?: string): Promise<Record<string, string>> {
   const { rows: tables } = await pool.query<{ name: string }>(

@@ -21,7 +21,7 @@ export const pages: readonly JudgedPage[] = [
   { route: 'showSignIn', picture: 'sign-in', path: () => '/sign-in', signedOut: true },
   {
     route: 'signIn',
-    picture: 'sign-in-refused',
+    picture: 'sign-in-rejected',
     path: () => '/sign-in',
     signedOut: true,
     async steps(page) {

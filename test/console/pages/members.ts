@@ -119,7 +119,7 @@ export const pages: readonly JudgedPage[] = [
   { route: 'showRemove', picture: 'member-remove', path: ofCreator('/remove') },
   {
     route: 'leaveOrganization',
-    picture: 'leave-refused',
+    picture: 'leave-rejected',
     path: (_t, ada) => `/o/${ada.orgId}/leave`,
     async steps(page) {
       await page.getByRole('button', { name: 'Leave' }).click();

@@ -55,7 +55,7 @@ export const pages: readonly JudgedPage[] = [
   { route: 'showEditWebhook', picture: 'webhook-edit', path: pathTo('/edit') },
   {
     route: 'editWebhook',
-    picture: 'webhook-edit-refused',
+    picture: 'webhook-edit-rejected',
     path: pathTo('/edit'),
     async steps(page) {
       await page.getByLabel('URL').fill('https://10.1.2.3/hooks');

@@ -5,7 +5,7 @@ import { addressBlocks } from '#runtime/settings/types.ts';
 
 const none = new BlockList();
 
-/** First and last address of every refused block, and both neighbors where these are public. */
+/** First and last address of every rejected block, and both neighbors where these are public. */
 const blocks: { block: string; inside: string[]; beside: string[] }[] = [
   { block: '0.0.0.0/8', inside: ['0.0.0.0', '0.255.255.255'], beside: ['1.0.0.0'] },
   { block: '10.0.0.0/8', inside: ['10.0.0.0', '10.255.255.255'], beside: ['9.255.255.255', '11.0.0.0'] },
@@ -119,7 +119,7 @@ const blocks: { block: string; inside: string[]; beside: string[] }[] = [
 ];
 
 describe('a webhook’s address', () => {
-  it.each(blocks)('in $block is refused from end to end, and its neighbors are not', ({ inside, beside }) => {
+  it.each(blocks)('in $block is rejected from end to end, and its neighbors are not', ({ inside, beside }) => {
     for (const ip of inside) expect(checkAddress(ip, none), ip).toEqual({ ok: false, cause: 'address_not_public' });
     for (const ip of beside) expect(checkAddress(ip, none), ip).toEqual({ ok: true, allowed: false });
   });
@@ -151,7 +151,7 @@ describe('WEBHOOK_ALLOW', () => {
     '*',
     '127.0.0.1/8/8',
     '1e1.0.0.0',
-  ])('refuses %j, so that a mistake never allows more than intended', (text) => {
+  ])('rejects %j, so that a mistake never allows more than intended', (text) => {
     expect(addressBlocks.safeParse(text).success).toBe(false);
   });
 });

@@ -114,7 +114,7 @@ describe('a TLS session', () => {
     expect(t.resumed.at(-1)).toBe(false);
   });
 
-  it.each(['TLSv1.2', 'TLSv1.3'] as const)('of a refused certificate is never resumed over %s', async (version) => {
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('of a rejected certificate is never resumed over %s', async (version) => {
     const t = await startTlsReceiver(version);
     const tls = { sessions: new TlsSessions(), webhookId: 'a' };
     for (let nth = 0; nth < 3; nth += 1) {

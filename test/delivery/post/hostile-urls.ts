@@ -1,12 +1,12 @@
-import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
+import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
 
 const long = (characters: number) => `https://hooks.example.com/${'a'.repeat(characters - 26)}`;
 
 /**
- * URLs that must be refused by their text, without a DNS query, with the expected cause. Only
+ * URLs that must be rejected by their text, without a DNS query, with the expected cause. Only
  * public addresses are allowed.
  */
-export const hostileUrls: Readonly<Record<Exclude<RefusalCause, 'name_not_public'>, readonly string[]>> = {
+export const hostileUrls: Readonly<Record<Exclude<UrlProblem, 'name_not_public'>, readonly string[]>> = {
   address_not_public: [
     'https://127.0.0.1/',
     'https://127.0.0.1:8443/hook',

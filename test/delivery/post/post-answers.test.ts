@@ -35,7 +35,7 @@ describe('the result of an attempt', () => {
     [401, 'answered_unauthorized'],
     [403, 'answered_unauthorized'],
     [404, 'answered_not_found'],
-    [405, 'answered_method_refused'],
+    [405, 'answered_method_not_allowed'],
     [410, 'answered_gone'],
     [413, 'answered_too_large'],
     [429, 'answered_too_many'],
@@ -121,7 +121,7 @@ describe('a post', () => {
     for (const ms of Object.values(timingsMs)) expect(ms === null || Number.isInteger(ms)).toBe(true);
   });
 
-  it('is not sent to a refused URL, and the explanation does not repeat the URL', async () => {
+  it('is not sent to a rejected URL, and the explanation does not repeat the URL', async () => {
     const outcome = await post('https://10.0.0.1/hook?token=s3cret');
     expect(outcome).toMatchObject({
       kind: 'not_allowed',

@@ -103,7 +103,7 @@ describe('a post to a name', () => {
     ['a NAT64 private address', { AAAA: [aaaa('64:ff9b::a00:1')] }],
     ['a chain of aliases to a private address', { A: chain('10.0.0.1') }],
     ['0.0.0.0', { A: [a('0.0.0.0')] }],
-  ])('is refused when DNS answers with %s', async (_case, answers) => {
+  ])('is rejected when DNS answers with %s', async (_case, answers) => {
     const { server, url } = await receiver();
     const { resolve } = await resolver(answers);
     const outcome = await post(url, { resolve });
@@ -153,7 +153,7 @@ describe('a post to a name', () => {
 
   it('tries the other addresses when one does not answer', async () => {
     const { url } = await receiver();
-    // 127.0.0.2 refuses at once: the receiver listens on 127.0.0.1 only.
+    // 127.0.0.2 rejects at once: the receiver listens on 127.0.0.1 only.
     const { resolve } = await resolver({ A: [a('127.0.0.2'), a('127.0.0.1')] });
     expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
   });

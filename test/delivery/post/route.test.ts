@@ -4,7 +4,7 @@ import { hasRoute } from '#delivery/post/route.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 
 /**
- * The kernel connects to no broadcast address: UDP is refused at once (EACCES), TCP with the
+ * The kernel connects to no broadcast address: UDP is rejected at once (EACCES), TCP with the
  * ENETUNREACH of a network without a route.
  */
 const broadcast = '127.255.255.255';

@@ -8,7 +8,7 @@ const loopback = addressBlocks.parse('127.0.0.0/8');
 const hostile = Object.entries(hostileUrls).flatMap(([cause, urls]) => urls.map((url) => ({ cause, url })));
 
 describe('a webhook’s URL', () => {
-  it.each(hostile)('$url is refused as $cause', ({ url, cause }) => {
+  it.each(hostile)('$url is rejected as $cause', ({ url, cause }) => {
     expect(checkUrl(url, none)).toEqual({ ok: false, cause });
   });
 
@@ -64,11 +64,11 @@ describe('with allowed addresses', () => {
     ['http://user@127.0.0.1/', 'url_credentials'],
     ['ftp://127.0.0.1/', 'url_scheme'],
     ['http://localhost./', 'url_host_form'],
-  ])('still refuses %s as %s', (url, cause) => {
+  ])('still rejects %s as %s', (url, cause) => {
     expect(checkUrl(url, loopback)).toEqual({ ok: false, cause });
   });
 
-  it('refuses localhost where only other addresses are allowed', () => {
+  it('rejects localhost where only other addresses are allowed', () => {
     expect(checkUrl('https://localhost/', addressBlocks.parse('10.0.0.0/8'))).toEqual({
       ok: false,
       cause: 'url_host_local',

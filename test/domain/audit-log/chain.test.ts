@@ -129,13 +129,14 @@ describe('the chain of the audit log', () => {
     const t = await setup();
     const creator = await t.make.member();
     const key = await t.make.apiKey({ creator });
-    const refuse = () =>
-      t.owner.pool.query(`select api.record_refusals(array[k.fingerprint], array[2]) from api_key k where k.id = $1`, [
-        key.id,
-      ]);
-    await refuse();
+    const reject = () =>
+      t.owner.pool.query(
+        `select api.record_rejections(array[k.fingerprint], array[2]) from api_key k where k.id = $1`,
+        [key.id],
+      );
+    await reject();
     await linkAll(t.worker, t.owner);
-    await refuse();
+    await reject();
     await vi.waitFor(async () => {
       await append(t.worker);
       // Two versions of one entry, or two entries when a minute ended between the calls.

@@ -53,7 +53,7 @@ it('each filter matches exactly its entries, and filters combine with AND', asyn
   const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
   const key = await make.apiKey({ creator: ada, label: 'Report' });
   await owner.pool.query('delete from audit_entry');
-  const [read, refused, old, made, strange] = await writeEntries(owner, [
+  const [read, rejected, old, made, strange] = await writeEntries(owner, [
     { orgId: ada.orgId, personId: ada.userId, keyId: key.id, at: minutesAgo(1), address: '203.0.113.4' },
     { orgId: ada.orgId, personId: ada.userId, keyId: key.id, at: minutesAgo(2), status: 403, code: 'forbidden' },
     { orgId: ada.orgId, personId: bo.userId, at: minutesAgo(90), action: 'api.listRoles' },
@@ -62,16 +62,16 @@ it('each filter matches exactly its entries, and filters combine with AND', asyn
   ]);
   const found = async (filter: Partial<AuditLogFilter>) =>
     idsOf(await listAuditEntries(owner, ada.orgId, { ...everything, ...filter }, null, 50));
-  expect(await found({})).toEqual([read, refused, made, strange, old]);
-  expect(await found({ keyId: key.id })).toEqual([read, refused]);
+  expect(await found({})).toEqual([read, rejected, made, strange, old]);
+  expect(await found({ keyId: key.id })).toEqual([read, rejected]);
   expect(await found({ personId: bo.userId })).toEqual([made, old]);
-  expect(await found({ action: 'api.getOrg' })).toEqual([read, refused]);
+  expect(await found({ action: 'api.getOrg' })).toEqual([read, rejected]);
   expect(await found({ result: 'Succeeded' })).toEqual([read, old]);
-  expect(await found({ result: 'Denied' })).toEqual([refused]);
+  expect(await found({ result: 'Denied' })).toEqual([rejected]);
   expect(await found({ result: 'Completed' })).toEqual([made, strange]);
-  expect(await found({ from: minutesAgo(3.5), to: minutesAgo(1.5) })).toEqual([refused, made]);
+  expect(await found({ from: minutesAgo(3.5), to: minutesAgo(1.5) })).toEqual([rejected, made]);
   expect(await found({ keyId: key.id, result: 'Denied', personId: ada.userId, action: 'api.getOrg' })).toEqual([
-    refused,
+    rejected,
   ]);
   expect(await found({ personId: bo.userId, result: 'Succeeded' })).toEqual([old]);
   expect(await found({ keyId: key.id, personId: bo.userId })).toEqual([]);
@@ -193,7 +193,7 @@ it('a search that is rare in one of two ways reads all matches at once', async (
   });
 });
 
-it('refusals and actions of a key or a person are searched far back, in both directions', async () => {
+it('rejections and actions of a key or a person are searched far back, in both directions', async () => {
   const { owner, make } = await setupDatabase();
   const { orgId, userId } = await make.member();
   const db = owner;

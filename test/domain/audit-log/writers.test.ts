@@ -28,7 +28,7 @@ async function setupWriters() {
   return { ...t, boss, orgId, managed, own, as, countEntries };
 }
 
-const refused = { code: '23514', constraint: 'audit_entry_writer' };
+const rejected = { code: '23514', constraint: 'audit_entry_writer' };
 
 it.each(['api', 'worker', 'console', 'platform', 'operator'] as const)(
   'the login of the %s can insert, change or delete no entry itself',
@@ -69,7 +69,7 @@ describe('the console', () => {
       organization: { ...t.boss, orgId: randomUUID() },
     };
     for (const [what, who] of Object.entries(without))
-      await expect(write(client, who), what).rejects.toMatchObject(refused);
+      await expect(write(client, who), what).rejects.toMatchObject(rejected);
     for (const change of [
       `update membership set status = 'suspended' where person_id = $1`,
       `update membership set status = 'left' where person_id = $1`,
@@ -79,7 +79,7 @@ describe('the console', () => {
     ]) {
       const who = await t.make.member({ orgId, signedIn: true });
       await t.owner.pool.query(change, [who.userId]);
-      await expect(write(client, who), change).rejects.toMatchObject(refused);
+      await expect(write(client, who), change).rejects.toMatchObject(rejected);
     }
     expect(await t.countEntries()).toBe(1);
   });
@@ -105,11 +105,11 @@ describe('the console', () => {
     await change(suspended, 'suspended');
     await own(gone, 'member.remove');
     await own(suspended, 'member.suspend');
-    await expect(own(t.boss, 'member.remove', await t.make.organization())).rejects.toMatchObject(refused);
-    await expect(own(suspended, 'member.remove')).rejects.toMatchObject(refused);
-    await expect(own(await t.make.member({ orgId, signedIn: true }), 'member.suspend')).rejects.toMatchObject(refused);
+    await expect(own(t.boss, 'member.remove', await t.make.organization())).rejects.toMatchObject(rejected);
+    await expect(own(suspended, 'member.remove')).rejects.toMatchObject(rejected);
+    await expect(own(await t.make.member({ orgId, signedIn: true }), 'member.suspend')).rejects.toMatchObject(rejected);
     await t.owner.pool.query(`update console_session set state = 'password_passed', second_factor_at = null`);
-    await expect(own(gone, 'member.remove')).rejects.toMatchObject(refused);
+    await expect(own(gone, 'member.remove')).rejects.toMatchObject(rejected);
     expect(await t.countEntries()).toBe(2);
   });
 
@@ -117,9 +117,9 @@ describe('the console', () => {
     const t = await setupWriters();
     const client = await t.as('console');
     for (const action of ['webhook.suspend', 'webhook.redelivered', 'import', 'api.getOrg', 'probe.create', '', 'x'])
-      await expect(write(client, t.boss, action), action).rejects.toMatchObject(refused);
+      await expect(write(client, t.boss, action), action).rejects.toMatchObject(rejected);
     const key = await t.make.apiKey();
-    await expect(write(client, t.boss, 'key.revoke', { key: key.id })).rejects.toMatchObject(refused);
+    await expect(write(client, t.boss, 'key.revoke', { key: key.id })).rejects.toMatchObject(rejected);
   });
 
   it('renames no member without an entry, also when it writes none itself', async () => {
@@ -144,7 +144,7 @@ describe('the console', () => {
     const client = await t.as('console');
     await write(client, who, 'sign_in.failure');
     for (const action of ['sign_in.password', 'sign_in.complete', 'password.change', 'session.sign_out'])
-      await expect(write(client, who, action), action).rejects.toMatchObject(refused);
+      await expect(write(client, who, action), action).rejects.toMatchObject(rejected);
   });
 });
 
@@ -165,7 +165,7 @@ it('the worker writes what the system did with a webhook of the organization, an
     ['webhook.suspend', { webhookId: randomUUID() }],
     ['webhook.suspend', {}],
   ] as const)
-    await expect(write(action, detail, orgId), action).rejects.toMatchObject(refused);
+    await expect(write(action, detail, orgId), action).rejects.toMatchObject(rejected);
   const { rows } = await t.owner.pool.query('select person_id, key_id, address from audit_entry');
   expect(rows).toEqual(Array(2).fill({ person_id: null, key_id: null, address: null }));
 });
@@ -184,7 +184,7 @@ it('the Kubernetes operator writes about managed webhooks, in the name of their 
     ['member.remove', 'WebhookSubscription us/orders'],
     ['delivery.cancel', 'WebhookSubscription us/orders', t.managed.id, { eventId: randomUUID() }],
   ] as const)
-    await expect(write(action, managedBy, webhookId, more), `${action} ${managedBy}`).rejects.toMatchObject(refused);
+    await expect(write(action, managedBy, webhookId, more), `${action} ${managedBy}`).rejects.toMatchObject(rejected);
   expect(await t.countEntries()).toBe(1);
 });
 
@@ -199,7 +199,7 @@ it('the platform writes imports into existing organizations only', async () => {
     () => write('import', randomUUID()),
     () => write('import', t.orgId, { managedBy: 'WebhookSubscription us/orders' }),
   ])
-    await expect(outcome()).rejects.toMatchObject(refused);
+    await expect(outcome()).rejects.toMatchObject(rejected);
 });
 
 it('the actions of the writers are those that the console describes', async () => {

@@ -22,7 +22,7 @@ const insertGrant = `insert into client_grant (organization_id, id, kind, profes
 const day = `interval '1 day'`;
 
 /**
- * Invalid statements, by the constraint that must refuse them. `$org`, `$user`, `$grant`, `$family`
+ * Invalid statements, by the constraint that must reject them. `$org`, `$user`, `$grant`, `$family`
  * stand for the ids of the test's rows.
  */
 const wrongStates: [state: string, constraint: string, statement: string][] = [
@@ -451,7 +451,7 @@ describe('a seat', () => {
     expect((await owner.pool.query('select count(*)::int as seats from seat')).rows).toEqual([{ seats: 2 }]);
   });
 
-  it('of an unknown organization is refused', async () => {
+  it('of an unknown organization is rejected', async () => {
     const { make, grant } = await setupScene();
     await expect(make.seat({ orgId: randomUUID(), grant })).rejects.toMatchObject({ code: '23503' });
   });

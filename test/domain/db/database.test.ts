@@ -34,9 +34,9 @@ it('a change that fails changes nothing, neither by entities nor by statements',
     tx.create(Organization, organization);
     await tx.flush();
     await tx.query(sql`insert into seat_plan (organization_id, invoiced) values (${organization.id}, 0)`);
-    throw new Error('refused');
+    throw new Error('rejected');
   });
-  await expect(failing).rejects.toThrow('refused');
+  await expect(failing).rejects.toThrow('rejected');
   expect(await owner.count(Organization, { id: organization.id })).toBe(0);
 });
 

@@ -1,5 +1,5 @@
 /**
- * Invalid identity rows for constraints.test.ts: the statement, and the constraint that must refuse
+ * Invalid identity rows for constraints.test.ts: the statement, and the constraint that must reject
  * it.
  */
 const hash = (digits: string) => `decode(repeat('${digits}', 32), 'hex')`;

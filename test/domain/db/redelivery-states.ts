@@ -1,6 +1,6 @@
 /**
  * Invalid redelivery rows for constraints.test.ts: the statement, and the constraint that must
- * refuse it.
+ * reject it.
  */
 const ask = (columns = 'failed_since', values = 'now()') => `
   insert into redelivery (organization_id, webhook_id, ${columns}) select '$org', w.id, ${values} from webhook w`;

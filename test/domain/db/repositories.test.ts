@@ -141,7 +141,7 @@ it('a change and its audit entry are committed together or not at all', async ()
   }
 });
 
-it('every change is refused to a member without the permission, and to one who has lost it', async () => {
+it('every change is rejected for a member without the permission, and for one who has lost it', async () => {
   const t = await setupChanges();
   const reader = await t.make.member({ orgId: t.orgId, roleKey: 'member' });
   await t.owner.pool.query('delete from membership_role where person_id = $1', [t.admin.userId]);

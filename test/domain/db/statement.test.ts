@@ -119,7 +119,7 @@ it('an error quotes no fingerprint, sealed secret, name or value', async () => {
   const seal = (fields: object) =>
     owner.change(async (tx) => void tx.create(WebhookSecret, { ...structuredClone({ ...secret }), ...fields }));
   const print = Buffer.alloc(32, 0xa5);
-  const refused: [string, () => Promise<unknown>][] = [
+  const rejected: [string, () => Promise<unknown>][] = [
     ['api_key_fingerprint_unique', () => copy({ id: randomUUID(), number: 2, label: 'Quartz Heron' })],
     ['api_key_number_of_25', () => copy({ id: randomUUID(), number: 99, fingerprint: print, label: 'Quartz Heron' })],
     [
@@ -139,7 +139,7 @@ it('an error quotes no fingerprint, sealed secret, name or value', async () => {
     ['22P02', () => owner.query(sql`select ${`{"Quartz": ${key.fingerprint.toString('hex')}`}::jsonb`)],
   ];
   const values = [key.fingerprint, print, secret.sealed];
-  for (const [reason, change] of refused) {
+  for (const [reason, change] of rejected) {
     const text = await change().then(() => '', textsOf);
     expect(text).toContain(reason);
     expect(text).not.toMatch(/quartz|heron/i);

@@ -1,6 +1,6 @@
 /**
  * Invalid rows of webhooks and deliveries for constraints.test.ts: the statement, and the
- * constraint that must refuse it.
+ * constraint that must reject it.
  */
 const eventId = '00000000-0000-7000-8000-000000000001';
 

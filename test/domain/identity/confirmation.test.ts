@@ -147,7 +147,7 @@ describe('a confirmation', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is refused for an address without a sign-in, and for a person who is no active member', async () => {
+  it('is rejected for an address without a sign-in, and for a person who is no active member', async () => {
     const t = await setupImported();
     const confirm = (email: string) => confirmSignInOf(t.owner, { organizationId: t.second, email }, t.now);
     await expect(confirm('unknown@example.org')).rejects.toMatchObject({ reason: 'no_such_sign_in' });

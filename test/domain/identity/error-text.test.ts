@@ -45,7 +45,7 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
   const at = t.now();
   const notArgon = signIn.passwordHash.replace('argon2id', 'bcrypt');
   const challenge = { sessionId: session.id, expiresAt: at };
-  const refused: [constraint: string, change: () => Promise<unknown>][] = [
+  const rejected: [constraint: string, change: () => Promise<unknown>][] = [
     [
       'sign_in_password_is_argon2id',
       () => db.change((tx) => tx.nativeUpdate(SignIn, { personId }, { passwordHash: notArgon })),
@@ -95,7 +95,7 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
   ]);
   const hashPart = signIn.passwordHash.split('$').at(-1) ?? '';
   expect(hashPart.length).toBeGreaterThan(20);
-  for (const [constraint, change] of refused) {
+  for (const [constraint, change] of rejected) {
     const text = await change().then(() => '', textsOf);
     expect(text).toContain(constraint);
     expect(text, constraint).not.toMatch(/quartz/i);

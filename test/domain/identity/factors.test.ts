@@ -93,12 +93,12 @@ describe('a passkey', () => {
     expect(await t.session(done.token)).toMatchObject({ state: 'full' });
   });
 
-  it('is refused with another origin, site or key, without user verification, and with an old challenge or none', async () => {
+  it('is rejected with another origin, site or key, without user verification, and with an old challenge or none', async () => {
     const t = await setupPasskey();
     const half = await t.half();
     const other = createAuthenticator();
     const start = async () => (await startUse(t.db, half, party, t.now)).challenge;
-    const refused = async (response: unknown) =>
+    const rejected = async (response: unknown) =>
       expect(verifyPasskey(t.db, half, { response, visitor }, party, t.now)).rejects.toMatchObject({
         reason: 'wrong_passkey',
       });
@@ -107,14 +107,14 @@ describe('a passkey', () => {
       { rpId: 'example.org' },
       { userVerified: false },
     ];
-    for (const signing of wrong) await refused(t.key.sign(await start(), signing));
-    await refused(other.sign(await start()));
+    for (const signing of wrong) await rejected(t.key.sign(await start(), signing));
+    await rejected(other.sign(await start()));
     const older = await start();
     await start();
-    await refused(t.key.sign(older));
+    await rejected(t.key.sign(older));
     for (const nonsense of [null, 'x', {}, { id: t.key.id }, { id: t.key.id, response: {} }]) {
       await start();
-      await refused(nonsense).catch(() => {}); // above ten failures the limit refuses instead
+      await rejected(nonsense).catch(() => {}); // above ten failures the limit rejects instead
     }
   });
 
@@ -164,7 +164,7 @@ describe('a passkey', () => {
     ).rejects.toMatchObject({ reason: 'wrong_passkey' });
   });
 
-  it('whose counter does not increase is refused as a copy', async () => {
+  it('whose counter does not increase is rejected as a copy', async () => {
     const t = await setupPasskey();
     const use = async (counter: number) => {
       const half = await t.half();
@@ -212,7 +212,7 @@ describe('another authenticator app', () => {
 });
 
 describe('removing a factor', () => {
-  it('ends the person’s other sessions, is recorded, and is refused for the last factor and for another person’s', async () => {
+  it('ends the person’s other sessions, is recorded, and is rejected for the last factor and for another person’s', async () => {
     const t = await setupPasskey();
     const stranger = await t.enrol();
     const theirs = (await listFactors(t.db, await t.session(stranger.token))).factors[0]?.id ?? '';

@@ -158,7 +158,7 @@ describe('an enrolment link', () => {
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
-  it('is refused when another person signs in with its address meanwhile', async () => {
+  it('is rejected when another person signs in with its address meanwhile', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     const other = await t.enrol({ orgId: t.elsewhere });
@@ -167,7 +167,7 @@ describe('an enrolment link', () => {
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
-  it('is refused when it expires between lookup and use', async () => {
+  it('is rejected when it expires between lookup and use', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     // The link, the attempt and the code are judged by time; the use itself is not.
@@ -259,7 +259,7 @@ describe('a link for a person who signs in already', () => {
     await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
-  it('is refused when another person signs in with its address, and has expired when an operator has confirmed the sign-in', async () => {
+  it('is rejected when another person signs in with its address, and has expired when an operator has confirmed the sign-in', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     await t.query(`update sign_in set email = 'bert@example.org' where person_id = $1`, [link.personId]);

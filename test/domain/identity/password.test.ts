@@ -33,7 +33,7 @@ describe('a new password', () => {
       expect([password, await judge(password)]).toEqual([password, 'taken']);
   });
 
-  it('is refused when it is easy to guess: a common one, made of common ones, or known about the person', async () => {
+  it('is rejected when it is easy to guess: a common one, made of common ones, or known about the person', async () => {
     const guessed = [
       '123qweasdzxc',
       'PasswordPassword',

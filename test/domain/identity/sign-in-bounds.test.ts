@@ -13,7 +13,7 @@ const outcomeOf = (work: Promise<unknown>) =>
     (error: { reason?: string }) => error.reason ?? String(error),
   );
 
-describe('a remembered refusal', () => {
+describe('a remembered rejection', () => {
   it('applies to every spelling of its address, and to no known browser', async () => {
     const t = await setupPeople();
     const subject = passwordSubject('info.a@xn--bcher-kva.example.org');
@@ -31,7 +31,7 @@ describe('a remembered refusal', () => {
 });
 
 describe('parallel sign-ins', () => {
-  it('of strangers run two at a time, 50 wait, and more are refused; known browsers do not wait for them', async () => {
+  it('of strangers run two at a time, 50 wait, and more are rejected; known browsers do not wait for them', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     t.pass(minuteMs);
@@ -51,14 +51,14 @@ describe('parallel sign-ins', () => {
     );
     expect(await outcomeOf(from(person.email, { browser }))).toBe('in');
     expect(order.filter((reason) => reason === 'wrong_credentials').length).toBeLessThan(40);
-    const refusals = await Promise.all(work.slice(52));
-    expect(refusals[0]).toMatchObject({ reason: 'busy', retryAt: new Date(t.now().getTime() + 5000) });
+    const rejections = await Promise.all(work.slice(52));
+    expect(rejections[0]).toMatchObject({ reason: 'busy', retryAt: new Date(t.now().getTime() + 5000) });
     await Promise.all(work);
     expect(order.filter((reason) => reason === 'busy').length).toBe(248);
     expect(order.filter((reason) => reason === 'wrong_credentials').length).toBe(52);
   });
 
-  it('hash a bounded number of passwords, and the others are refused before any work', async () => {
+  it('hash a bounded number of passwords, and the others are rejected before any work', async () => {
     const before = hashLoad();
     const seen: number[] = [];
     const attempts = Array.from({ length: 300 }, () => isPassword('wrong wrong wrong', null));

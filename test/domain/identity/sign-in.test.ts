@@ -5,11 +5,16 @@
 import { argon2Sync } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { listFactors } from '#domain/identity/factors.ts';
-import { refusalsInMemory } from '#domain/identity/limits.ts';
+import { rejectionsInMemory } from '#domain/identity/limits.ts';
 import { redeemRecoveryCode, verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, findSession, listSessions } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { countFailure, factorSubject, passwordSubject, rememberedRefusals } from '#domain/identity/sign-in-failures.ts';
+import {
+  countFailure,
+  factorSubject,
+  passwordSubject,
+  rememberedRejections,
+} from '#domain/identity/sign-in-failures.ts';
 import type { Visitor } from '#domain/identity/types.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -82,7 +87,7 @@ describe('signing in', () => {
         answers.add(
           (await enter(t, email, password).catch((error: Error) => `${error.name}: ${error.message}`)) as string,
         );
-      expect([...answers]).toEqual(['IdentityRefused: The email address or password is incorrect.']);
+      expect([...answers]).toEqual(['IdentityError: The email address or password is incorrect.']);
       await expect(enter(t, email, password)).rejects.toMatchObject({
         reason: 'too_many_attempts',
         message: 'Too many attempts have failed. Try again in 15 minutes.',
@@ -163,7 +168,7 @@ describe('failed attempts', () => {
       expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
   });
 
-  it('of 100 at once, exactly the limit is judged, and another pod refuses the next one', async () => {
+  it('of 100 at once, exactly the limit is judged, and another pod rejects the next one', async () => {
     const t = await setupPeople();
     const admitted = (db: typeof t.db, address: string | null) =>
       outcomeOf(countFailure(db, { subject: passwordSubject('ada@example.org'), address }, t.now()));
@@ -177,7 +182,7 @@ describe('failed attempts', () => {
     expect(await admitted(pod, '192.0.2.10')).toBe('in');
   });
 
-  it('that are refused are admitted when the window of their count has ended, by each pod', async () => {
+  it('that are rejected are admitted when the window of their count has ended, by each pod', async () => {
     const t = await setupPeople();
     countBy(t.now);
     const attempt = (n: number) => ({ subject: passwordSubject(`${n}`), address: '192.0.2.9' });
@@ -190,19 +195,19 @@ describe('failed attempts', () => {
     expect(await first(51)).toBe('in');
   });
 
-  it('that are refused are remembered in bounded memory, whatever their number', async () => {
+  it('that are rejected are remembered in bounded memory, whatever their number', async () => {
     const t = await setupPeople();
-    const subjects = Array.from({ length: refusalsInMemory + 50 }, (_, n) => passwordSubject(`${n}`));
+    const subjects = Array.from({ length: rejectionsInMemory + 50 }, (_, n) => passwordSubject(`${n}`));
     await t.owner.pool.query(
       `insert into sign_in_failure
         select k, points, $2 from unnest($1::text[]) key cross join lateral (values (key, 9),
           (encode(sha256('wait'::bytea || '\\x00'::bytea || key::bytea), 'hex'), 1)) each (k, points)`,
       [subjects, Date.now() + 600_000],
     );
-    const refused = (subject: string) => outcomeOf(countFailure(t.db, { subject, address: null }, t.now()));
-    for (const subject of subjects) expect(await refused(subject)).toBe('too_many_attempts');
-    expect(rememberedRefusals(t.db)).toBeLessThan(100);
-    expect(rememberedRefusals(t.db)).toBeGreaterThan(0);
+    const rejected = (subject: string) => outcomeOf(countFailure(t.db, { subject, address: null }, t.now()));
+    for (const subject of subjects) expect(await rejected(subject)).toBe('too_many_attempts');
+    expect(rememberedRejections(t.db)).toBeLessThan(100);
+    expect(rememberedRejections(t.db)).toBeGreaterThan(0);
   });
 
   it('include correct passwords without a second factor, from a known browser too', async () => {

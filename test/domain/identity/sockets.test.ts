@@ -34,7 +34,7 @@ async function startCounter() {
 }
 
 describe('a new passkey with a certificate', () => {
-  it('is refused at enrolment with a sentence, and no server that the certificate names gets a request', async () => {
+  it('is rejected at enrolment with a sentence, and no server that the certificate names gets a request', async () => {
     const t = await setupPeople();
     const named = await startCounter();
     const member = await t.make.member();
@@ -51,7 +51,7 @@ describe('a new passkey with a certificate', () => {
     expect(named.requests()).toBe(0);
   });
 
-  it('is refused as a further factor, in each place of a statement that may hold one', async () => {
+  it('is rejected as a further factor, in each place of a statement that may hold one', async () => {
     const t = await setupPeople();
     const session = await t.session((await t.enrol()).token);
     const named = await startCounter();
@@ -91,7 +91,7 @@ it('a new passkey that signs itself, as some browsers send although none was req
   expect((await listFactors(t.db, session)).factors.map(({ name }) => name)).toContain('Phone');
 });
 
-it('a new passkey whose attestation or transports are of any other kind is refused or added, never an error', async () => {
+it('a new passkey whose attestation or transports are of any other kind is rejected or added, never an error', async () => {
   const t = await setupPeople();
   const session = await t.session((await t.enrol()).token);
   const nested = Buffer.concat([Buffer.alloc(10_000, 0x81), Buffer.from([0])]).toString('base64url');
@@ -117,7 +117,7 @@ it('a new passkey whose attestation or transports are of any other kind is refus
   }
 });
 
-it('the guard of a process refuses what SECURITY.md does not list for it, and accepts what it lists', async () => {
+it('the guard of a process rejects what SECURITY.md does not list for it, and accepts what it lists', async () => {
   const { url } = await startCounter();
   allowSockets('receivers', url);
   const visit = async (app: string) => {
@@ -134,7 +134,7 @@ it('the guard of a process refuses what SECURITY.md does not list for it, and ac
   expect(() => guardSockets(() => {}, 'receiver')).toThrow('SECURITY.md does not list what receiver may connect to');
 });
 
-it('the guard of a separate process refuses what SECURITY.md does not list for its app, also when it was killed', async () => {
+it('the guard of a separate process rejects what SECURITY.md does not list for its app, also when it was killed', async () => {
   const { url } = await startCounter();
   allowSockets('receivers', url);
   const root = mkdtempSync(path.join(tmpdir(), 'org-api-guarded-'));
@@ -178,8 +178,8 @@ it('the guard of these tests sees connections, lookups and UDP of every library'
   const socket = dgram.createSocket('udp4');
   await new Promise((resolve) => socket.send('x', 9, '127.0.0.1', resolve));
   socket.close();
-  const { refused, targets } = watch.list(new Set());
-  expect(refused.length).toBe(targets.length);
+  const { rejected, targets } = watch.list(new Set());
+  expect(rejected.length).toBe(targets.length);
   expect(targets).toEqual([
     ...Array(2).fill(`tcp 127.0.0.1:${new URL(url).port}`),
     `lookup ${name}`,

@@ -1,5 +1,5 @@
 /**
- * Creating, rotating and revoking keys: permissions, refusals, and an audit entry for each change.
+ * Creating, rotating and revoking keys: permissions, errors, and an audit entry for each change.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -51,7 +51,7 @@ async function setupKeys() {
 }
 
 describe('creating a key', () => {
-  it('is refused for a creator who is no active member', async () => {
+  it('is rejected for a creator who is no active member', async () => {
     const { create, make, owner, creator } = await setupKeys();
     for (const status of ['invited', 'suspended', 'left']) {
       await owner.pool.query('update membership set status = $1 where person_id = $2', [status, creator.userId]);
@@ -62,7 +62,7 @@ describe('creating a key', () => {
     await expect(create({ creatorId: 'nobody' })).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
-  it('is refused to a member without the permission, unless an operator creates it for them', async () => {
+  it('is rejected for a member without the permission, unless an operator creates it for them', async () => {
     const { create, make, creator } = await setupKeys();
     const reader = await make.member({ orgId: creator.orgId, permissions: ['org.read'], signedIn: true });
     await expect(create({ creatorId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
@@ -71,7 +71,7 @@ describe('creating a key', () => {
     await create({ creatorId: owner.userId });
   });
 
-  it('is refused for a scope that the creator does not hold now, also to an operator', async () => {
+  it('is rejected for a scope that the creator does not hold now, also for an operator', async () => {
     const { create, make, creator } = await setupKeys();
     await expect(create({ scopes: ['org.read', 'org.billing.manage'] })).rejects.toMatchObject({
       reason: 'scope_not_held',
@@ -85,7 +85,7 @@ describe('creating a key', () => {
     await expect(create({ scopes: ['org.clients.read'] })).rejects.toMatchObject({ reason: 'scope_not_held' });
   });
 
-  it('is refused without a scope, for a scope that does not exist, and with an expiry that has passed', async () => {
+  it('is rejected without a scope, for a scope that does not exist, and with an expiry that has passed', async () => {
     const { create, list } = await setupKeys();
     const now = new Date();
     await expect(create({ scopes: [] })).rejects.toMatchObject({ reason: 'no_scopes' });
@@ -113,7 +113,7 @@ describe('creating a key', () => {
 });
 
 describe('revoking a key', () => {
-  it('is refused without the permission in this organization, and for another organization’s key', async () => {
+  it('is rejected without the permission in this organization, and for another organization’s key', async () => {
     const { create, revoke, make, creator, list } = await setupKeys();
     const { id } = await create();
     const reader = await make.member({ orgId: creator.orgId, permissions: ['org.read'], signedIn: true });
@@ -200,7 +200,7 @@ describe('rotating a key', () => {
     expect(states).toContainEqual([made[4]?.id, 'revoked']);
   });
 
-  it('is refused with an overlap below 0 or above 7 days, and for a key that is not live', async () => {
+  it('is rejected with an overlap below 0 or above 7 days, and for a key that is not live', async () => {
     const { create, rotate, revoke, list } = await setupKeys();
     const start = new Date();
     const { id } = await create({ expiresAt: new Date(start.getTime() + 1_000) }, () => start);
@@ -215,7 +215,7 @@ describe('rotating a key', () => {
     expect((await list()).length).toBe(1);
   });
 
-  it('is refused without all its scopes or without the permission to manage keys', async () => {
+  it('is rejected without all its scopes or without the permission to manage keys', async () => {
     const { create, rotate, make, creator } = await setupKeys();
     const { id } = await create({ scopes: ['org.read', 'org.clients.read'] });
     const reader = await make.member({

@@ -66,17 +66,17 @@ it('a key of another organization or region, and a key that does not exist, get 
   expect(rows.length).toBe(0);
 });
 
-it('a text without a key, or with several, is refused with instructions, and never repeated', async () => {
+it('a text without a key, or with several, is rejected with instructions, and never repeated', async () => {
   const { make, ada, find } = await setupSearch();
   const [one, two] = [await make.apiKey({ creator: ada }), await make.apiKey({ creator: ada })];
   for (const text of ['', 'hello', one.key.slice(0, -1), `${one.key}x`, one.key.toUpperCase()])
-    await expect(find(text)).rejects.toMatchObject({ name: 'KeyRefused', reason: 'no_key_in_text' });
+    await expect(find(text)).rejects.toMatchObject({ name: 'KeyError', reason: 'no_key_in_text' });
   const both = find(`${one.key} ${two.key}`);
   await expect(both).rejects.toMatchObject({ reason: 'several_keys_in_text' });
   await expect(both).rejects.not.toThrow(one.key);
 });
 
-it('a member who may not manage keys is refused, whatever they paste', async () => {
+it('a member who may not manage keys is rejected, whatever they paste', async () => {
   const { make, ada, find } = await setupSearch();
   const bo = await make.member({ orgId: ada.orgId, permissions: ['org.read'], signedIn: true });
   const key = await make.apiKey({ creator: ada });
@@ -93,7 +93,7 @@ it('ten misses make one person wait, until time passes or a key is found', async
   for (let n = 0; n < 9; n += 1) expect(await find(unknownKey)).toBeNull();
   expect(await find(key.key)).toEqual({ keyId: key.id });
   for (let n = 0; n < 10; n += 1) expect(await find(unknownKey)).toBeNull();
-  await expect(find(key.key)).rejects.toMatchObject({ name: 'TooManyAttempts', reason: 'too_many_attempts' });
+  await expect(find(key.key)).rejects.toMatchObject({ name: 'TooManyAttemptsError', reason: 'too_many_attempts' });
   expect(await find(key.key, bo)).toEqual({ keyId: key.id });
   const laterMs = Date.now() + 15 * 60_000;
   const later = () => new Date(laterMs);

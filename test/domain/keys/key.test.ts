@@ -71,7 +71,7 @@ describe('an API key', () => {
     );
   });
 
-  it('is refused by its checksum alone when any one character changes', () => {
+  it('is rejected by its checksum alone when any one character changes', () => {
     const key = generateKey('us', tagSecret);
     for (let at = 0; at < key.length; at += 1) {
       for (const other of `${alphabet}_-.`) {
@@ -84,7 +84,7 @@ describe('an API key', () => {
     }
   });
 
-  it('is refused when two neighboring characters are swapped', () => {
+  it('is rejected when two neighboring characters are swapped', () => {
     fc.assert(
       fc.property(fc.nat({ max: 45 }), (at) => {
         const key = generateKey('us', tagSecret);
@@ -94,7 +94,7 @@ describe('an API key', () => {
     );
   });
 
-  it('is refused when its checksum is right and its tag is not', () => {
+  it('is rejected when its checksum is right and its tag is not', () => {
     fc.assert(
       fc.property(fc.array(letter, { minLength: 34, maxLength: 34 }), (letters) => {
         const tagged = `aln_us_${letters.join('')}`;

@@ -11,7 +11,7 @@ import { writeEntries } from '#test/write-entries.ts';
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const now = () => new Date();
 
-it('uses are calls that were answered, also refused ones, without calls over the limit and actions on the key', async () => {
+it('uses are calls that were answered, also rejected ones, without calls over the limit and actions on the key', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ signedIn: true });
   const { id } = await make.apiKey({ creator: ada });

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
+import { KeyError } from '#domain/keys/errors.ts';
 import { listKeys } from '#domain/keys/list.ts';
-import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
 import { openDatabase } from '#domain/open-database.ts';
@@ -29,7 +29,7 @@ async function liveKeys(database: Database, orgId: string, now = new Date()) {
   return (await listKeys(database, orgId, now)).filter(({ state }) => state === 'live');
 }
 
-it('50 parallel creations with the console’s rights leave exactly 25 live keys, and the others are refused with the reason', async () => {
+it('50 parallel creations with the console’s rights leave exactly 25 live keys, and the others are rejected with the reason', async () => {
   const { database, owner, make } = await setupDatabase();
   const creator = await make.member({ signedIn: true });
   const consoles = await Promise.all(
@@ -49,14 +49,14 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
       ),
     );
     const made = tries.filter((attempt) => attempt.status === 'fulfilled');
-    const refused = tries.filter((attempt) => attempt.status === 'rejected').map(({ reason }) => reason as unknown);
+    const rejected = tries.filter((attempt) => attempt.status === 'rejected').map(({ reason }) => reason as unknown);
     expect(made.length).toBe(liveKeysPerOrganization);
-    for (const reason of refused) expect(reason).toMatchObject({ name: 'KeyRefused', reason: 'too_many_keys' });
+    for (const reason of rejected) expect(reason).toMatchObject({ name: 'KeyError', reason: 'too_many_keys' });
     expect((await liveKeys(owner, creator.orgId)).length).toBe(liveKeysPerOrganization);
     const { rows } = await owner.pool.query(
       `select count(*)::int as entries from audit_entry where action = 'key.create'`,
     );
-    expect(rows).toEqual([{ entries: liveKeysPerOrganization }]); // refused requests leave no row
+    expect(rows).toEqual([{ entries: liveKeysPerOrganization }]); // rejected requests leave no row
   } finally {
     for (const database of consoles) await database.close();
   }
@@ -70,7 +70,7 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
   const first = await Promise.all(Array.from({ length: 24 }, () => createKey(db, inputOf(creator), testKeySecrets)));
   const counts: number[] = [];
   const by = { personId: userId };
-  const ignoreRefusal = (error: unknown) => expect(error).toBeInstanceOf(KeyRefused);
+  const ignoreRejection = (error: unknown) => expect(error).toBeInstanceOf(KeyError);
   await Promise.all(
     first.map(async ({ id }, n) => {
       const common = { organizationId: orgId, keyId: id };
@@ -79,7 +79,7 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
         const rotation = { ...common, creatorId: userId, overlapSeconds: n % 2 === 0 ? 0 : 3_600, expiresAt: null };
         await rotateKey(db, rotation, testKeySecrets);
       }
-      await createKey(db, inputOf(creator), testKeySecrets).catch(ignoreRefusal);
+      await createKey(db, inputOf(creator), testKeySecrets).catch(ignoreRejection);
       counts.push((await liveKeys(owner, orgId)).length);
     }),
   );

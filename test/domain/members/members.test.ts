@@ -24,7 +24,7 @@ const asked = (t: Staff, who: { userId: string }, whom: { userId: string }) => (
 });
 
 describe('changing a member', () => {
-  it('is refused without the permission in this organization', async () => {
+  it('is rejected without the permission in this organization', async () => {
     const t = await setupStaff();
     const elsewhere = await t.make.member({ signedIn: true });
     for (const who of [t.member, elsewhere]) {
@@ -58,7 +58,7 @@ describe('changing a member', () => {
     expect(rows).toEqual([{ name: 'Ada', title: null }]);
     for (const fields of [{}, { name: '' }, { name: ' ' }, { name: 'x'.repeat(201) }, { title: 'x'.repeat(10_000) }])
       await expect(changeMember(t.db, { ...request, ...fields })).rejects.toMatchObject({
-        name: 'OrganizationRefused',
+        name: 'OrganizationError',
       });
     await removeMember(t.db, request);
     expect(await t.statusOf(t.member.userId)).toBe('left');
@@ -241,7 +241,7 @@ describe('a custom role', () => {
     });
     for (const fields of [{ name: '' }, { name: 'x'.repeat(201) }, { name: '¶' }, { name: 'X', key: 'A B' }])
       await expect(createRole(t.db, { ...base, permissions: [], ...fields })).rejects.toMatchObject({
-        reason: 'field_refused',
+        reason: 'field_invalid',
       });
     const roleId = made.id;
     await changeRole(t.db, { ...base, roleId, permissions: ['org.read', 'org.roles.read'], description: 'Reads' });
@@ -318,7 +318,7 @@ describe('a custom role', () => {
       reason: 'role_in_use',
       message: expect.stringContaining('One member has'),
     });
-    // A refusal changes nothing.
+    // A rejection changes nothing.
     const held = () => t.owner.pool.query('select person_id from membership_role where role_id = $1', [roleId]);
     expect((await held()).rows).toHaveLength(2);
     await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [t.member.userId]);
@@ -377,7 +377,7 @@ it('a rename changes no earlier entry of the log, and is recorded with the old a
   ]);
 });
 
-it('an action of a member whose session ended while the request ran is refused, and changes nothing', async () => {
+it('an action of a member whose session ended while the request ran is rejected, and changes nothing', async () => {
   const t = await setupStaff();
   const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'], name: 'Clerk' });
   await t.owner.pool.query('update console_session set expires_at = created_at where person_id = $1', [t.admin.userId]);

@@ -64,7 +64,7 @@ export async function setupStaff() {
   };
 }
 
-/** Returns how each of several concurrent calls ended: 'done' or the reason of the refusal. */
+/** Returns how each of several concurrent calls ended: 'done' or the reason of the error. */
 export async function outcomes(works: Promise<unknown>[]): Promise<string[]> {
   const settled = await Promise.allSettled(works);
   return settled

@@ -223,7 +223,7 @@ describe('purging deliveries', () => {
     expect(before.unexplained).toBe(0);
   });
 
-  it('is refused for less than 31 days and to the console’s login, and the worker’s login cannot delete directly', async () => {
+  it('is rejected for less than 31 days and for the console’s login, and the worker’s login cannot delete directly', async () => {
     const t = await setupRetention();
     const numbers = ['30', '0', '-1', '-2147483648', '2147483647', 'null'];
     for (const days of [...numbers, `interval '-1200 months 36090 days'`, `'infinity'`])

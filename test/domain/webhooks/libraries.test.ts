@@ -50,11 +50,11 @@ describe.each(libraries)('the %s library', (_, verify) => {
     expect({ older: accepts(signing, older), newer: accepts(signing, newer) }).toEqual(expected);
   });
 
-  it('refuses a body that was serialized again', () => {
+  it('rejects a body that was serialized again', () => {
     expect(accepts([older], older, Buffer.from(JSON.stringify(JSON.parse(vector.body), null, 1)))).toBe(false);
   });
 
-  it('accepts a timestamp up to 300 seconds old and refuses older ones', () => {
+  it('accepts a timestamp up to 300 seconds old and rejects older ones', () => {
     vi.setSystemTime((timestampSeconds + 300) * 1000);
     expect(accepts([older], older)).toBe(true);
     vi.setSystemTime((timestampSeconds + 301) * 1000);

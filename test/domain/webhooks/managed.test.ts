@@ -41,7 +41,7 @@ async function setupManaged() {
 }
 
 describe('a webhook that a cluster object manages', () => {
-  it('refuses every action of a member, names the object, and changes nothing', async () => {
+  it('rejects every action of a member, names the object, and changes nothing', async () => {
     const t = await setupManaged();
     const webhook = { orgId: t.organizationId, ...t.created };
     const eventId = await t.make.delivery({ webhook });
@@ -113,17 +113,17 @@ describe('a webhook that a cluster object manages', () => {
     expect(await t.rows('select from webhook where managed_uid = $1', [by.objectUid])).toHaveLength(1);
   });
 
-  it('takes a secret that the object brings, and refuses one of another form without repeating it', async () => {
+  it('takes a secret that the object brings, and rejects one of another form without repeating it', async () => {
     const t = await setupManaged();
     const secret = generateSecret();
     const { id } = await rotateSecret(t.db, { ...t.request, secret, overlapSeconds: 0 }, testSealingKeys);
     expect(id).toBe(t.created.id);
     expect(await getNewestSecret(t.db, t.request, testSealingKeys)).toMatchObject({ secret });
-    const refused = await rotateSecret(t.db, { ...t.request, secret: 'whsec_t00short' }, testSealingKeys).catch(
+    const rejected = await rotateSecret(t.db, { ...t.request, secret: 'whsec_t00short' }, testSealingKeys).catch(
       (error: unknown) => error,
     );
-    expect(refused).toMatchObject({ reason: 'secret_malformed' });
-    expect(String(refused)).not.toContain('t00short');
+    expect(rejected).toMatchObject({ reason: 'secret_malformed' });
+    expect(String(rejected)).not.toContain('t00short');
   });
 
   it('belongs to the members again once it is released, with its URL, secret and deliveries', async () => {

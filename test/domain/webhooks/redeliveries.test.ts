@@ -19,7 +19,7 @@ const lately: Selection = { failedSince: hoursAgo(10).toISOString() };
 const counts = 'select state, seen, queued, finished_at is not null as finished from redelivery';
 
 describe('requesting a redelivery', () => {
-  it('writes a row and an audit entry, and is refused without the permission, empty, too old, and for an inactive webhook', async () => {
+  it('writes a row and an audit entry, and is rejected without the permission, empty, too old, and for an inactive webhook', async () => {
     const t = await setupRedeliveries();
     const asked = await t.request(lately);
     expect(asked).toMatchObject({
@@ -47,13 +47,13 @@ describe('requesting a redelivery', () => {
     const reader = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
     const at = hoursAgo(2).toISOString();
     const old = hoursAgo(30 * 24 + 1).toISOString();
-    const refusals: [selection: Selection, reason: string, by?: Authority][] = [
+    const rejections: [selection: Selection, reason: string, by?: Authority][] = [
       [lately, 'may_not_manage_webhooks', { personId: reader.userId }],
       [{ from: at, to: at }, 'empty_range'],
       [{ from: old, to: at }, 'event_too_old'],
       [{ failedSince: old }, 'event_too_old'],
     ];
-    for (const [selection, reason, by] of refusals)
+    for (const [selection, reason, by] of rejections)
       await expect(t.request(selection, by)).rejects.toMatchObject({ reason });
     await t.pause(t.webhook.id);
     await expect(t.request(lately)).rejects.toMatchObject({ reason: 'webhook_not_active' });
@@ -67,11 +67,11 @@ describe('requesting a redelivery', () => {
     const t = await setupRedeliveries();
     const asked = await Promise.allSettled(Array.from({ length: 10 }, () => t.request(lately)));
     const [first] = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-    expect(refused).toHaveLength(9);
-    for (const refusal of refused) {
-      expect(refusal).toMatchObject({ reason: 'redelivery_under_way' });
-      expect(refusal.message).toContain(first?.id);
+    const rejected = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    expect(rejected).toHaveLength(9);
+    for (const rejection of rejected) {
+      expect(rejection).toMatchObject({ reason: 'redelivery_under_way' });
+      expect(rejection.message).toContain(first?.id);
     }
     expect((await t.entries()).filter(({ action }) => action === 'webhook.redeliver')).toHaveLength(1);
     const other = await t.make.webhook({ orgId: t.organizationId });
@@ -98,7 +98,7 @@ describe('listing redeliveries', () => {
     expect(await list(2, ids[1] ?? '')).toEqual(ids.slice(2));
   });
 
-  it('or cancelling them is refused without the permission, and another organization’s are not found', async () => {
+  it('or cancelling them is rejected without the permission, and another organization’s are not found', async () => {
     const t = await setupRedeliveries();
     const { id } = await t.request(lately);
     const stranger = await t.make.member({ permissions: ['org.webhooks.manage'] });
@@ -106,11 +106,11 @@ describe('listing redeliveries', () => {
     const db = t.owner;
     for (const personId of [stranger.userId, reader.userId]) {
       const by = { personId };
-      const refused = { reason: 'may_not_manage_webhooks' };
-      await expect(t.find(id, by)).rejects.toMatchObject(refused);
-      await expect(t.cancel(id, by)).rejects.toMatchObject(refused);
+      const rejected = { reason: 'may_not_manage_webhooks' };
+      await expect(t.find(id, by)).rejects.toMatchObject(rejected);
+      await expect(t.cancel(id, by)).rejects.toMatchObject(rejected);
       const listing = listRedeliveries(db, { ...t.of(t.webhook.id, by), atMost: 1, before: null });
-      await expect(listing).rejects.toMatchObject(refused);
+      await expect(listing).rejects.toMatchObject(rejected);
     }
     const theirs = { organizationId: stranger.orgId, redeliveryId: id, by: { personId: stranger.userId } };
     expect(await findRedelivery(db, theirs)).toBeNull();

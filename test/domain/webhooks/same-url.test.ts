@@ -5,7 +5,7 @@ const url = 'https://hooks.example.com/in';
 const inUse = { reason: 'url_in_use', message: expect.stringContaining('get each event twice') };
 
 describe('a second webhook with a URL', () => {
-  it('is refused unless it is asked for, however the URL is written', async () => {
+  it('is rejected unless it is asked for, however the URL is written', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create({ url });
     for (const same of [url, 'HTTPS://Hooks.Example.COM:443/in', 'https://hooks.example.com/a/../in'])
@@ -16,7 +16,7 @@ describe('a second webhook with a URL', () => {
     await t.change(id, { url, allowSameUrl: true });
   });
 
-  it('is refused for a change of the URL too, and not once the other is deleted or of another organization', async () => {
+  it('is rejected for a change of the URL too, and not once the other is deleted or of another organization', async () => {
     const t = await setupWebhooks();
     const first = await t.create({ url, allowSameUrl: false });
     const second = await t.create({ url: 'https://other.example.com/', allowSameUrl: false });
@@ -29,7 +29,7 @@ describe('a second webhook with a URL', () => {
     await t.create({ organizationId: stranger.orgId, by, url, allowSameUrl: false });
   });
 
-  it('is refused for one of two that are created at once', async () => {
+  it('is rejected for one of two that are created at once', async () => {
     const t = await setupWebhooks();
     const both = await Promise.allSettled([1, 2].map(() => t.create({ url, allowSameUrl: false })));
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);

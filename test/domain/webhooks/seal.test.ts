@@ -2,18 +2,18 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { reseal } from '#domain/encryption/envelope.ts';
-import { type SealingKey, SecretNotUnsealed, sealSecret, secretRow, unsealSecret } from '#domain/webhooks/seal.ts';
+import { type SealingKey, SecretNotUnsealedError, sealSecret, secretRow, unsealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 
 const key = (version: number): SealingKey => ({ version, secret: randomBytes(32) });
 const owner = { organizationId: randomUUID(), webhookId: randomUUID() };
 
-const refusal = (work: () => unknown) => {
+const rejection = (work: () => unknown) => {
   try {
     work();
   } catch (error) {
-    if (error instanceof SecretNotUnsealed) return error;
+    if (error instanceof SecretNotUnsealedError) return error;
     throw error;
   }
   throw new Error('it opened');
@@ -50,8 +50,10 @@ describe('a sealed secret', () => {
       fc.property(fc.nat(sealed.length - 1), fc.nat(7), (at, bit) => {
         const changed = Buffer.from(sealed);
         changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
-        expect(refusal(() => unsealSecret(changed, owner, keys))).toBeInstanceOf(SecretNotUnsealed);
-        expect(refusal(() => unsealSecret(sealed.subarray(0, at), owner, keys))).toBeInstanceOf(SecretNotUnsealed);
+        expect(rejection(() => unsealSecret(changed, owner, keys))).toBeInstanceOf(SecretNotUnsealedError);
+        expect(rejection(() => unsealSecret(sealed.subarray(0, at), owner, keys))).toBeInstanceOf(
+          SecretNotUnsealedError,
+        );
       }),
     );
   });
@@ -60,15 +62,15 @@ describe('a sealed secret', () => {
     const keys = [key(1)] as const;
     const sealed = sealSecret(generateSecret(), owner, keys);
     const reasons = [
-      refusal(() => unsealSecret(sealed, { ...owner, webhookId: randomUUID() }, keys)),
-      refusal(() => unsealSecret(sealed, { ...owner, organizationId: randomUUID() }, keys)),
-      refusal(() => unsealSecret(sealed, owner, [key(1)])),
+      rejection(() => unsealSecret(sealed, { ...owner, webhookId: randomUUID() }, keys)),
+      rejection(() => unsealSecret(sealed, { ...owner, organizationId: randomUUID() }, keys)),
+      rejection(() => unsealSecret(sealed, owner, [key(1)])),
     ].map((error) => error.reason);
     expect(reasons).toEqual(['not_authentic', 'not_authentic', 'not_authentic']);
   });
 
   it('names the missing key version, and where to add it', () => {
-    const error = refusal(() => unsealSecret(sealSecret(generateSecret(), owner, [key(7)]), owner, [key(8)]));
+    const error = rejection(() => unsealSecret(sealSecret(generateSecret(), owner, [key(7)]), owner, [key(8)]));
     expect(error.reason).toBe('key_missing');
     expect(error.message).toContain('version 7');
     expect(error.message).toContain('WEBHOOK_SECRET_KEYS');
@@ -107,9 +109,9 @@ describe('WEBHOOK_SECRET_KEYS', () => {
     ['a part without version', encoded],
     ['one version twice', `1:${encoded},1:${encoded}`],
     ['an empty part', `1:${encoded},`],
-  ])('is refused for %s, without a key in the message', (_, text) => {
-    const refused = webhookSecretKeys.safeParse(text, { reportInput: false });
-    expect(refused.success).toBe(false);
-    expect(JSON.stringify(refused.error?.issues)).not.toContain(text.slice(2, 20));
+  ])('is rejected for %s, without a key in the message', (_, text) => {
+    const rejected = webhookSecretKeys.safeParse(text, { reportInput: false });
+    expect(rejected.success).toBe(false);
+    expect(JSON.stringify(rejected.error?.issues)).not.toContain(text.slice(2, 20));
   });
 });

@@ -49,7 +49,7 @@ describe('the signature headers', () => {
     ['a time in fractions of a second', { timestampSeconds: 1.5 }],
     ['an id with a dot', { id: 'a.1767225600' }],
     ['an id with a line end', { id: 'a\n' }],
-  ])('are refused for %s, without a secret in the message', (_, changed) => {
+  ])('are rejected for %s, without a secret in the message', (_, changed) => {
     const sign = () => signatureHeaders({ id, timestampSeconds, body, secrets: [secret], ...changed });
     expect(sign).toThrow(TypeError);
     expect(sign).not.toThrow(secret.slice(6, 20));

@@ -4,7 +4,7 @@ import { signatureResultOf } from '#domain/webhooks/signature-result.ts';
 
 const answered = (status: number | null) => ({ delivered: status !== null && status >= 200 && status < 300, status });
 
-it('a receiver verifies when it refuses exactly the badly signed event', () => {
+it('a receiver verifies when it rejects exactly the badly signed event', () => {
   const resultOf = (bad: number | null) => signatureResultOf(answered(204), answered(bad));
   for (const status of [400, 401, 403, 422]) expect([status, resultOf(status)]).toEqual([status, 'verified']);
   for (const status of [302, 408, 425, 429, 500, 502, 503, null])
@@ -12,9 +12,9 @@ it('a receiver verifies when it refuses exactly the badly signed event', () => {
   for (const status of [200, 204]) expect([status, resultOf(status)]).toEqual([status, 'accepts_bad_signatures']);
 });
 
-it('a receiver that is busy, broken or moved is not reported as one that refuses correct signatures', () => {
+it('a receiver that is busy, broken or moved is not reported as one that rejects correct signatures', () => {
   for (const status of [400, 401, 404])
-    expect([status, signatureResultOf(answered(status), null)]).toEqual([status, 'refuses_good_signatures']);
+    expect([status, signatureResultOf(answered(status), null)]).toEqual([status, 'rejects_good_signatures']);
   for (const status of [302, 429, 500, 503, null])
     expect([status, signatureResultOf(answered(status), null)]).toEqual([status, 'no_answer']);
 });

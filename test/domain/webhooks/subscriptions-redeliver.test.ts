@@ -120,7 +120,7 @@ describe('redelivering one event', () => {
     expect([await t.rows('select * from delivery'), await t.entries()]).toEqual(before);
   });
 
-  it('is refused for events older than 30 days, other webhooks’ events, cancelled ones, and paused or deleted webhooks', async () => {
+  it('is rejected for events older than 30 days, other webhooks’ events, cancelled ones, and paused or deleted webhooks', async () => {
     const t = await setupDeliveries();
     const old = await t.settled('exhausted', 30 * 24 + 1);
     const young = await t.settled('exhausted', 30 * 24 - 1);

@@ -70,7 +70,7 @@ describe('pausing a webhook', () => {
     });
   });
 
-  it('twice changes and records nothing more, and is refused for a deleted one', async () => {
+  it('twice changes and records nothing more, and is rejected for a deleted one', async () => {
     const t = await setupStates();
     await t.pause(t.id);
     expect(await t.pause(t.id)).toEqual({ state: 'paused', deliveries: 0 });
@@ -159,7 +159,7 @@ describe('resuming a webhook', () => {
     });
   });
 
-  it('that is active changes and records nothing, and is refused for a deleted one', async () => {
+  it('that is active changes and records nothing, and is rejected for a deleted one', async () => {
     const t = await setupStates();
     expect(await t.resume(t.id)).toEqual({ state: 'active', deliveries: 0 });
     expect(await t.show(t.id)).toMatchObject({ concurrency: 10 });

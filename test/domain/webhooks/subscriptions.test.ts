@@ -1,5 +1,5 @@
 /**
- * Creating, changing and showing webhooks and rotating their secrets: permissions, refusals, and an
+ * Creating, changing and showing webhooks and rotating their secrets: permissions, errors, and an
  * audit entry for each change.
  */
 import { describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { testSealingKeys } from '#test/secrets.ts';
 import { daySeconds, nowhere, setupWebhooks } from './subscriptions.ts';
 
 describe('every action on webhooks', () => {
-  it('is refused to members without the permission, former members, and members of other organizations', async () => {
+  it('is rejected for members without the permission, former members, and members of other organizations', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
     const eventId = await t.make.delivery({ webhook: { id, orgId: t.organizationId, secret: '' } });
@@ -18,18 +18,18 @@ describe('every action on webhooks', () => {
     const stranger = await t.make.member();
     for (const { userId: personId } of [reader, gone, stranger]) {
       const by = { personId };
-      const refused = { reason: 'may_not_manage_webhooks' };
-      await expect(t.create({ by })).rejects.toMatchObject(refused);
-      await expect(t.change(id, { by, description: 'x' })).rejects.toMatchObject(refused);
-      await expect(t.rotate(id, 0, by)).rejects.toMatchObject(refused);
-      await expect(t.pause(id, by)).rejects.toMatchObject(refused);
-      await expect(t.resume(id, by)).rejects.toMatchObject(refused);
-      await expect(t.remove(id, by)).rejects.toMatchObject(refused);
-      await expect(t.list(by)).rejects.toMatchObject(refused);
-      await expect(t.show(id, by)).rejects.toMatchObject(refused);
-      await expect(t.deliveries(id, null, by)).rejects.toMatchObject(refused);
-      await expect(t.delivery(id, eventId, by)).rejects.toMatchObject(refused);
-      await expect(t.redeliver(id, eventId, by)).rejects.toMatchObject(refused);
+      const rejected = { reason: 'may_not_manage_webhooks' };
+      await expect(t.create({ by })).rejects.toMatchObject(rejected);
+      await expect(t.change(id, { by, description: 'x' })).rejects.toMatchObject(rejected);
+      await expect(t.rotate(id, 0, by)).rejects.toMatchObject(rejected);
+      await expect(t.pause(id, by)).rejects.toMatchObject(rejected);
+      await expect(t.resume(id, by)).rejects.toMatchObject(rejected);
+      await expect(t.remove(id, by)).rejects.toMatchObject(rejected);
+      await expect(t.list(by)).rejects.toMatchObject(rejected);
+      await expect(t.show(id, by)).rejects.toMatchObject(rejected);
+      await expect(t.deliveries(id, null, by)).rejects.toMatchObject(rejected);
+      await expect(t.delivery(id, eventId, by)).rejects.toMatchObject(rejected);
+      await expect(t.redeliver(id, eventId, by)).rejects.toMatchObject(rejected);
     }
     expect((await t.entries()).map(({ action }) => action)).toEqual(['webhook.create']);
   });
@@ -60,20 +60,20 @@ describe('every action on webhooks', () => {
     ]);
   });
 
-  it('is refused for another organization’s webhook like for an unknown one', async () => {
+  it('is rejected for another organization’s webhook like for an unknown one', async () => {
     const t = await setupWebhooks();
     const foreign = await t.make.webhook();
     for (const id of [foreign.id, nowhere]) {
-      const refused = { reason: 'no_such_webhook' };
-      await expect(t.change(id, { description: 'x' })).rejects.toMatchObject(refused);
-      await expect(t.rotate(id)).rejects.toMatchObject(refused);
-      await expect(t.pause(id)).rejects.toMatchObject(refused);
-      await expect(t.resume(id)).rejects.toMatchObject(refused);
-      await expect(t.remove(id)).rejects.toMatchObject(refused);
-      await expect(t.show(id)).rejects.toMatchObject(refused);
-      await expect(t.deliveries(id)).rejects.toMatchObject(refused);
-      await expect(t.delivery(id, nowhere)).rejects.toMatchObject(refused);
-      await expect(t.redeliver(id, nowhere)).rejects.toMatchObject(refused);
+      const rejected = { reason: 'no_such_webhook' };
+      await expect(t.change(id, { description: 'x' })).rejects.toMatchObject(rejected);
+      await expect(t.rotate(id)).rejects.toMatchObject(rejected);
+      await expect(t.pause(id)).rejects.toMatchObject(rejected);
+      await expect(t.resume(id)).rejects.toMatchObject(rejected);
+      await expect(t.remove(id)).rejects.toMatchObject(rejected);
+      await expect(t.show(id)).rejects.toMatchObject(rejected);
+      await expect(t.deliveries(id)).rejects.toMatchObject(rejected);
+      await expect(t.delivery(id, nowhere)).rejects.toMatchObject(rejected);
+      await expect(t.redeliver(id, nowhere)).rejects.toMatchObject(rejected);
     }
     expect((await t.list()).length).toBe(0);
   });
@@ -143,7 +143,7 @@ describe('adding a webhook', () => {
     ]);
   });
 
-  it('is refused for an unsuitable URL with the reason, and writes nothing', async () => {
+  it('is rejected for an unsuitable URL with the reason, and writes nothing', async () => {
     const t = await setupWebhooks();
     // The allow list of the tests permits the first address; the other rules for URLs apply.
     await t.create({ url: 'http://127.0.0.1:9000/in' });
@@ -152,16 +152,16 @@ describe('adding a webhook', () => {
       'https://user:secret@hooks.example.com',
       `https://a.example.com/${'x'.repeat(2_000)}`,
     ])
-      await expect(t.create({ url })).rejects.toMatchObject({ reason: 'url_refused' });
+      await expect(t.create({ url })).rejects.toMatchObject({ reason: 'url_invalid' });
     await expect(t.create({ url: 'ftp://hooks.example.com' })).rejects.toMatchObject({
-      reason: 'url_refused',
+      reason: 'url_invalid',
       message: expect.stringContaining('https://'),
     });
     expect(await t.rows('select from webhook')).toHaveLength(1);
     expect(await t.entries()).toHaveLength(1);
   });
 
-  it('is refused without event types, with an unknown one, with a long description, and without an organization', async () => {
+  it('is rejected without event types, with an unknown one, with a long description, and without an organization', async () => {
     const t = await setupWebhooks();
     await expect(t.create({ eventTypes: [] })).rejects.toMatchObject({ reason: 'no_event_types' });
     await expect(t.create({ eventTypes: ['client.started', 'client.*'] })).rejects.toMatchObject({
@@ -178,8 +178,8 @@ describe('adding a webhook', () => {
   it('stops at 20 webhooks that are not deleted, also in parallel', async () => {
     const t = await setupWebhooks();
     const made = await Promise.allSettled(Array.from({ length: 50 }, () => t.create()));
-    const refusals = made.filter((one) => one.status === 'rejected').map((one) => one.reason.reason);
-    expect(refusals).toEqual(Array.from({ length: 30 }, () => 'too_many_webhooks'));
+    const rejections = made.filter((one) => one.status === 'rejected').map((one) => one.reason.reason);
+    expect(rejections).toEqual(Array.from({ length: 30 }, () => 'too_many_webhooks'));
     const numbers = await t.rows<{ number: number }>('select number from webhook order by number');
     expect(numbers.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
 
@@ -221,11 +221,11 @@ describe('changing a webhook', () => {
     ]);
   });
 
-  it('is refused like adding one, without a field, and for a deleted webhook', async () => {
+  it('is rejected like adding one, without a field, and for a deleted webhook', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
     await expect(t.change(id, {})).rejects.toMatchObject({ reason: 'nothing_to_change' });
-    await expect(t.change(id, { url: 'ftp://x' })).rejects.toMatchObject({ reason: 'url_refused' });
+    await expect(t.change(id, { url: 'ftp://x' })).rejects.toMatchObject({ reason: 'url_invalid' });
     await expect(t.change(id, { eventTypes: [] })).rejects.toMatchObject({ reason: 'no_event_types' });
     await expect(t.change(id, { eventTypes: ['x'] })).rejects.toMatchObject({ reason: 'unknown_event_type' });
     await expect(t.change(id, { description: 'x'.repeat(501) })).rejects.toMatchObject({
@@ -286,7 +286,7 @@ describe('rotating a secret', () => {
     expect(unsealSecret(rows[0]?.sealed ?? Buffer.alloc(0), owner, testSealingKeys)).toBe(secret);
   });
 
-  it('is refused for an overlap below 0 or above 7 days, with five secrets signing, and for a deleted webhook', async () => {
+  it('is rejected for an overlap below 0 or above 7 days, with five secrets signing, and for a deleted webhook', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
     for (const seconds of [7 * daySeconds + 1, -1, Number.NaN])

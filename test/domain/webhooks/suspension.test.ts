@@ -4,7 +4,7 @@ import { readConfig } from '../../../apps/worker/config.ts';
 import { defaultSchedule, longestScheduleMs, parseSchedule } from '../../../apps/worker/schedule-setting.ts';
 import { setupWebhooks } from './subscriptions.ts';
 
-it('SUSPEND_AFTER is longer than the schedule by default, and is refused when it is shorter', async () => {
+it('SUSPEND_AFTER is longer than the schedule by default, and is rejected when it is shorter', async () => {
   const t = await setupWebhooks();
   const read = (settings: Record<string, string>) =>
     readConfig(workerEnvironment(t.database, settings)).suspendAfterSeconds;
@@ -13,7 +13,7 @@ it('SUSPEND_AFTER is longer than the schedule by default, and is refused when it
   expect(Math.round(read({}) / 3_600)).toBe(83);
   expect(read({ SUSPEND_AFTER: '5d' })).toBe(5 * 86_400);
   expect(read({ DELIVERY_SCHEDULE: '1s,2s', SUSPEND_AFTER: '10s' })).toBe(10);
-  for (const refused of ['72h', '0d', 'never', '84']) {
-    expect(() => read({ SUSPEND_AFTER: refused }), refused).toThrow(/SUSPEND_AFTER.* must be/);
+  for (const rejected of ['72h', '0d', 'never', '84']) {
+    expect(() => read({ SUSPEND_AFTER: rejected }), rejected).toThrow(/SUSPEND_AFTER.* must be/);
   }
 });

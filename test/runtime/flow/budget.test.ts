@@ -23,7 +23,7 @@ it('waiting holders are admitted in turn, whatever the number of requests of eac
   expect(budget.state).toEqual({ reserved: 0, waiting: 0 });
 });
 
-it('a refusal without a queue names the limit that was reached', async () => {
+it('a rejection without a queue names the limit that was reached', async () => {
   const budget = new Budget<'person'>({
     limits: { person: 2, process: 3 },
     maxWaiting: { each: 0, all: 0 },

@@ -30,7 +30,7 @@ var libraries = []struct {
 func check(input io.Reader) (bool, error) {
 	lines := bufio.NewScanner(input)
 	lines.Buffer(nil, 1<<20)
-	number, refused := 0, 0
+	number, rejected := 0, 0
 	for lines.Scan() {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
@@ -46,12 +46,12 @@ func check(input io.Reader) (bool, error) {
 		}
 		for _, library := range libraries {
 			if err := library.verify(delivery.Body, headers, delivery.Secret); err != nil {
-				refused++
-				fmt.Printf("%d %s refused: %v\n", number, library.name, err)
+				rejected++
+				fmt.Printf("%d %s rejected: %v\n", number, library.name, err)
 			} else {
 				fmt.Printf("%d %s accepted\n", number, library.name)
 			}
 		}
 	}
-	return number > 0 && refused == 0, lines.Err()
+	return number > 0 && rejected == 0, lines.Err()
 }

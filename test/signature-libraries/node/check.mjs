@@ -12,7 +12,7 @@ const libraries = [
 ];
 
 const lines = (await text(process.stdin)).split('\n').filter((line) => line.trim() !== '');
-let refused = 0;
+let rejected = 0;
 for (const [index, line] of lines.entries()) {
   const { headers, body, secret } = JSON.parse(line);
   const byName = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
@@ -21,9 +21,9 @@ for (const [index, line] of lines.entries()) {
       verify(Buffer.from(body, 'base64'), byName, secret);
       console.log(`${index + 1} ${library} accepted`);
     } catch (error) {
-      refused += 1;
-      console.log(`${index + 1} ${library} refused: ${error.message.trim().split('\n')[0]}`);
+      rejected += 1;
+      console.log(`${index + 1} ${library} rejected: ${error.message.trim().split('\n')[0]}`);
     }
   }
 }
-process.exitCode = refused > 0 || lines.length === 0 ? 1 : 0;
+process.exitCode = rejected > 0 || lines.length === 0 ? 1 : 0;

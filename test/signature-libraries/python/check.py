@@ -18,7 +18,7 @@ LIBRARIES = {
 
 def main() -> int:
     lines = [line for line in sys.stdin if line.strip()]
-    refused = 0
+    rejected = 0
     for number, line in enumerate(lines, start=1):
         captured = json.loads(line)
         headers = {name.lower(): value for name, value in captured["headers"].items()}
@@ -27,9 +27,9 @@ def main() -> int:
                 verify(base64.b64decode(captured["body"]), headers, captured["secret"])
                 print(number, library, "accepted")
             except Exception as error:
-                refused += 1
-                print(number, library, "refused:", (str(error).strip() or type(error).__name__).splitlines()[0])
-    return 1 if refused or not lines else 0
+                rejected += 1
+                print(number, library, "rejected:", (str(error).strip() or type(error).__name__).splitlines()[0])
+    return 1 if rejected or not lines else 0
 
 
 if __name__ == "__main__":

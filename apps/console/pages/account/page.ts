@@ -14,7 +14,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
-/** Renders the person's account. `state` is that of a refused form; its problem is at the top. */
+/** Renders the person's account. `state` is that of a rejected form; its problem is at the top. */
 export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
   const { session, console } = visit;
   const { factors, recoveryCodesLeft } = await listFactors(console.database, session);

@@ -7,7 +7,7 @@ import { detailList } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type Child, type Html, html } from '../../web/html.ts';
-import { NotFound, page } from '../../web/response.ts';
+import { NotFoundError, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { readerOf } from './filter.ts';
@@ -22,7 +22,7 @@ export const entryRoutes = [
     async show(visit) {
       const { console, organizationId, params } = visit;
       const entry = await findAuditEntry(console.database, organizationId, params.entryId ?? '', readerOf(visit));
-      if (entry === null) throw new NotFound();
+      if (entry === null) throw new NotFoundError();
       return page({
         title: 'Event details',
         breadcrumbs: [['Audit log', visit.at('/audit-log')]],

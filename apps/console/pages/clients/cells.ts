@@ -4,7 +4,7 @@ import type { Column } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
-import { type Page, PermissionNeeded } from '../../web/response.ts';
+import { MissingPermissionError, type Page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 export const kindLabels = { attorney: 'Attorney', neutral: 'Neutral' } as const;
@@ -17,10 +17,11 @@ const seatEndLabels = {
 
 /**
  * Requires the permission for clients or for seats, because the role Billing manages seats without
- * access to the list of clients. @throws PermissionNeeded
+ * access to the list of clients. @throws MissingPermissionError
  */
 export function assertMaySeeSeats(visit: MemberVisit): void {
-  if (!visit.may('org.clients.read') && !visit.may('org.seats.manage')) throw new PermissionNeeded('org.clients.read');
+  if (!visit.may('org.clients.read') && !visit.may('org.seats.manage'))
+    throw new MissingPermissionError('org.clients.read');
 }
 
 /** Returns the breadcrumb of the roster, for members who may see it. */

@@ -25,7 +25,7 @@ export function checkExpiry({ expiry, expiresOn }: Expiry, context: z.Refinement
     context.addIssue({ code: 'custom', path: ['expiresOn'], message: 'Choose the last day.' });
 }
 
-/** Returns the end of the chosen day in UTC; null: never. The domain refuses a day in the past. */
+/** Returns the end of the chosen day in UTC; null: never. The domain rejects a day in the past. */
 export function readExpiry({ expiry, expiresOn }: Expiry, now: Date): Date | null {
   if (expiry === 'never') return null;
   return expiry === 'offered' ? defaultExpiry(now) : new Date(`${expiresOn}T23:59:59.999Z`);

@@ -2,7 +2,7 @@ import { getMemberDetails, type MemberDetails } from '#domain/members/list-membe
 import type { MemberVisit } from '../../web/visit.ts';
 import { personIdOf } from './path.ts';
 
-/** Returns the member in the path. @throws OrganizationRefused (404) when there is none. */
+/** Returns the member in the path. @throws OrganizationError (404) when there is none. */
 export function getMember(visit: MemberVisit): Promise<MemberDetails> {
   const { database, now } = visit.console;
   return getMemberDetails(database, visit.organizationId, personIdOf(visit), now());

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { createEnrolment } from '#domain/identity/create-link.ts';
+import { AlreadyMemberError } from '#domain/identity/errors.ts';
 import { enrolmentHours } from '#domain/identity/limits.ts';
-import { AlreadyMember } from '#domain/identity/refused.ts';
 import { listRoles } from '#domain/members/list-roles.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
@@ -39,7 +39,7 @@ export const inviteRoutes = member.formPage({
       const created = await createEnrolment(database, input, now);
       return await (created.isNew ? linkPage(visit, created) : linkPage(visit, created, linkText));
     } catch (error) {
-      if (!(error instanceof AlreadyMember)) throw error;
+      if (!(error instanceof AlreadyMemberError)) throw error;
       return { ...(await invitePage(visit, freshForm({ email, name, title, roles }), error)), status: 422 };
     }
   },
@@ -54,7 +54,7 @@ export const inviteRoutes = member.formPage({
 });
 
 /** Renders the form. `present`: the member who has the address already. */
-async function invitePage(visit: MemberVisit, state: FormState, present?: AlreadyMember): Promise<Page> {
+async function invitePage(visit: MemberVisit, state: FormState, present?: AlreadyMemberError): Promise<Page> {
   const roles = await listRoles(visit.console.database, visit.organizationId);
   return page({
     title: 'Invite member',
@@ -86,7 +86,7 @@ async function invitePage(visit: MemberVisit, state: FormState, present?: Alread
 }
 
 /** Says who has the address, and where a link can be created for them. */
-function alreadyMember(visit: MemberVisit, { personId, memberName }: AlreadyMember): Html {
+function alreadyMember(visit: MemberVisit, { personId, memberName }: AlreadyMemberError): Html {
   const open = html`<a href="${memberPath(visit, personId)}">Open the member</a>`;
   return notice(
     'bad',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { assignRole, unassignRole } from '#domain/members/change.ts';
 import { displayName, truncate } from '../../components/text.ts';
 import { html } from '../../web/html.ts';
-import { NotFound, redirect } from '../../web/response.ts';
+import { NotFoundError, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { impactFormPage } from './impact.ts';
 import { memberPage } from './member.ts';
@@ -32,7 +32,7 @@ export const memberRoleRoutes = [
     changeOf: ({ params }) => ({ kind: 'unassign', roleId: params.roleId ?? '' }),
     confirm(visit, { name, roles }) {
       const role = roles.find(({ id }) => id === visit.params.roleId);
-      if (role === undefined) throw new NotFound();
+      if (role === undefined) throw new NotFoundError();
       return {
         title: `Remove role ${truncate(role.name, 60)}?`,
         button: `Remove role ${truncate(role.name, 60)}`,

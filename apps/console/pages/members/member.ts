@@ -29,7 +29,7 @@ export const memberRoutes = [
   }),
 ];
 
-/** Renders the page. `state` is that of a refused form; its problem is shown on top. */
+/** Renders the page. `state` is that of a rejected form; its problem is shown on top. */
 export async function memberPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const shown = await getMember(visit);
   const mayManage = visit.may('org.members.manage');

@@ -1,5 +1,5 @@
 import { truncate } from '../../components/text.ts';
-import { NotFound, type Page } from '../../web/response.ts';
+import { NotFoundError, type Page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Ids that a path contains unchanged. Other imported ids are `~` and base64url. */
@@ -20,12 +20,12 @@ export const memberBreadcrumbs = (
   ['Members', visit.at('/members')],
 ];
 
-/** Returns the member's id in the path. @throws NotFound when the path has no valid id. */
+/** Returns the member's id in the path. @throws NotFoundError when the path has no valid id. */
 export function personIdOf({ params }: MemberVisit): string {
   const given = params.personId ?? '';
   const personId = given.startsWith('~') ? Buffer.from(given.slice(1), 'base64url').toString('utf8') : given;
   // PostgreSQL has no text with NUL.
-  if (personId === '' || personId.includes('\0')) throw new NotFound();
+  if (personId === '' || personId.includes('\0')) throw new NotFoundError();
   return personId;
 }
 

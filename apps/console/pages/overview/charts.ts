@@ -25,9 +25,9 @@ async function deliveriesChart(visit: MemberVisit): Promise<Html | null> {
     ${isEmpty ? html`<p class="quiet">No events in this time range.</p>` : healthPlot(buckets, '24h')}</section>`;
 }
 
-const callSeries: readonly ChartSeries<'succeeded' | 'refused' | 'limited'>[] = [
+const callSeries: readonly ChartSeries<'succeeded' | 'rejected' | 'limited'>[] = [
   { key: 'succeeded', label: 'Successful', tone: 'good' },
-  { key: 'refused', label: 'Denied', tone: 'bad' },
+  { key: 'rejected', label: 'Denied', tone: 'bad' },
   { key: 'limited', label: 'Rate limited', tone: 'late' },
 ];
 
@@ -35,7 +35,7 @@ async function callsChart(visit: MemberVisit): Promise<Html | null> {
   if (!visit.may('org.keys.manage')) return null;
   const { database, now } = visit.console;
   const all = await listCallHours(database, visit.organizationId, hours, now());
-  const isEmpty = all.every(({ succeeded, refused, limited }) => succeeded + refused + limited === 0);
+  const isEmpty = all.every(({ succeeded, rejected, limited }) => succeeded + rejected + limited === 0);
   return html`<section aria-labelledby="calls"><h2 id="calls">API calls, last ${hours} hours</h2>
     ${isEmpty ? html`<p class="quiet">No calls in this time range.</p>` : callsPlot(all)}</section>`;
 }

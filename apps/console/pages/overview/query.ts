@@ -42,7 +42,7 @@ const rowsChecked = 200;
 /**
  * Returns the counts of an organization. Each part starts at an index of the organization and is
  * bounded; a question about the past ends at the first row that answers it. A key that is only
- * refused, or a webhook whose receiver accepts nothing, may have any number of such rows, so only
+ * rejected, or a webhook whose receiver accepts nothing, may have any number of such rows, so only
  * its first and last ones are checked.
  */
 export async function getOverview(db: Queryable, id: string): Promise<Overview> {

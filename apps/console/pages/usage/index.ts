@@ -16,7 +16,7 @@ import { getUsage, type Usage, type UsageRow, type UsageSpan, usageSpans } from 
 
 const spans = Object.keys(usageSpans) as [UsageSpan, ...UsageSpan[]];
 
-/** Shows the calls of an organization's keys: by key and operation, refusals and addresses. */
+/** Shows the calls of an organization's keys: by key and operation, error responses and addresses. */
 export const routes = [
   member.view({
     name: 'showUsage',
@@ -49,17 +49,17 @@ const noCalls = (visit: MemberVisit): Html =>
   });
 
 function callSections(visit: MemberVisit, usage: Usage, periods: readonly string[], span: UsageSpan): Html {
-  const { countedTo, refusals, addresses } = usage;
+  const { countedTo, rejections, addresses } = usage;
   return html`
     <p class="quiet">Includes calls until ${time(countedTo)}.</p>
     ${callsChart(usage, periods, span)}
     <section aria-labelledby="keys"><h2 id="keys">By key and operation</h2>${keyTable(visit, usage.rows)}</section>
     ${
-      refusals.length === 0
+      rejections.length === 0
         ? nothing
-        : html`<section aria-labelledby="refusals"><h2 id="refusals">Denied calls</h2>${table({
+        : html`<section aria-labelledby="rejections"><h2 id="rejections">Denied calls</h2>${table({
             caption: 'Denied calls by code',
-            rows: refusals,
+            rows: rejections,
             columns: [
               { heading: 'Code', main: true, cell: ({ code }) => html`<code>${code}</code>` },
               { heading: 'Status', cell: ({ status }) => String(status) },
@@ -97,11 +97,11 @@ function callsChart({ bars }: Usage, periods: readonly string[], span: UsageSpan
     period: isHour ? 'Hour from' : 'Day',
     series: [
       { key: 'answered', label: 'Successful', tone: 'good' },
-      { key: 'refused', label: 'Denied', tone: 'bad' },
+      { key: 'rejected', label: 'Denied', tone: 'bad' },
     ],
     bars: periods.map((from) => ({
       answered: found.get(from)?.answered ?? 0,
-      refused: found.get(from)?.refused ?? 0,
+      rejected: found.get(from)?.rejected ?? 0,
       label: isHour ? time(from) : utcDay(from),
     })),
   });
@@ -119,7 +119,7 @@ const keyTable = (visit: MemberVisit, rows: readonly UsageRow[]): Html =>
           html`<a href="${visit.at(`/audit-log?key=${keyId}&action=${action}`)}">${operationName(action)}</a>`,
       },
       { heading: 'Successful', numeric: true, cell: ({ answered }) => answered.toLocaleString('en') },
-      { heading: 'Denied', numeric: true, cell: ({ refused }) => refused.toLocaleString('en') },
+      { heading: 'Denied', numeric: true, cell: ({ rejected }) => rejected.toLocaleString('en') },
     ],
   });
 

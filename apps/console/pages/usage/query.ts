@@ -10,23 +10,23 @@ export const usageSpans = {
 
 export type UsageSpan = keyof typeof usageSpans;
 
-/** Calls of one key to one operation, or (`code`) refused calls of one key. */
+/** Calls of one key to one operation, or (`code`) rejected calls of one key. */
 export interface UsageRow {
   keyId: string;
   keyLabel: string;
   keyHint: string;
   action: string;
   answered: number;
-  refused: number;
+  rejected: number;
 }
 
 export interface Usage {
   rows: UsageRow[];
-  refusals: { code: string; status: number; calls: number }[];
+  rejections: { code: string; status: number; calls: number }[];
   /** The addresses of the newest entries of the log, with the last call from each. */
   addresses: { address: string; lastAt: string; calls: number }[];
   /** By hour or day (UTC), oldest first; periods without a call are left out. */
-  bars: { from: string; answered: number; refused: number }[];
+  bars: { from: string; answered: number; rejected: number }[];
   /** Until when all calls are counted; null: none was. */
   countedTo: string | null;
 }
@@ -51,17 +51,17 @@ export async function getUsage(
       where s.organization_id = ${organizationId} and s.unit = ${unit} and s.starts_at >= ${periods[0]}
     ), counted as (
       select l.key_id as "keyId", l.action, coalesce(sum(l.count) filter (where l.status < 400), 0)::float8 as answered,
-        coalesce(sum(l.count) filter (where l.status >= 400), 0)::float8 as refused
+        coalesce(sum(l.count) filter (where l.status >= 400), 0)::float8 as rejected
       from line l group by l.key_id, l.action
     )
     select
       coalesce((select json_agg(r) from (
         select c.*, coalesce(k.label, '') as "keyLabel", coalesce(k.hint, '') as "keyHint"
         from counted c left join api_key k on k.organization_id = ${organizationId} and k.id = c."keyId"
-        order by c.answered + c.refused desc, c."keyId", c.action limit 200) r), '[]') as rows,
+        order by c.answered + c.rejected desc, c."keyId", c.action limit 200) r), '[]') as rows,
       coalesce((select json_agg(r) from (
         select l.code, l.status, sum(l.count)::float8 as calls from line l where l.status >= 400
-        group by 1, 2 order by 3 desc, 1 limit 50) r), '[]') as refusals,
+        group by 1, 2 order by 3 desc, 1 limit 50) r), '[]') as rejections,
       coalesce((select json_agg(r) from (
         select host(l.address) as address, api.utc(max(l.at)) as "lastAt", sum(l.count)::float8 as calls
         from (
@@ -74,7 +74,7 @@ export async function getUsage(
       coalesce((select json_agg(r) from (
         select api.utc(l.at) as "from",
           coalesce(sum(l.count) filter (where l.status < 400), 0)::float8 as answered,
-          coalesce(sum(l.count) filter (where l.status >= 400), 0)::float8 as refused
+          coalesce(sum(l.count) filter (where l.status >= 400), 0)::float8 as rejected
         from line l group by 1 order by 1) r), '[]') as bars,
       (select api.utc(p.summed_at) from audit_progress p) as "countedTo"`);
   return { usage: usage as Usage, periods };

@@ -40,7 +40,7 @@ export const countDeliveries = (count: number, adjective: string): string =>
 const signatureKinds = {
   verified: 'good',
   accepts_bad_signatures: 'bad',
-  refuses_good_signatures: 'bad',
+  rejects_good_signatures: 'bad',
   no_answer: 'warning',
 } as const;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
-import { refusals } from '#domain/webhooks/address/refusals.ts';
 import { checkUrl } from '#domain/webhooks/address/url.ts';
+import { urlProblems } from '#domain/webhooks/address/url-problems.ts';
 import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import { checkboxField, choiceField, textField } from '../../components/form.ts';
@@ -19,7 +19,7 @@ export const webhookForm = z.object({
 });
 
 /**
- * Returns the state of a refused form with the problem of its URL, so that a person reads the
+ * Returns the state of a rejected form with the problem of its URL, so that a person reads the
  * problems of all fields at once: the domain checks the URL only after the form is complete.
  */
 export function withUrlProblem({ console }: MemberVisit, state: FormState): FormState {
@@ -27,7 +27,7 @@ export function withUrlProblem({ console }: MemberVisit, state: FormState): Form
   if (Object.keys(state.problems).length === 0 || state.problems.url !== undefined || url === '') return state;
   const target = checkUrl(url, console.webhookAllow);
   // In the order of the fields, which is the order of the list of problems.
-  return target.ok ? state : { ...state, problems: { url: refusals[target.cause], ...state.problems } };
+  return target.ok ? state : { ...state, problems: { url: urlProblems[target.cause], ...state.problems } };
 }
 
 /** Renders the fields of a webhook, with the meaning and an example of each event type. */
@@ -75,7 +75,7 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
     })}`;
 }
 
-/** Renders the confirmation of a second webhook with a URL, once it was refused. */
+/** Renders the confirmation of a second webhook with a URL, once it was rejected. */
 function confirmSameUrl(state: FormState): Html {
   if (state.problems.allowSameUrl === undefined && textOf(state, 'allowSameUrl') !== 'on') return nothing;
   return checkboxField(state, { name: 'allowSameUrl', label: 'Send each event to this URL twice' });

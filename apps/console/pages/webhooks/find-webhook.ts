@@ -11,7 +11,7 @@ export const webhookRequest = ({ request, params }: MemberVisit): WebhookRequest
 });
 
 /**
- * Returns the webhook in a page's path. @throws WebhookRefused, shown as 404, when the organization
+ * Returns the webhook in a page's path. @throws WebhookError, shown as 404, when the organization
  * has no webhook with this id.
  */
 export const getWebhook = (visit: MemberVisit) =>

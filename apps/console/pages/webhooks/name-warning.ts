@@ -9,7 +9,7 @@ const patienceMs = 1_500;
 
 /**
  * Warns that the host name of a URL has no address in DNS now, a typing error or a name that is set
- * up later. It is no refusal: events are retried until the name resolves.
+ * up later. it is no error: events are retried until the name resolves.
  */
 export async function nameWarning(url: string): Promise<Html> {
   const hostname = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? '';

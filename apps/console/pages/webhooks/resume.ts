@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { resumeWebhook } from '#delivery/requests.ts';
+import { WebhookError } from '#domain/webhooks/errors.ts';
 import { oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
 import { requestRedelivery } from '#domain/webhooks/redeliveries.ts';
-import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import { checkboxField, form } from '../../components/form.ts';
@@ -11,7 +11,7 @@ import { checkbox, type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
-import { WorkflowsAway } from '../../web/temporal.ts';
+import { WorkflowsAwayError } from '../../web/temporal.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { countDeliveries } from './cells.ts';
 import { getWebhook, webhookBreadcrumbs, webhookPath, webhookRequest, webhookTitle } from './find-webhook.ts';
@@ -57,15 +57,15 @@ async function redeliverSince(visit: MemberVisit, failingSince: string): Promise
     await requestRedelivery(visit.console.database, { ...webhookRequest(visit), selection: { failedSince } });
     return ' Redelivery of failed events requested.';
   } catch (error) {
-    if (!(error instanceof WebhookRefused)) throw error;
+    if (!(error instanceof WebhookError)) throw error;
     return ` Failed events are not redelivered. ${error.message}`;
   }
 }
 
 /** Throws the error again, with advice on how to resume without a test event. */
 function rethrowWithAdvice(error: unknown): never {
-  if (!(error instanceof WorkflowsAway)) throw error;
-  throw new WorkflowsAway(`The test event could not be sent. ${error.message} You can also resume without it.`, {
+  if (!(error instanceof WorkflowsAwayError)) throw error;
+  throw new WorkflowsAwayError(`The test event could not be sent. ${error.message} You can also resume without it.`, {
     cause: error,
   });
 }

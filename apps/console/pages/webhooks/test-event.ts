@@ -33,8 +33,8 @@ export const testRoutes = member.formPage({
  * log.
  *
  * @param type - null: the first of the webhook's event types.
- * @throws WebhookRefused when the webhook is deleted or not subscribed to the type; WorkflowsAway
- * when no worker could send it.
+ * @throws WebhookError when the webhook is deleted or not subscribed to the type;
+ * WorkflowsAwayError when no worker could send it.
  */
 export async function sendTest(visit: MemberVisit, type: EventType | null): Promise<TestResult> {
   requireTemporal(visit);

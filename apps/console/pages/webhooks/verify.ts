@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { webhookDeleted } from '#domain/webhooks/access.ts';
-import { isRefusal, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
+import { isRejection, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import { requestSignatureCheck } from '#domain/webhooks/test-event.ts';
 import type { SignatureCheck } from '#workflows/send-test/types.ts';
 import { form } from '../../components/form.ts';
@@ -81,5 +81,5 @@ function badResultDetails(bad: SignatureCheck['bad']): Html {
   if (bad.delivered)
     return html`<p><strong class="problem">Accepted with ${bad.status ?? 'no status'}.</strong> The receiver must reject
       a wrong signature.</p>`;
-  return isRefusal(bad.status) ? html`<p>Rejected with ${bad.status}, as expected.</p>` : testResultDetails(bad);
+  return isRejection(bad.status) ? html`<p>Rejected with ${bad.status}, as expected.</p>` : testResultDetails(bad);
 }

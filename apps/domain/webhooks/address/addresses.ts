@@ -60,22 +60,22 @@ const notPublicIPv6 = blocks('ipv6', [
 /**
  * Checks whether a webhook may reach an address, written as IPv4 or IPv6 text. Pure.
  *
- * A text that is not an address, or that names a zone, is refused.
+ * A text that is not an address, or that names a zone, is rejected.
  */
 export function checkAddress(ip: string, allowed: AllowList): AddressCheck {
   const family = ip.includes('%') ? 0 : isIP(ip);
   if (family === 0) return { ok: false, cause: 'address_not_public' };
   if (allowed.check(ip, family === 4 ? 'ipv4' : 'ipv6')) return { ok: true, allowed: true };
-  if (family === 4) return notPublicIPv4.check(ip, 'ipv4') ? refusal() : { ok: true, allowed: false };
+  if (family === 4) return notPublicIPv4.check(ip, 'ipv4') ? notPublic() : { ok: true, allowed: false };
 
   const bytes = bytesOfIPv6(ip);
   const inside = ipv4Inside(bytes);
   if (inside !== null) return checkAddress(inside, allowed);
   const isPublic = globalUnicast.check(ip, 'ipv6') && !notPublicIPv6.check(ip, 'ipv6');
-  return isPublic && !isTunnelToPrivate(bytes) ? { ok: true, allowed: false } : refusal();
+  return isPublic && !isTunnelToPrivate(bytes) ? { ok: true, allowed: false } : notPublic();
 }
 
-function refusal(): AddressCheck {
+function notPublic(): AddressCheck {
   return { ok: false, cause: 'address_not_public' };
 }
 
@@ -85,7 +85,7 @@ const nat64Prefix = '0064ff9b0000000000000000';
  * The first 96 bits of the local-use prefix 64:ff9b:1::/48. A translator there may put the IPv4
  * address at four positions (RFC 6052), so that one address could mean a public host here and a
  * private one there. With these bits the other three positions read 0.0.0.x, which no translator
- * forwards; the rest of the /48 is refused.
+ * forwards; the rest of the /48 is rejected.
  */
 const localNat64Prefix = '0064ff9b0001000000000000';
 

@@ -1,6 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import { type AllowList, checkAddress } from './addresses.ts';
-import type { RefusalCause } from './refusals.ts';
+import type { UrlProblem } from './url-problems.ts';
 
 /** The target of a post. `address`: the host if it is one or `localhost`; null: to be resolved. */
 export interface Target {
@@ -21,18 +21,18 @@ const urlMaxCharacters = 2_000;
  *
  * - The URL is checked and used as the WHATWG parser reads it; no second parser can disagree.
  * - Spellings that disguise an address (octal, hex or short IPv4, percent-encoded or full-width
- *   hosts, a trailing dot, userinfo, backslashes, control characters) are refused even for a public
- *   address, because people read these URLs in the console.
+ *   hosts, a trailing dot, userinfo, backslashes, control characters) are rejected even for a
+ * public   address, because people read these URLs in the console.
  * - Any port but 0 is allowed. Addresses protect the service's network, receivers do listen on
  *   ports such as 8443, and a server that does not speak TLS gets nothing of an event.
- * - A fragment is refused, because it would never be sent.
+ * - A fragment is rejected, because it would never be sent.
  * - Names that only exist inside a network (`localhost`, one label, `.local`, `.internal`, …) are
- *   refused by their text, unless the operator allows addresses; then the addresses decide.
+ *   rejected by their text, unless the operator allows addresses; then the addresses decide.
  *   `localhost` is never resolved: it is 127.0.0.1 (RFC 6761).
  * - Plain http is for allowed addresses only. The address of a name is known after it is resolved,
  *   so with an allow list the text may pass here.
  */
-export function checkUrl(text: string, allowed: AllowList): Target | { ok: false; cause: RefusalCause } {
+export function checkUrl(text: string, allowed: AllowList): Target | { ok: false; cause: UrlProblem } {
   const cause = checkText(text);
   if (cause !== null) return { ok: false, cause };
   const url = URL.parse(text);
@@ -44,15 +44,15 @@ export function checkUrl(text: string, allowed: AllowList): Target | { ok: false
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   const literal = isIP(hostname) !== 0;
   const address = literal ? hostname : isLocalhost(hostname) ? '127.0.0.1' : null;
-  const refused = address === null ? checkName(hostname, allowed) : checkLiteral(address, literal, url, allowed);
-  if (refused !== null) return { ok: false, cause: refused };
+  const rejected = address === null ? checkName(hostname, allowed) : checkLiteral(address, literal, url, allowed);
+  if (rejected !== null) return { ok: false, cause: rejected };
   if (isDisguised(text, url)) return { ok: false, cause: 'url_host_form' };
   if (url.protocol === 'http:' && address === null && isEmpty(allowed)) return { ok: false, cause: 'url_scheme' };
   return { ok: true, url, hostname, port, address };
 }
 
 /** Checks the text before it is parsed; the parser would drop or repair these parts. */
-function checkText(text: string): RefusalCause | null {
+function checkText(text: string): UrlProblem | null {
   if (text.length > urlMaxCharacters) return 'url_too_long';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the parser silently drops tabs and newlines
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text) || !text.isWellFormed()) return 'url_characters';
@@ -63,7 +63,7 @@ function checkText(text: string): RefusalCause | null {
   return text.includes('#') ? 'url_fragment' : null;
 }
 
-function checkLiteral(address: string, literal: boolean, url: URL, allowed: AllowList): RefusalCause | null {
+function checkLiteral(address: string, literal: boolean, url: URL, allowed: AllowList): UrlProblem | null {
   const checked = checkAddress(address, allowed);
   if (!checked.ok) return literal ? checked.cause : 'url_host_local';
   return url.protocol === 'http:' && !checked.allowed ? 'url_scheme' : null;
@@ -72,7 +72,7 @@ function checkLiteral(address: string, literal: boolean, url: URL, allowed: Allo
 const localSuffixes =
   /(^|\.)(local|localdomain|localhost|internal|intranet|private|corp|home|lan|arpa|test|example|invalid|onion|alt)$/;
 
-function checkName(hostname: string, allowed: AllowList): RefusalCause | null {
+function checkName(hostname: string, allowed: AllowList): UrlProblem | null {
   const name = hostname.replace(/\.$/, '');
   const inside = !name.includes('.') || localSuffixes.test(name);
   if (inside && isEmpty(allowed)) return 'url_host_local';

@@ -13,7 +13,7 @@ export type CheckName =
   | 'standard_headers'
   /** Both forms have the same time. */
   | 'timestamps_agree'
-  /** The time is near the current one: a replayed delivery is refused by its age. */
+  /** The time is near the current one: a replayed delivery is rejected by its age. */
   | 'timestamp_within_tolerance'
   /** The body is the JSON of an event whose `id` is `webhook-id`. */
   | 'id_matches_body'

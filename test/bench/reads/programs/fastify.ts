@@ -28,7 +28,7 @@ interface KeyRow {
   revoked_at: Date | null;
 }
 
-class Refusal extends Error {
+class Rejection extends Error {
   readonly statusCode: number;
 
   constructor(statusCode: number, code: string) {
@@ -75,8 +75,8 @@ const recordUse = {
 /** Checks format, tag and limit; returns the fingerprint of a key that passes. */
 async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Buffer> {
   const bearer = request.headers.authorization?.replace(/^Bearer /i, '');
-  if (bearer === undefined) throw new Refusal(401, 'unauthenticated');
-  if (!checkKey(bearer, config.region, config.keys.tagSecrets).ok) throw new Refusal(401, 'invalid_api_key');
+  if (bearer === undefined) throw new Rejection(401, 'unauthenticated');
+  if (!checkKey(bearer, config.region, config.keys.tagSecrets).ok) throw new Rejection(401, 'invalid_api_key');
   const print = fingerprint(bearer, config.keys.peppers[0]);
   const name = `limit:${config.region}:${print.toString('base64url')}`;
   const windowUs = requestWindowSeconds * 1e6;
@@ -86,17 +86,17 @@ async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Buff
   reply.header('RateLimit', `"key";r=${Math.max(0, left)};t=${seconds}`);
   if (left >= 0) return print;
   reply.header('Retry-After', seconds);
-  throw new Refusal(429, 'rate_limited');
+  throw new Rejection(429, 'rate_limited');
 }
 
-/** Returns null when the key and its creator may read this, otherwise the code of the refusal. */
-async function findRefusal(key: KeyRow, orgId: string, scope: string): Promise<Refusal | null> {
-  if (key.revoked_at !== null) return new Refusal(401, 'invalid_api_key');
-  if (key.expires_at !== null && key.expires_at <= new Date()) return new Refusal(401, 'invalid_api_key');
-  if (!key.scopes.includes(scope)) return new Refusal(403, 'insufficient_scope');
-  if (key.organization_id !== orgId) return new Refusal(403, 'forbidden');
+/** Returns null when the key and its creator may read this, otherwise the code of the error response. */
+async function findRejection(key: KeyRow, orgId: string, scope: string): Promise<Rejection | null> {
+  if (key.revoked_at !== null) return new Rejection(401, 'invalid_api_key');
+  if (key.expires_at !== null && key.expires_at <= new Date()) return new Rejection(401, 'invalid_api_key');
+  if (!key.scopes.includes(scope)) return new Rejection(403, 'insufficient_scope');
+  if (key.organization_id !== orgId) return new Rejection(403, 'forbidden');
   const { rows } = await pool.query({ ...findPermission, values: [orgId, key.creator_id, scope] });
-  return rows.length === 0 ? new Refusal(403, 'forbidden') : null;
+  return rows.length === 0 ? new Rejection(403, 'forbidden') : null;
 }
 
 function mount(operation: string, resource: string, scope: string, sql: string): void {
@@ -112,12 +112,12 @@ function mount(operation: string, resource: string, scope: string, sql: string):
   async function answer(request: FastifyRequest<{ Params: { orgId: string } }>, reply: FastifyReply) {
     const print = await admit(request, reply);
     const key = (await pool.query<KeyRow>({ ...findKey, values: [print] })).rows[0];
-    if (key === undefined) throw new Refusal(401, 'invalid_api_key');
+    if (key === undefined) throw new Rejection(401, 'invalid_api_key');
     if (key.expires_at !== null) reply.header('Key-Expires', key.expires_at.toISOString());
-    const refusal = await findRefusal(key, request.params.orgId, scope);
-    if (refusal !== null) {
-      await record(request, key, refusal.statusCode, refusal.message);
-      throw refusal;
+    const rejection = await findRejection(key, request.params.orgId, scope);
+    if (rejection !== null) {
+      await record(request, key, rejection.statusCode, rejection.message);
+      throw rejection;
     }
     const { rows } = await pool.query<{ body: string }>({ ...findBody, values: [request.params.orgId] });
     const body = rows[0]?.body ?? '';

@@ -17,7 +17,7 @@ const LIBRARIES: [(&str, Verify); 2] = [
 
 /// Whether every library accepts every delivery of the input, and there is one.
 pub fn check(input: impl BufRead) -> Result<bool, Box<dyn Error>> {
-    let (mut number, mut refused) = (0, 0);
+    let (mut number, mut rejected) = (0, 0);
     for line in input.lines() {
         let line = line?;
         if line.trim().is_empty() {
@@ -34,13 +34,13 @@ pub fn check(input: impl BufRead) -> Result<bool, Box<dyn Error>> {
             match verify(&body, &headers, secret) {
                 Ok(()) => println!("{number} {library} accepted"),
                 Err(error) => {
-                    refused += 1;
-                    println!("{number} {library} refused: {error}");
+                    rejected += 1;
+                    println!("{number} {library} rejected: {error}");
                 }
             }
         }
     }
-    Ok(number > 0 && refused == 0)
+    Ok(number > 0 && rejected == 0)
 }
 
 fn headers_of(captured: &Value) -> Result<HeaderMap, Box<dyn Error>> {

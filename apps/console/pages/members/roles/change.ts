@@ -7,7 +7,7 @@ import { choiceField, form, hiddenField, textField } from '../../../components/f
 import { countOf, displayName, truncate } from '../../../components/text.ts';
 import { choices, type FormState, freshForm, line, optionalLine } from '../../../web/form.ts';
 import { type Html, html, nothing } from '../../../web/html.ts';
-import { NotFound, type Page, page, redirect } from '../../../web/response.ts';
+import { NotFoundError, type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
 import { affectedKeys, changedImpact, hasSeen, seenField, seenSchema } from '../impact.ts';
@@ -42,10 +42,10 @@ export const changeRoutes = member.formPage({
   render: changePage,
 });
 
-/** Returns the custom role in the path. @throws NotFound for a system role. */
+/** Returns the custom role in the path. @throws NotFoundError for a system role. */
 async function getCustomRole(visit: MemberVisit): Promise<RoleRow> {
   const role = await getRoleDetails(visit.console.database, visit.organizationId, visit.params.roleId ?? '');
-  if (role.isSystem) throw new NotFound();
+  if (role.isSystem) throw new NotFoundError();
   return role;
 }
 

@@ -24,7 +24,7 @@ export const roleRoutes = [
   }),
 ];
 
-/** Renders the page. `state` is that of a refused deletion. */
+/** Renders the page. `state` is that of a rejected deletion. */
 export async function rolePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const role = await getRoleDetails(visit.console.database, visit.organizationId, visit.params.roleId ?? '');
   const mayChange = visit.may('org.roles.manage') && !role.isSystem;

@@ -8,7 +8,7 @@ import { countOf } from '../../../components/text.ts';
 import { exactTime } from '../../../components/time.ts';
 import { scaleOf, timingPicture } from '../../../components/timing-picture.ts';
 import { type Html, html, nothing } from '../../../web/html.ts';
-import { NotFound, page } from '../../../web/response.ts';
+import { NotFoundError, page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import { deliveriesBreadcrumbs, deliveryPath, deliveryRequest } from '../delivery-cells.ts';
 import { getWebhookHead } from '../find-webhook.ts';
@@ -25,9 +25,9 @@ export const attemptRoutes = [
     async show(visit) {
       const webhook = await getWebhookHead(visit);
       const { eventId = '', number = '' } = visit.params;
-      if (!/^[1-9]\d{0,5}$/.test(number)) throw new NotFound();
+      if (!/^[1-9]\d{0,5}$/.test(number)) throw new NotFoundError();
       const attempt = await findAttempt(visit.console.database, { ...deliveryRequest(visit), number: Number(number) });
-      if (attempt === null) throw new NotFound();
+      if (attempt === null) throw new NotFoundError();
       return page({
         title: `Attempt ${attempt.number}`,
         breadcrumbs: [[attempt.type, deliveryPath(visit, eventId)], ...deliveriesBreadcrumbs(visit, webhook)],

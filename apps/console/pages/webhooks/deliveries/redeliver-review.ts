@@ -4,9 +4,9 @@ import { copyableUrl } from '../../../components/copy.ts';
 import { emptyState } from '../../../components/empty-state.ts';
 import { form, hiddenField } from '../../../components/form.ts';
 import { time } from '../../../components/time.ts';
+import { domainProblemOf } from '../../../web/domain-problems.ts';
 import { type FormState, problemsOf, textOf } from '../../../web/form.ts';
 import { type Html, html } from '../../../web/html.ts';
-import { refusalOf } from '../../../web/refusals.ts';
 import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
@@ -44,9 +44,9 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
   try {
     return await confirmPage(visit, state, read.data);
   } catch (error) {
-    const refusal = refusalOf(error);
-    if (refusal === null || refusal.isNotFound) throw error;
-    return redeliverPage(visit, { ...state, problem: refusal.message });
+    const problem = domainProblemOf(error);
+    if (problem === null || problem.isNotFound) throw error;
+    return redeliverPage(visit, { ...state, problem: problem.message });
   }
 }
 

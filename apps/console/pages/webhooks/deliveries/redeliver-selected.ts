@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { redeliverOne } from '#delivery/requests.ts';
+import { WebhookError } from '#domain/webhooks/errors.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
-import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import type { DeliveryRef } from '#domain/webhooks/search-deliveries.ts';
 import { copyableUrl } from '../../../components/copy.ts';
 import { form, hiddenField } from '../../../components/form.ts';
@@ -47,7 +47,7 @@ export const redeliverSelectedRoutes = member.formPage({
   render: reviewPage,
 });
 
-/** Refusals of one delivery that do not stop the others. */
+/** Rejections of one delivery that do not stop the others. */
 const skippedReasons: readonly string[] = [
   'delivery_cancelled',
   'event_too_old',
@@ -61,21 +61,21 @@ const skippedReasons: readonly string[] = [
 /**
  * Sends each selected delivery again, in a separate transaction with its audit entry.
  *
- * @throws WebhookRefused when none can be sent: the first refusal.
+ * @throws WebhookError when none can be sent: the first problem.
  */
 async function redeliverAll(visit: MemberVisit, keys: readonly DeliveryRef[]) {
   let sent = 0;
-  let refused: WebhookRefused | null = null;
+  let rejected: WebhookError | null = null;
   for (const key of keys) {
     try {
       await redeliverOne(visit.console.database, { ...visit.request, ...key });
       sent += 1;
     } catch (error) {
-      if (!(error instanceof WebhookRefused) || !skippedReasons.includes(error.reason)) throw error;
-      refused ??= error;
+      if (!(error instanceof WebhookError) || !skippedReasons.includes(error.reason)) throw error;
+      rejected ??= error;
     }
   }
-  if (sent === 0 && refused !== null) throw refused;
+  if (sent === 0 && rejected !== null) throw rejected;
   return { sent, skipped: keys.length - sent };
 }
 

@@ -34,7 +34,7 @@ export const redeliverRoutes = [
   }),
 ];
 
-/** Renders the page. `state` is that of a refused form. */
+/** Renders the page. `state` is that of a rejected form. */
 export async function redeliverPage(visit: MemberVisit, state: FormState, before: string | null = null): Promise<Page> {
   const webhook = await getWebhookHead(visit);
   const found = await listRedeliveries(visit.console.database, {

@@ -32,7 +32,7 @@ final class Check {
   /** Whether every library accepts every delivery of the input, and there is one. */
   static boolean check(BufferedReader input) throws IOException {
     int number = 0;
-    int refused = 0;
+    int rejected = 0;
     for (String line = input.readLine(); line != null; line = input.readLine()) {
       if (line.isBlank()) {
         continue;
@@ -48,12 +48,12 @@ final class Check {
           library.getValue().verify(body, headers, captured.get("secret").getAsString());
           System.out.println(number + " " + library.getKey() + " accepted");
         } catch (Exception error) {
-          refused++;
+          rejected++;
           String reason = String.valueOf(error.getMessage()).split("\n")[0];
-          System.out.println(number + " " + library.getKey() + " refused: " + reason);
+          System.out.println(number + " " + library.getKey() + " rejected: " + reason);
         }
       }
     }
-    return number > 0 && refused == 0;
+    return number > 0 && rejected == 0;
   }
 }

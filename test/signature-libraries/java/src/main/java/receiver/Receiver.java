@@ -62,7 +62,7 @@ final class Receiver {
     }
     try {
       Verify.withStandardWebhooks(body, lowerCased(exchange.getRequestHeaders()), secret);
-    } catch (Exception refused) {
+    } catch (Exception rejected) {
       return 400;
     }
     JsonObject event = JsonParser.parseString(new String(body, StandardCharsets.UTF_8)).getAsJsonObject();

@@ -1,7 +1,7 @@
-import { Refused } from '../contract/refused.ts';
+import { DomainError } from '../contract/domain-error.ts';
 
-/** Why a change of an organization's members, roles, seats or access was refused. */
-type OrganizationRefusal =
+/** Why a change of an organization's members, roles, seats or access was rejected. */
+type OrganizationErrorReason =
   | 'may_not_manage_members'
   | 'may_not_manage_roles'
   | 'may_not_manage_seats'
@@ -14,7 +14,7 @@ type OrganizationRefusal =
   | 'last_owner'
   | 'not_held'
   | 'wrong_status'
-  | 'field_refused'
+  | 'field_invalid'
   | 'nothing_to_change'
   | 'role_key_taken'
   | 'role_in_use'
@@ -27,5 +27,5 @@ type OrganizationRefusal =
   | 'family_holds_seat'
   | 'seat_ended';
 
-/** A refusal: `reason` for programs, `message` a sentence for the caller. */
-export class OrganizationRefused extends Refused<OrganizationRefusal> {}
+/** An error: `reason` for programs, `message` a sentence for the caller. */
+export class OrganizationError extends DomainError<OrganizationErrorReason> {}

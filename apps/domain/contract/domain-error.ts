@@ -1,5 +1,5 @@
-/** A refusal: `reason` for programs, `message` a sentence for the caller. Neither has a secret. */
-export class Refused<Reason extends string = string> extends Error {
+/** An error: `reason` for programs, `message` a sentence for the caller. Neither has a secret. */
+export class DomainError<Reason extends string = string> extends Error {
   readonly reason: Reason;
 
   constructor(reason: Reason, message: string, options?: ErrorOptions) {

@@ -1,7 +1,7 @@
-import { Refused } from '../contract/refused.ts';
+import { DomainError } from '../contract/domain-error.ts';
 
-/** Why signing in, enrolling or a change of one's own sign-in was refused. */
-type IdentityRefusal =
+/** Why signing in, enrolling or a change of one's own sign-in was rejected. */
+type IdentityErrorReason =
   | 'wrong_credentials'
   | 'too_many_attempts'
   | 'busy'
@@ -36,21 +36,21 @@ type IdentityRefusal =
   | 'operator_needed';
 
 /**
- * A refusal: `reason` for programs, `message` a sentence for the caller. Neither contains a secret,
+ * An error: `reason` for programs, `message` a sentence for the caller. Neither contains a secret,
  * or shows whether an address is known. `retryAt` is when the next attempt is accepted; null when
  * that is at once or never.
  */
-export class IdentityRefused extends Refused<IdentityRefusal> {
+export class IdentityError extends DomainError<IdentityErrorReason> {
   readonly retryAt: Date | null;
 
-  constructor(reason: IdentityRefusal, message: string, retryAt: Date | null = null) {
+  constructor(reason: IdentityErrorReason, message: string, retryAt: Date | null = null) {
     super(reason, message);
     this.retryAt = retryAt;
   }
 }
 
 /** The invited address is of a member, whom no invitation changes. */
-export class AlreadyMember extends IdentityRefused {
+export class AlreadyMemberError extends IdentityError {
   readonly personId: string;
   readonly memberName: string;
 
@@ -61,8 +61,8 @@ export class AlreadyMember extends IdentityRefused {
   }
 }
 
-/** Refused until `retryAt`, because too many attempts have failed. */
-export class TooManyAttempts extends IdentityRefused {
+/** Rejected until `retryAt`, because too many attempts have failed. */
+export class TooManyAttemptsError extends IdentityError {
   constructor(retryAt: Date, now: Date) {
     const minutes = Math.ceil((retryAt.getTime() - now.getTime()) / 60_000);
     const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;

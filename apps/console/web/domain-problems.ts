@@ -1,5 +1,5 @@
-import { Refused } from '#domain/contract/refused.ts';
-import { IdentityRefused } from '#domain/identity/refused.ts';
+import { DomainError } from '#domain/contract/domain-error.ts';
+import { IdentityError } from '#domain/identity/errors.ts';
 
 /** Reasons that mean that what the path names does not exist for this person: 404. */
 const notFoundReasons: ReadonlySet<string> = new Set([
@@ -16,7 +16,7 @@ const notFoundReasons: ReadonlySet<string> = new Set([
   'no_such_seat',
 ]);
 
-/** A refusal that ends after a time. */
+/** A rejection that ends after a time. */
 export interface Retry {
   code: 'too_many_attempts' | 'busy';
   status: 429 | 503;
@@ -24,7 +24,7 @@ export interface Retry {
   afterSeconds: (now: Date) => number;
 }
 
-/** The fields that a refusal of the domain is about, by its reason: the first that the form has. */
+/** The fields that an error of the domain is about, by its reason: the first that the form has. */
 const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   wrong_code: ['code'],
   wrong_credentials: ['oldPassword', 'password'],
@@ -32,7 +32,7 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   password_too_long: ['newPassword', 'password'],
   password_common: ['newPassword', 'password'],
   password_unchanged: ['newPassword', 'password'],
-  url_refused: ['url'],
+  url_invalid: ['url'],
   url_in_use: ['allowSameUrl', 'url'],
   email_malformed: ['email'],
   email_taken: ['email'],
@@ -41,25 +41,25 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   expiry_in_the_past: ['expiresOn'],
 };
 
-/** Returns the field of a form that a refusal is about; null for the form as a whole. */
-export const fieldOfRefusal = ({ reason }: Refusal, fields: Readonly<Record<string, unknown>>): string | null =>
+/** Returns the field of a form that an error is about; null for the form as a whole. */
+export const fieldOfProblem = ({ reason }: DomainProblem, fields: Readonly<Record<string, unknown>>): string | null =>
   fieldsOfReason[reason]?.find((name) => name in fields) ?? null;
 
-export interface Refusal {
+export interface DomainProblem {
   reason: string;
   message: string;
   isNotFound: boolean;
   retry: Retry | null;
 }
 
-/** Returns a refusal of the domain as the console shows it; null for any other error. */
-export function refusalOf(error: unknown): Refusal | null {
-  if (!(error instanceof Refused)) return null;
-  const retry = error instanceof IdentityRefused ? retryOf(error) : null;
+/** Returns an error of the domain as the console shows it; null for any other error. */
+export function domainProblemOf(error: unknown): DomainProblem | null {
+  if (!(error instanceof DomainError)) return null;
+  const retry = error instanceof IdentityError ? retryOf(error) : null;
   return { reason: error.reason, message: error.message, isNotFound: notFoundReasons.has(error.reason), retry };
 }
 
-function retryOf({ reason, retryAt }: IdentityRefused): Retry | null {
+function retryOf({ reason, retryAt }: IdentityError): Retry | null {
   if (retryAt === null) return null;
   const kind =
     reason === 'busy'

@@ -1,7 +1,7 @@
-import { Refused } from '../contract/refused.ts';
+import { DomainError } from '../contract/domain-error.ts';
 
 /** Why a key was not created, rotated, revoked or found. */
-type KeyRefusal =
+type KeyErrorReason =
   | 'not_an_active_member'
   | 'may_not_manage_keys'
   | 'scope_not_held'
@@ -14,5 +14,5 @@ type KeyRefusal =
   | 'no_key_in_text'
   | 'several_keys_in_text';
 
-/** A refusal: `reason` for programs, `message` a sentence for the caller. */
-export class KeyRefused extends Refused<KeyRefusal> {}
+/** An error: `reason` for programs, `message` a sentence for the caller. */
+export class KeyError extends DomainError<KeyErrorReason> {}

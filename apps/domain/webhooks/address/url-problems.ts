@@ -1,9 +1,10 @@
 /**
- * Why a URL or an address is refused: a stable code, and a sentence with what is wrong and what its
- * owner can do. The sentences answer a registration and explain an attempt. They contain neither
- * the URL nor an address, so that they do not reveal what a name resolves to inside the network.
+ * Why a URL or an address is rejected: a stable code, and a sentence with what is wrong and what
+ * its owner can do. The sentences answer a registration and explain an attempt. They contain
+ * neither the URL nor an address, so that they do not reveal what a name resolves to inside the
+ * network.
  */
-export const refusals = {
+export const urlProblems = {
   url_too_long: 'The URL is longer than 2,000 characters when percent-encoded. Enter a shorter URL.',
   url_characters: 'The URL contains a space, a control character or a backslash. Percent-encode or remove it.',
   url_form: 'Enter a complete URL, for example https://hooks.example.com/events.',
@@ -20,4 +21,4 @@ export const refusals = {
 } as const;
 
 /** A code of the table above. */
-export type RefusalCause = keyof typeof refusals;
+export type UrlProblem = keyof typeof urlProblems;

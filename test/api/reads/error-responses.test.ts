@@ -1,4 +1,4 @@
-/** Every refusal, for each of the nine reads. */
+/** Every error response, for each of the nine reads. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
@@ -7,7 +7,7 @@ import { generateKey } from '#domain/keys/key.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { shareApi, type TestInstallation } from '#test/setup.ts';
 import { type Endpoint, endpoints } from '../../../apps/api/endpoints.ts';
-import { expectRefusal } from '../refusal.ts';
+import { expectErrorResponse } from '../error-response.ts';
 
 const tagSecret = testKeySecrets.tagSecrets[0];
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -31,7 +31,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     const { api, path, key } = await setupRead(endpoint);
     for (const authorization of [undefined, `Basic ${btoa(key)}`, key, 'Bearer', 'Bearer ', `Token ${key}`]) {
       const answer = await api.get(path, { headers: authorization === undefined ? {} : { authorization } });
-      await expectRefusal(answer, 'unauthenticated', /Authorization: Bearer/);
+      await expectErrorResponse(answer, 'unauthenticated', /Authorization: Bearer/);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
     }
   });
@@ -52,7 +52,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     };
     for (const noKey of Object.values(noKeys)) {
       const answer = await api.get(path, { headers: bearer(noKey) });
-      await expectRefusal(answer, 'invalid_api_key', /not a valid API key/);
+      await expectErrorResponse(answer, 'invalid_api_key', /not a valid API key/);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
     }
   });
@@ -60,7 +60,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   it('answers 401 invalid_api_key to a key of the other region, and names that region and its server', async () => {
     const { api, path } = await setupRead(endpoint);
     const answer = await api.get(path, { key: generateKey('ca', tagSecret) });
-    await expectRefusal(answer, 'invalid_api_key', /Canada.*https:\/\/reads\.example\.ca\./);
+    await expectErrorResponse(answer, 'invalid_api_key', /Canada.*https:\/\/reads\.example\.ca\./);
     expect(answer.headers.get('www-authenticate')).toBe('Bearer');
   });
 
@@ -77,7 +77,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     ];
     for (const [key, message] of cases) {
       const answer = await api.get(path, { key });
-      await expectRefusal(answer, 'invalid_api_key', message);
+      await expectErrorResponse(answer, 'invalid_api_key', message);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
     }
   });
@@ -94,10 +94,14 @@ describe.each(endpoints)('$operationId', (endpoint) => {
       "'",
     ];
     for (const orgId of malformed) {
-      await expectRefusal(await api.get(`/v1/orgs/${orgId}${endpoint.resource}`, { key }), 'invalid_request', /UUID/);
+      await expectErrorResponse(
+        await api.get(`/v1/orgs/${orgId}${endpoint.resource}`, { key }),
+        'invalid_request',
+        /UUID/,
+      );
     }
     for (const query of ['?limit=1', '?a', '?=', '?x=%00']) {
-      await expectRefusal(await api.get(`${path}${query}`, { key }), 'invalid_request', /query parameters/);
+      await expectErrorResponse(await api.get(`${path}${query}`, { key }), 'invalid_request', /query parameters/);
     }
     expect((await api.get(path.toUpperCase().replace('/V1/ORGS', '/v1/orgs'), { key })).status).toBe(
       endpoint.resource === '' ? 200 : 404, // an uppercase id is the same id; an uppercase path is another path
@@ -107,7 +111,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   it('answers 403 insufficient_scope to a key that carries every scope but the one it needs', async () => {
     const { api, path, make, creator } = await setupRead(endpoint);
     const { key } = await make.apiKey({ creator, scopes: scopes.filter((scope) => scope !== endpoint.scope) });
-    const message = await expectRefusal(await api.get(path, { key }), 'insufficient_scope');
+    const message = await expectErrorResponse(await api.get(path, { key }), 'insufficient_scope');
     expect(message).toContain(endpoint.scope);
   });
 
@@ -122,7 +126,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   it('answers 404 not_found for an organization that does not exist', async () => {
     const { api, key } = await setupRead(endpoint);
     const answer = await api.get(`/v1/orgs/${randomUUID()}${endpoint.resource}`, { key });
-    await expectRefusal(answer, 'not_found', /no organization/);
+    await expectErrorResponse(answer, 'not_found', /no organization/);
   });
 
   it('answers 403 forbidden for another organization, a creator who left and a creator without the permission, and says which', async () => {
@@ -133,18 +137,22 @@ describe.each(endpoints)('$operationId', (endpoint) => {
 
     const other = await make.organization();
     const elsewhere = await api.get(`/v1/orgs/${other}${endpoint.resource}`, { key });
-    await expectRefusal(elsewhere, 'forbidden', /belongs to another organization/);
+    await expectErrorResponse(elsewhere, 'forbidden', /belongs to another organization/);
 
     for (const status of ['suspended', 'invited']) {
       await owner.pool.query('update membership set status = $1 where person_id = $2', [status, creator.userId]);
-      await expectRefusal(await api.get(path, { key }), 'forbidden', /no longer an active member/);
+      await expectErrorResponse(await api.get(path, { key }), 'forbidden', /no longer an active member/);
     }
     await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [creator.userId]);
     await make.permissionLost(creator, endpoint.scope);
-    await expectRefusal(await api.get(path, { key }), 'forbidden', new RegExp(`no longer holds ${endpoint.scope}`));
+    await expectErrorResponse(
+      await api.get(path, { key }),
+      'forbidden',
+      new RegExp(`no longer holds ${endpoint.scope}`),
+    );
 
     await owner.pool.query(`update membership set status = 'left' where person_id = $1`, [creator.userId]);
-    await expectRefusal(await api.get(path, { key }), 'forbidden', /has left the organization/);
+    await expectErrorResponse(await api.get(path, { key }), 'forbidden', /has left the organization/);
   });
 
   it('ignores a permission that the creator holds in another organization', async () => {
@@ -160,7 +168,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     const { id, key } = await make.apiKey({ creator });
     await owner.pool.query('update api_key set organization_id = $1, number = 25 where id = $2', [here.orgId, id]);
     const answer = await api.get(`/v1/orgs/${here.orgId}${endpoint.resource}`, { key });
-    await expectRefusal(answer, 'forbidden', /no longer holds/);
+    await expectErrorResponse(answer, 'forbidden', /no longer holds/);
   });
 
   it('answers 403 api_key_not_accepted with Allow to every other method sent with a key', async () => {
@@ -170,7 +178,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
       for (const sent of [key, otherRegion, 'aln_us_nonsense']) {
         const answer = await api.get(path, { method, key: sent });
         expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 403, 'GET']);
-        if (method !== 'HEAD') await expectRefusal(answer, 'api_key_not_accepted', /GET/);
+        if (method !== 'HEAD') await expectErrorResponse(answer, 'api_key_not_accepted', /GET/);
       }
     }
   });
@@ -180,15 +188,15 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     for (const method of otherMethods) {
       const answer = await api.get(path, { method });
       expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, 'GET']);
-      if (method !== 'HEAD') await expectRefusal(answer, 'method_not_allowed');
+      if (method !== 'HEAD') await expectErrorResponse(answer, 'method_not_allowed');
     }
   });
 
   it('answers 404 not_found at every path next to its own', async () => {
     const { api, path, key } = await setupRead(endpoint);
     for (const beside of [`${path}/`, `${path}/x`, path.replace('/v1/', '/v2/'), path.replace('/orgs/', '/org/')]) {
-      await expectRefusal(await api.get(beside, { key }), 'not_found', /nothing at this path/);
-      await expectRefusal(await api.get(beside), 'not_found', /nothing at this path/);
+      await expectErrorResponse(await api.get(beside, { key }), 'not_found', /nothing at this path/);
+      await expectErrorResponse(await api.get(beside), 'not_found', /nothing at this path/);
     }
   });
 
@@ -197,12 +205,12 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     const first = await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key })));
     expect(new Set(first.map((answer) => answer.status))).toEqual(new Set([200]));
 
-    const refused = await api.get(path, { key });
-    const waitSeconds = Number(refused.headers.get('retry-after'));
-    await expectRefusal(refused, 'rate_limited', new RegExp(`Try again in ${waitSeconds} s`));
+    const rejected = await api.get(path, { key });
+    const waitSeconds = Number(rejected.headers.get('retry-after'));
+    await expectErrorResponse(rejected, 'rate_limited', new RegExp(`Try again in ${waitSeconds} s`));
     expect(waitSeconds).toBeGreaterThanOrEqual(1);
     expect(waitSeconds).toBeLessThanOrEqual(60);
-    expect(refused.headers.get('ratelimit')).toBe(`"key";r=0;t=${waitSeconds}`);
+    expect(rejected.headers.get('ratelimit')).toBe(`"key";r=0;t=${waitSeconds}`);
 
     const other = await make.apiKey({ creator });
     expect((await api.get(path, { key: other.key })).status).toBe(200);

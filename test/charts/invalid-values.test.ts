@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { refusalOf } from '#test/render-charts.ts';
+import { renderErrorOf } from '#test/render-charts.ts';
 
 /** Invalid values, on top of us-values.yaml → Helm's message. */
 const misuses: [string, object, RegExp][] = [
@@ -171,8 +171,8 @@ const misuses: [string, object, RegExp][] = [
   ['a probe without an address', { probe: { clusterIP: '' } }, /probe\.clusterIP is empty: choose a free address/],
 ];
 
-describe('the chart refuses', () => {
-  it('addresses that the apps refuse at their start, so that no pod is created that cannot start', () => {
+describe('the chart rejects', () => {
+  it('addresses that the apps reject at their start, so that no pod is created that cannot start', () => {
     const none = [
       '10.0.0.0/',
       '10.0.0.0/a',
@@ -185,33 +185,33 @@ describe('the chart refuses', () => {
     ];
     for (const text of none) {
       expect(addressBlocks.safeParse(text).success, text).toBe(false);
-      const message = refusalOf({ api: { trustedProxies: [text] }, worker: { webhookAllow: [text] } });
+      const message = renderErrorOf({ api: { trustedProxies: [text] }, worker: { webhookAllow: [text] } });
       for (const value of ['/api/trustedProxies/0', '/worker/webhookAllow/0']) expect(message, text).toContain(value);
     }
   });
 
   it.each(misuses)('%s, in one sentence', (_, values, sentence) => {
-    expect(refusalOf(values)).toMatch(sentence);
+    expect(renderErrorOf(values)).toMatch(sentence);
   });
 
   it('everything that is missing at once', () => {
-    const message = refusalOf({ region: 'us' }, null);
+    const message = renderErrorOf({ region: 'us' }, null);
     expect(message.match(/^- /gm)).toHaveLength(16);
   });
 
   it('no reasonable value', () => {
-    expect(refusalOf({})).toBe('');
-    expect(refusalOf({ networkPolicy: { enabled: false, database: { to: [] } } })).toBe('');
-    expect(refusalOf({ console: { enabled: false, url: '' }, global: { any: 1 } })).toBe('');
-    expect(refusalOf({ api: { autoscaling: { enabled: false }, replicas: 5 } })).toBe('');
-    expect(refusalOf({ worker: { deliverySchedule: '5s, 30s,1h', requeueAfter: '1500ms' } })).toBe('');
+    expect(renderErrorOf({})).toBe('');
+    expect(renderErrorOf({ networkPolicy: { enabled: false, database: { to: [] } } })).toBe('');
+    expect(renderErrorOf({ console: { enabled: false, url: '' }, global: { any: 1 } })).toBe('');
+    expect(renderErrorOf({ api: { autoscaling: { enabled: false }, replicas: 5 } })).toBe('');
+    expect(renderErrorOf({ worker: { deliverySchedule: '5s, 30s,1h', requeueAfter: '1500ms' } })).toBe('');
     const blocks = ['10.0.0.0/8', '192.0.2.7', '::1', 'fd00::/64', '::ffff:10.0.0.1', '2001:db8:1:2:3:4:5:6/128'];
-    expect(refusalOf({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
+    expect(renderErrorOf({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
     for (const address of ['[::1]:7233', '[2001:db8::1]:7233', '10.0.0.1:7233'])
-      expect(refusalOf({ temporal: { address }, otlp: { endpoint: `https://${address}/otlp` } }), address).toBe('');
+      expect(renderErrorOf({ temporal: { address }, otlp: { endpoint: `https://${address}/otlp` } }), address).toBe('');
     const direct = { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: false } };
-    expect(refusalOf({ api: direct, console: direct, networkPolicy: { http: { from: [] } } })).toBe('');
-    expect(refusalOf({ console: { enabled: false, trustedProxies: [] } })).toBe('');
-    expect(refusalOf({ migrations: { enabled: false }, secrets: { ownerDatabaseUrl: { key: '' } } })).toBe('');
+    expect(renderErrorOf({ api: direct, console: direct, networkPolicy: { http: { from: [] } } })).toBe('');
+    expect(renderErrorOf({ console: { enabled: false, trustedProxies: [] } })).toBe('');
+    expect(renderErrorOf({ migrations: { enabled: false }, secrets: { ownerDatabaseUrl: { key: '' } } })).toBe('');
   });
 });

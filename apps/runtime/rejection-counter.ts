@@ -1,37 +1,37 @@
 import { createIntervalLoop } from './flow/interval-loop.ts';
 
-/** Refused requests of one key. */
-export interface RefusalCount {
+/** Rejected requests of one key. */
+export interface RejectionCount {
   fingerprint: Buffer;
-  refused: number;
+  rejected: number;
   /** The IP address of the last one, or null when it is not known. */
   address: string | null;
 }
 
 /**
- * Counts refused requests with a key, and passes the counts to `record` each second: one row per
+ * Counts rejected requests with a key, and passes the counts to `record` each second: one row per
  * key and minute.
  *
  * Such a request read nothing, so its row may be written after its answer; writing each at once
- * would let a refused caller load the database. A killed process loses at most the last second.
+ * would let a rejected caller load the database. A killed process loses at most the last second.
  * Counts whose flush fails are added to the next flush, so one minute's row then contains both.
  */
-export function createRefusalCounter(options: {
+export function createRejectionCounter(options: {
   /** Adds the counts to the audit log. */
-  record: (counts: readonly RefusalCount[]) => Promise<unknown>;
+  record: (counts: readonly RejectionCount[]) => Promise<unknown>;
   onError: (cause: unknown) => void;
 }) {
   const { record, onError } = options;
-  let counts = new Map<string, RefusalCount>();
+  let counts = new Map<string, RejectionCount>();
 
-  function add(more: RefusalCount): RefusalCount {
+  function add(more: RejectionCount): RejectionCount {
     const id = more.fingerprint.toString('base64url');
     const count = counts.get(id);
     if (count === undefined) {
       counts.set(id, more);
       return more;
     }
-    count.refused += more.refused;
+    count.rejected += more.rejected;
     return count;
   }
 
@@ -49,9 +49,9 @@ export function createRefusalCounter(options: {
   const loop = createIntervalLoop({ run: flush, everyMs: 1_000, onError });
 
   return {
-    /** Counts one refused request of a key. Unknown keys get no row. */
+    /** Counts one rejected request of a key. Unknown keys get no row. */
     count(fingerprint: Buffer, address: string | null): void {
-      add({ fingerprint, refused: 1, address }).address = address;
+      add({ fingerprint, rejected: 1, address }).address = address;
     },
     start: loop.start,
     /** Writes what is left. Can be called twice, and before `start`. */
@@ -62,4 +62,4 @@ export function createRefusalCounter(options: {
   };
 }
 
-export type RefusalCounter = ReturnType<typeof createRefusalCounter>;
+export type RejectionCounter = ReturnType<typeof createRejectionCounter>;

@@ -1,7 +1,7 @@
-import { Refused } from '../contract/refused.ts';
+import { DomainError } from '../contract/domain-error.ts';
 
 /** Why a webhook or one of its deliveries was not changed or shown. */
-type WebhookRefusal =
+type WebhookErrorReason =
   | 'may_not_manage_webhooks'
   | 'no_such_organization'
   | 'no_such_webhook'
@@ -9,7 +9,7 @@ type WebhookRefusal =
   | 'webhook_managed'
   | 'webhook_not_managed'
   | 'webhook_not_active'
-  | 'url_refused'
+  | 'url_invalid'
   | 'url_in_use'
   | 'no_event_types'
   | 'unknown_event_type'
@@ -29,6 +29,6 @@ type WebhookRefusal =
   | 'redelivery_under_way';
 
 /**
- * A refusal: `reason` for programs, `message` a sentence for the caller. Neither holds a secret.
+ * An error: `reason` for programs, `message` a sentence for the caller. Neither holds a secret.
  */
-export class WebhookRefused extends Refused<WebhookRefusal> {}
+export class WebhookError extends DomainError<WebhookErrorReason> {}

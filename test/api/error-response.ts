@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import { type ErrorCode, errorStatus } from '#domain/contract/errors.ts';
 
 /**
- * Asserts that an answer is exactly this refusal: status, JSON type, a body of exactly
+ * Asserts that an answer is exactly this error response: status, JSON type, a body of exactly
  * `{error, message}`, and a message without a key. Returns the message.
  */
-export async function expectRefusal(answer: Response, code: ErrorCode, message: RegExp = /./): Promise<string> {
+export async function expectErrorResponse(answer: Response, code: ErrorCode, message: RegExp = /./): Promise<string> {
   const text = await answer.text();
   expect({ status: answer.status, body: text }).toMatchObject({ status: errorStatus[code] });
   expect(answer.headers.get('content-type')).toMatch(/^application\/json/);

@@ -6,7 +6,7 @@ import { errorStatus } from '#domain/contract/errors.ts';
 import type { Queryable } from '#domain/db/database.ts';
 import { checkKey, fingerprints, type KeySecrets } from '#domain/keys/key.ts';
 import { bearerOf, clientAddress } from '#runtime/client.ts';
-import type { RefusalCount, RefusalCounter } from '#runtime/refusal-counter.ts';
+import type { RejectionCount, RejectionCounter } from '#runtime/rejection-counter.ts';
 import type { ConsoleState } from '../web/state.ts';
 
 const code = 'api_key_not_accepted';
@@ -15,33 +15,33 @@ const code = 'api_key_not_accepted';
  * Adds requests with a key to its audit entry of the minute, with the last address. Unknown keys
  * get no row.
  */
-export const recordKeysAtConsole = (db: Queryable, counts: readonly RefusalCount[]) =>
+export const recordKeysAtConsole = (db: Queryable, counts: readonly RejectionCount[]) =>
   db.query(
     CompiledQuery.raw(recordKeysAtConsoleSql, [
       counts.map(({ fingerprint }) => fingerprint),
-      counts.map(({ refused }) => refused),
+      counts.map(({ rejected }) => rejected),
       counts.map(({ address }) => address),
     ]),
   );
 
 /**
- * Refuses every request with an API key as bearer token, on every path and with every method. The
- * refusal needs no I/O. Requests with a valid key are counted in its organization's audit log,
+ * Rejects every request with an API key as bearer token, on every path and with every method. The
+ * rejection needs no I/O. Requests with a valid key are counted in its organization's audit log,
  * one row per minute, so that a revoked key cannot fill it.
  */
-export function refuseKeys(dependencies: {
-  refusals: RefusalCounter;
+export function rejectKeys(dependencies: {
+  rejections: RejectionCounter;
   keys: KeySecrets;
   trustedProxies: BlockList;
 }): Middleware<ConsoleState> {
-  const { refusals, keys, trustedProxies } = dependencies;
+  const { rejections, keys, trustedProxies } = dependencies;
   return async (ctx, next) => {
     const bearer = bearerOf(ctx.headers.authorization);
     if (!bearer?.startsWith('aln_')) return next();
     ctx.state.code = code;
     if (checkKey(bearer, keys.region, keys.tagSecrets).ok) {
       const address = clientAddress(ctx.req, trustedProxies);
-      for (const fingerprint of fingerprints(bearer, keys.peppers)) refusals.count(fingerprint, address);
+      for (const fingerprint of fingerprints(bearer, keys.peppers)) rejections.count(fingerprint, address);
     }
     ctx.status = errorStatus[code];
     ctx.set('Content-Type', 'application/json');

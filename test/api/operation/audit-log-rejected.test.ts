@@ -2,23 +2,23 @@
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 
-it('a read whose audit entry cannot be written gets 500 and is counted as refused by the log', async () => {
+it('a read whose audit entry cannot be written gets 500 and is counted as rejected by the log', async () => {
   const { api, owner, make } = await setup();
   const creator = await make.member();
   const { key } = await make.apiKey({ creator });
   const read = () => api.get(`/v1/orgs/${creator.orgId}`, { key });
-  const refused = async () =>
-    /^org_api_audit_entries_refused_total (\d+)$/m.exec(await (await fetch(`${api.metricsUrl}/metrics`)).text())?.[1];
+  const rejected = async () =>
+    /^org_api_audit_entries_rejected_total (\d+)$/m.exec(await (await fetch(`${api.metricsUrl}/metrics`)).text())?.[1];
   expect((await read()).status).toBe(200);
-  expect(await refused()).toBe('0');
+  expect(await rejected()).toBe('0');
 
   await owner.pool.query('revoke execute on function api.record_key_uses from org_api_read');
   const answer = await read();
   expect(answer.status).toBe(500);
   expect(await answer.text()).not.toContain(creator.orgId);
-  expect(await refused()).toBe('1');
+  expect(await rejected()).toBe('1');
 
   await owner.pool.query('grant execute on function api.record_key_uses to org_api_read');
   expect((await read()).status).toBe(200);
-  expect(await refused()).toBe('1');
+  expect(await rejected()).toBe('1');
 });

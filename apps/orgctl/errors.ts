@@ -1,0 +1,8 @@
+/** The command was called wrongly: exit code 2. */
+export class UsageError extends Error {}
+
+/** The call was correct and is rejected: exit code 1. The message is the sentence for the caller. */
+export class CommandError extends Error {}
+
+/** The caller stopped waiting for work that continues without this command: exit code 130. */
+export class InterruptedError extends Error {}

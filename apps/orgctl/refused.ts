@@ -1,8 +1,0 @@
-/** The command was called wrongly: exit code 2. */
-export class WrongUse extends Error {}
-
-/** The call was correct and is refused: exit code 1. The message is the sentence for the caller. */
-export class CommandRefused extends Error {}
-
-/** The caller stopped waiting for work that continues without this command: exit code 130. */
-export class LeftRunning extends Error {}
