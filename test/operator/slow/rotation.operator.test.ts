@@ -1,8 +1,9 @@
 /** A signing secret is rotated while deliveries are sent, and a receiver reads the Secret. */
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
+import { guardSockets } from '#test/socket-guard.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { setupDeclared, waiting } from '../declared.ts';
 
@@ -18,6 +19,7 @@ afterAll(() => server?.stop());
 it('every post verifies with the published secret or the one before it while the secret is rotated', {
   timeout: 300_000,
 }, async () => {
+  guardSockets(onTestFinished, 'operator');
   const t = await setupDeclared(server);
   const receiver = await startReceiver();
   const declare = (overlap: string) =>
