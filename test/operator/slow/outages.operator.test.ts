@@ -58,7 +58,7 @@ it('a deleted definition releases its webhooks, and objects of a new one are fol
   expect(await t.rows('select from webhook where managed_by is null')).toHaveLength(1);
 
   await server.applyDefinitions();
-  await t.declare('orders-2');
+  await t.declare('orders-2', { url: 'https://hooks.example.com/another' }); // the released webhook keeps its URL
   await vi.waitFor(async () => expect(await t.conditions('orders-2')).toContain('Ready True Applied'), waiting);
   expect(await t.rows('select from webhook')).toHaveLength(2);
 });
