@@ -138,6 +138,41 @@ it('a partition covers its month in UTC, whatever time zone and date style its c
     expect(await recordAt(owner, outside)).not.toBe(`audit_entry_${monthFromNow(3)}`);
 });
 
+it.each([
+  ['created', 'select keep_audit_partitions()'],
+  ['dropped', 'select drop_old_audit_entries(90)'],
+])('while a month cannot be %s because a transaction has read the log, entries are written', async (_, statement) => {
+  const { owner, database, make } = await setupDatabase();
+  const { id } = await make.apiKey();
+  await owner.pool.query(`drop table audit_entry_${monthFromNow(3)};
+    create table audit_entry_2020_01 partition of audit_entry for values from ('2020-01-01Z') to ('2020-02-01Z')`);
+  const [reader, worker, api] = [
+    await connect(database.urls.console),
+    await connect(database.urls.worker),
+    await connect(database.urls.api),
+  ];
+  await reader.query('begin; select from audit_entry');
+  let hasEnded = false;
+  const changed = worker.query(statement).then(
+    () => 'changed',
+    (error: pg.DatabaseError) => error.code,
+  );
+  void changed.finally(() => {
+    hasEnded = true;
+  });
+  const isWaiting = async () =>
+    (await owner.pool.query(`select from pg_locks where not granted and relation = 'audit_entry'::regclass`)).rowCount;
+  await expect.poll(async () => hasEnded || (await isWaiting()) === 1).toBe(true);
+  await api.query(
+    `select api.record_key_uses(array[new_id], array[$1::uuid], array['api.getOrg'], array[200::smallint],
+      array[null], array['192.0.2.1'::inet]) from gen_random_uuid() new_id`,
+    [id],
+  );
+  expect(await changed).toBe('55P03');
+  await reader.query('commit');
+  await worker.query(statement);
+});
+
 it('a worker cannot hold the stream of the log for more than five minutes', async () => {
   const { owner, database } = await setupDatabase();
   const worker = await connect(database.urls.worker);

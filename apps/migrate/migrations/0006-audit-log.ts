@@ -109,6 +109,11 @@ export class AuditLog extends Migration {
       -- Creates the partition of each month from this one to three ahead. A month with entries in
       -- the default partition gets none, because attaching it would fail; an alert reports that.
       -- Returns the number of created partitions.
+      --
+      -- A partition is created and dropped under a lock that waits for every transaction that has
+      -- read the log, and each new entry waits behind it. So it gives up soon (55P03), before
+      -- \`deadlock_timeout\`, and is called again: neither a read nor a statement that locked the
+      -- links before the entries fails.
       create function keep_audit_partitions() returns integer
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
@@ -116,6 +121,7 @@ export class AuditLog extends Migration {
         made integer := 0;
       begin
         perform from named_lock where name = 'audit_partitions' for update;
+        set local lock_timeout = '500ms';
         for first in select generate_series(m, m + interval '3 months', interval '1 month')
           from date_trunc('month', now() at time zone 'UTC') m loop
           continue when to_regclass(format('public.audit_entry_%s', to_char(first, 'YYYY_MM'))) is not null;
@@ -177,6 +183,7 @@ export class AuditLog extends Migration {
         end if;
         update retention_floor set applied_days = retention_days where applied_days is distinct from retention_days;
         perform from named_lock where name = 'audit_partitions' for update;
+        set local lock_timeout = '500ms';
         insert into audit_purge (kept_from, purged_at, floor_days)
         select first_kept, now(), least_days
           where not exists (select from audit_purge p where p.kept_from >= first_kept);
@@ -192,9 +199,8 @@ export class AuditLog extends Migration {
         -- Whole months here too, because each chain covers one month.
         delete from audit_entry_default where at < first_kept;
 
-        -- A month's links are deleted with its entries. The last hash stays.
-        update audit_chain set dropped_places = places, dropped_hash = hash
-          where (month + interval '1 month') at time zone 'UTC' <= first_kept and dropped_places <> places;
+        -- A month's links are deleted with its entries, before their chains, as they are appended.
+        -- The last hash stays.
         for partition in
           select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
           where i.inhparent = 'public.audit_link'::regclass and c.relname ~ '^audit_link_\\d{4}_\\d{2}$'
@@ -203,6 +209,8 @@ export class AuditLog extends Migration {
           execute format('drop table public.%I', partition);
         end loop;
         delete from audit_link_default where (month + interval '1 month') at time zone 'UTC' <= first_kept;
+        update audit_chain set dropped_places = places, dropped_hash = hash
+          where (month + interval '1 month') at time zone 'UTC' <= first_kept and dropped_places <> places;
         return dropped;
       end $$;
 
