@@ -19,7 +19,11 @@ it('500 WebhookSubscriptions converge, and then cause no request', { timeout: 60
   );
   for (let from = 0; from < declared.length; from += 20)
     await Promise.all(
-      declared.slice(from, from + 20).map(({ name, organizationId }) => t.declare(name, { organizationId })),
+      declared
+        .slice(from, from + 20)
+        .map(({ name, organizationId }) =>
+          t.declare(name, { organizationId, url: `https://hooks.example.com/${name}` }),
+        ),
     );
   const startedAt = performance.now();
   const { requests } = await t.start();
