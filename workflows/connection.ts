@@ -67,7 +67,7 @@ export async function tryTemporal(server: TemporalServer): Promise<string | null
     return null;
   } catch (error) {
     const cause = error instanceof ServiceError ? error.cause : error;
-    return `cannot be used to connect to Temporal (${isRejection(cause) ? 'rejected' : 'no answer'})`;
+    return `cannot be used to connect to Temporal (${isRejection(cause) ? 'rejected' : 'no response'})`;
   } finally {
     await connection.close();
   }

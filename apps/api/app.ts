@@ -92,7 +92,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
 
   const app = new Koa();
   app.silent = true;
-  app.on('error', (error) => log.error({ error: describeError(error) }, 'an answer could not be sent'));
+  app.on('error', (error) => log.error({ error: describeError(error) }, 'a response could not be sent'));
   const largeBodies = new LargeBodies();
   const routes = new Reads({
     endpoints,

@@ -14,7 +14,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
   const registers = [registry];
   const requests = new Histogram({
     name: 'org_api_request_duration_seconds',
-    help: 'Time from a request’s arrival to its answer, by operation and status; its count is the number of requests.',
+    help: 'Time from a request’s arrival to its response by operation and status; its count is the number of requests.',
     labelNames: ['operation', 'status'],
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
@@ -44,7 +44,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
   });
   const auditEntriesRejected = new Counter({
     name: 'org_api_audit_entries_rejected_total',
-    help: 'Audit entries that PostgreSQL did not take; each cost its caller the answer.',
+    help: 'Audit entries that PostgreSQL did not take; each cost its caller the response.',
     registers,
   });
   const failedAuthentications = new Counter({
@@ -55,7 +55,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
   const responseWaits = new Counter({
     name: 'org_api_response_waits_total',
     help:
-      'Reads that waited for memory for their answers, by how that ended and by whose limit they ' +
+      'Reads that waited for memory for their responses, by how that ended and by whose limit they ' +
       'met (key, organization, pod).',
     labelNames: ['end', 'limit'],
     registers,
@@ -63,7 +63,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
   const { responsesCut, connectionsRefused } = createServerMetrics('org_api', registry, { pool, serving });
   new Gauge({
     name: 'org_api_response_reserved_bytes',
-    help: 'Memory of answers that are being made or sent, by their size (small, large).',
+    help: 'Memory of responses that are being made or sent, by their size (small, large).',
     labelNames: ['size'],
     registers,
     collect() {
@@ -74,14 +74,14 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
   });
   new Gauge({
     name: 'org_api_responses_waiting',
-    help: 'Reads that wait for memory for their answers.',
+    help: 'Reads that wait for memory for their responses.',
     registers,
     collect() {
       this.set(reads().state.waiting);
     },
   });
 
-  // Finding a label pair by string once per answer is measurable at thousands a second; there are
+  // Finding a label pair by string once per response is measurable at thousands a second; there are
   // at most a few hundred pairs.
   const children = new Map<string, { observe(seconds: number): void }>();
   return {

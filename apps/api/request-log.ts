@@ -39,7 +39,7 @@ export function logRequests(dependencies: {
         'http.response.status_code': ctx.status,
       });
     });
-    // Checked after the answer, because a request may have begun before the drain.
+    // Checked after the response, because a request may have begun before the drain.
     if (isDraining()) ctx.set('Connection', 'close');
     const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
     const { method, status } = ctx;

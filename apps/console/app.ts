@@ -11,7 +11,7 @@ import { createRouters } from './middleware/pipeline.ts';
 import { rejectFaults, renderProblems } from './middleware/problems.ts';
 import { recordKeysAtConsole, rejectKeys } from './middleware/reject-keys.ts';
 import { logRequests } from './middleware/request-log.ts';
-import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './middleware/security-headers.ts';
+import { headersOfEveryResponse, setPageHeaders, setSecurityHeaders } from './middleware/security-headers.ts';
 import { createStepUpPaths } from './middleware/step-up.ts';
 import { routes, sections } from './routes.ts';
 import { serveAssets } from './web/assets.ts';
@@ -76,7 +76,7 @@ export async function startConsole(
   const app = new Koa();
   app.silent = true;
   app.on('error', (error) => {
-    if (!isSocketAbort(error)) log.error({ error: describeError(error) }, 'an answer could not be sent');
+    if (!isSocketAbort(error)) log.error({ error: describeError(error) }, 'a response could not be sent');
   });
   app.use(logRequests({ log, metrics, isDraining }));
   app.use(setSecurityHeaders);
@@ -92,7 +92,7 @@ export async function startConsole(
     name: 'the console',
     handler: app.callback(),
     handlesFaults: true,
-    headers: headersOfEveryAnswer(config.origin.startsWith('https:')),
+    headers: headersOfEveryResponse(config.origin.startsWith('https:')),
     config,
     metrics,
     log,

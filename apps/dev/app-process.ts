@@ -50,7 +50,7 @@ export async function startApp(options: {
   });
   writeNote(folder, { pid: child.pid });
   const stop = () => stopServer(child.pid, folder, stopSignals);
-  const isReady = async () => child.hasExited() || (child.listens() && (await answersOk(readyUrl)));
+  const isReady = async () => child.hasExited() || (child.listens() && (await respondsOk(readyUrl)));
   if ((await becomesTrue(isReady, 60_000, 100)) && !child.hasExited()) return { name, exited: child.exited, stop };
   await stop();
   const complaint = readLastComplaint(logFile, logStart);
@@ -66,7 +66,7 @@ export async function stopLeftOver(folder: string): Promise<void> {
   if (note !== null) await stopServer(note.pid, folder, stopSignals);
 }
 
-const answersOk = (url: string): Promise<boolean> =>
+const respondsOk = (url: string): Promise<boolean> =>
   getDirectly(url, 2_000).then(
     ({ status }) => status === 200,
     () => false,

@@ -27,11 +27,11 @@ export interface Context {
   openWorkflows: () => Promise<WorkflowClient | null>;
 }
 
-/** An answer: a document for programs, and a text for people. */
+/** The output of a command: a document for programs, and a text for people. */
 export interface CommandResult {
   json: unknown;
   text: string;
-  /** What failed, in a sentence; the answer is printed as well, and the exit code is 1. */
+  /** What failed, in a sentence; the response is printed as well, and the exit code is 1. */
   failure?: string;
 }
 

@@ -77,7 +77,7 @@ const show: Command = {
   },
 };
 
-/** Returns an attempt with `answer` as text, or `responseHex` when it has an encoding. */
+/** Returns an attempt with `response` as text, or `responseHex` when it has an encoding. */
 export function withReadableResponse<Attempt extends { response: Buffer | null; responseEncoding: string | null }>(
   attempt: Attempt,
 ) {

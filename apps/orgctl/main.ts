@@ -3,7 +3,7 @@ import { runOrgctl } from './run.ts';
 
 /**
  * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: operators' commands, with the rights of
- * their database login. Answers go to standard output, everything else to standard error. Exit code
+ * their database login. Results go to standard output, everything else to standard error. Exit code
  * 0, 1 when rejected or failed, 2 for a wrong call, 130 after Ctrl-C.
  */
 startCommand({ usage: null });

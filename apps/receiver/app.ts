@@ -28,16 +28,16 @@ export async function startReceiver(
     if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
     const rejection = findRejection(endpoint, body, request.headers, secrets.get(endpoint));
     const problem = rejection?.message ?? null;
-    const { answer, ...explanation } = answerOf(failing.current(), rejection);
+    const { response: planned, ...explanation } = responseOf(failing.current(), rejection);
     const { id: eventId, type } = readEvent(body, request.headers);
     const sequence = Number(request.headers['webhook-sequence']) || null;
-    const arrival = { endpoint, eventId, type, sequence, verified: problem === null, problem, answer };
+    const arrival = { endpoint, eventId, type, sequence, verified: problem === null, problem, response: planned };
     const { times, duplicate } = received.record(arrival, new Date());
     log.info({ ...arrival, attempt: request.headers['webhook-attempt'], times, duplicate }, 'received');
-    if (answer === 'hang') return;
-    if (answer === 'reset') return void request.socket.resetAndDestroy();
-    if (answer === 204) return void response.writeHead(204).end();
-    send(response, answer, explanation);
+    if (planned === 'hang') return;
+    if (planned === 'reset') return void request.socket.resetAndDestroy();
+    if (planned === 204) return void response.writeHead(204).end();
+    send(response, planned, explanation);
   }
 
   async function storeSecrets(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -98,12 +98,12 @@ interface Rejection {
   message: string;
 }
 
-/** Returns the answer to a delivery: it fails as asked, else it is rejected or accepted. */
-function answerOf(failure: Failure | null, rejection: Rejection | null) {
+/** Returns the response to a delivery: it fails as asked, else it is rejected or accepted. */
+function responseOf(failure: Failure | null, rejection: Rejection | null) {
   const failing = { error: 'failing', message: rejection?.message ?? 'Failing, as asked.' };
-  if (failure !== null) return { answer: failure.how === 'status' ? failure.status : failure.how, ...failing };
+  if (failure !== null) return { response: failure.how === 'status' ? failure.status : failure.how, ...failing };
   const { status, ...explanation } = rejection ?? { status: 204, error: '', message: '' };
-  return { answer: status, ...explanation };
+  return { response: status, ...explanation };
 }
 
 /** Returns why a delivery is rejected, or null when it verifies with one of the endpoint's secrets. */

@@ -57,12 +57,12 @@ async function show() {
     rows.replaceChildren(...deliveries.map((event) => {
       const row = document.createElement('tr');
       const signature = event.verified ? 'verified' : event.problem;
-      const { lastAt, endpoint, type, eventId, sequence, times, duplicates, answer } = event;
-      const values = [lastAt, endpoint, type, eventId, sequence ?? '', times, duplicates, signature, answer];
+      const { lastAt, endpoint, type, eventId, sequence, times, duplicates, response } = event;
+      const values = [lastAt, endpoint, type, eventId, sequence ?? '', times, duplicates, signature, response];
       for (const [index, value] of values.entries()) {
         const cell = row.insertCell();
         cell.textContent = String(value);
-        if ((index === 7 && !event.verified) || (index === 8 && event.answer !== 204)) cell.className = 'bad';
+        if ((index === 7 && !event.verified) || (index === 8 && event.response !== 204)) cell.className = 'bad';
       }
       return row;
     }));
@@ -74,13 +74,13 @@ const added = document.getElementById('added');
 document.getElementById('secret').addEventListener('submit', async (event) => {
   event.preventDefault();
   const { endpoint, secret } = Object.fromEntries(new FormData(event.target));
-  const answer = await fetch('/secrets', {
+  const response = await fetch('/secrets', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ [endpoint]: [secret] }),
   });
-  added.textContent = answer.ok ? 'Added. The next attempt is verified with it.' : (await answer.json()).message;
-  if (answer.ok) event.target.reset();
+  added.textContent = response.ok ? 'Added. The next attempt is verified with it.' : (await response.json()).message;
+  if (response.ok) event.target.reset();
 });
 document.getElementById('switch').addEventListener('click', async ({ target }) => {
   if (target.dataset.query === undefined) return;

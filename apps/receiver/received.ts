@@ -16,14 +16,14 @@ export interface ReceivedEvent {
   /** Whether the last signature was valid, and if not, why. */
   verified: boolean;
   problem: string | null;
-  /** The answer to the last one: a status, `hang` or `reset`. */
-  answer: number | 'hang' | 'reset';
+  /** The response to the last one: a status, `hang` or `reset`. */
+  response: number | 'hang' | 'reset';
 }
 
 /** One received request of an event. */
 export type Arrival = Pick<
   ReceivedEvent,
-  'endpoint' | 'eventId' | 'type' | 'sequence' | 'verified' | 'problem' | 'answer'
+  'endpoint' | 'eventId' | 'type' | 'sequence' | 'verified' | 'problem' | 'response'
 >;
 
 /**
@@ -39,7 +39,7 @@ export function createReceived(atMost = 200) {
       const key = `${arrival.endpoint}/${arrival.eventId}`;
       const known = events.get(key);
       const duplicate = known?.accepted === true;
-      const isAccepted = arrival.verified && typeof arrival.answer === 'number' && arrival.answer < 300;
+      const isAccepted = arrival.verified && typeof arrival.response === 'number' && arrival.response < 300;
       const event = {
         ...arrival,
         firstAt: known?.firstAt ?? at.toISOString(),

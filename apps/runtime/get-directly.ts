@@ -6,7 +6,7 @@ const agent = new Agent({ keepAlive: false });
 /**
  * Reads an address of this machine without a proxy.
  *
- * @throws Error when there is no answer within `timeoutMs`.
+ * @throws Error when there is no response within `timeoutMs`.
  */
 export function getDirectly(url: string, timeoutMs: number): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {

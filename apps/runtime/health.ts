@@ -43,6 +43,6 @@ export async function findSchemaProblem(pool: Pool): Promise<string | null> {
     return isCurrent ? null : 'the database’s schema is older than this version; run the migrations';
   } catch (cause) {
     const { code } = cause as { code?: string };
-    return `the database cannot be asked for its schema (${code ?? 'no answer'})`;
+    return `the database cannot be asked for its schema (${code ?? 'no response'})`;
   }
 }

@@ -17,7 +17,7 @@ import {
 export class ListenError extends StartupError {}
 
 /**
- * Headers of every answer, also to malformed HTTP. Browsers use https for two years (RFC 6797;
+ * Headers of every response, also to malformed HTTP. Browsers use https for two years (RFC 6797;
  * ignored over http), and never guess a type.
  */
 export const securityHeaders = {
@@ -38,13 +38,13 @@ export interface ServerOptions {
   port: number;
   /** How long an idle connection is kept; default `defaultKeepAliveSeconds`. */
   keepAliveSeconds?: number;
-  /** How long answers carry `Connection: close` before the server closes; see `stop`. */
+  /** How long responses carry `Connection: close` before the server closes; see `stop`. */
   drainDelayMs?: number;
   /** Called when `stop` is, before anything closes. */
   onDraining?: () => void;
   /** How long requests in progress may take after that. */
   deadlineMs?: number;
-  /** Headers of every answer, also to a request with a fault. */
+  /** Headers of every response, also to a request with a fault. */
   headers?: Readonly<Record<string, string>>;
   /**
    * Whether `handler` gets requests with a fault too (see `findRequestFault`), to answer them in
@@ -61,8 +61,8 @@ export interface ServerBounds
   /** How long the headers of a request may take to arrive; default 15 s. */
   headersTimeoutMs?: number;
   maxConnections: number;
-  /** From a request's arrival to its answer's last byte. */
-  answerDeadlineMs: number;
+  /** From a request's arrival to its response's last byte. */
+  responseDeadlineMs: number;
   /** Called for each connection that was cut because its client did not read. */
   onCut: (cut: Cut) => void;
   /** Called for each connection that was refused because there were `maxConnections`. */
@@ -81,7 +81,7 @@ export const defaultKeepAliveSeconds = 4_200;
  * balancer's, so that the server never closes a connection while a request arrives (a 502 for
  * callers).
  *
- * `stop` loses no request. Every answer has `Connection: close` for the drain delay, so that
+ * `stop` loses no request. Every response has `Connection: close` for the drain delay, so that
  * clients close by themselves. Then the server closes, and waits for requests in progress until the
  * deadline. (Without the delay 5 requests of a loaded keep-alive client were reset; with 500 ms
  * none.)
@@ -91,12 +91,12 @@ export const defaultKeepAliveSeconds = 4_200;
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { handler, host, port, drainDelayMs = 0, onDraining = () => {}, deadlineMs = 20_000, headers = {} } = options;
   const { keepAliveSeconds = defaultKeepAliveSeconds } = options;
-  const Answer = answerWith(headers);
+  const AppResponse = responseWith(headers);
   const server = createServer(
     {
       ...requestBoundsOf(options.bounds?.headersTimeoutMs),
       keepAliveTimeout: keepAliveSeconds * 1_000,
-      ServerResponse: Answer,
+      ServerResponse: AppResponse,
     },
     // Requests that were received together start together, even if the first cut the connection.
     (request, response) => {
@@ -110,11 +110,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
   );
   respondToEveryRequest(server, (request, socket) => {
-    const response = new Answer(request);
+    const response = new AppResponse(request);
     try {
       response.assignSocket(socket);
     } catch {
-      return void socket.destroy(); // in the middle of an answer it would become part of the body
+      return void socket.destroy(); // in the middle of a response it would become part of the body
     }
     response.setHeader('Connection', 'close');
     response.on('finish', () => socket.destroySoon());
@@ -160,16 +160,16 @@ const requestBoundsOf = (headersTimeout = 15_000) => ({
  * Has a server's handler answer what Node answers or drops by itself: an unknown expectation,
  * CONNECT, and what its parser rejects.
  *
- * @param answer - answers a request on a connection that Node has let go of.
+ * @param respond - answers a request on a connection that Node has let go of.
  */
-function respondToEveryRequest(server: Server, answer: (request: IncomingMessage, socket: Socket) => void): void {
+function respondToEveryRequest(server: Server, respond: (request: IncomingMessage, socket: Socket) => void): void {
   server.maxHeadersCount = 0; // their size is bounded; Node would ignore those behind the 1,000th
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('connect', (request, duplex) => {
     const socket = duplex as Socket;
     socket.on('error', () => socket.destroy()).resume();
     request.url = '/'; // the target of CONNECT is no path
-    answer(request, socket);
+    respond(request, socket);
   });
   const given = new WeakSet<Socket>();
   server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
@@ -177,11 +177,11 @@ function respondToEveryRequest(server: Server, answer: (request: IncomingMessage
     if (given.has(socket)) return; // more of what is being answered
     // Node counts the time for a request from the connection's start; the guard ends this one.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isKnownUnused(socket)) return;
-    // A client without a request would take an error for its next one's answer.
-    const isAnswerable = socket.writable && !isUnused(socket);
-    if (error.code === 'ECONNRESET' || !isAnswerable) return void socket.destroy();
+    // A client without a request would take an error for its next one's response.
+    const canRespond = socket.writable && !isUnused(socket);
+    if (error.code === 'ECONNRESET' || !canRespond) return void socket.destroy();
     given.add(socket);
-    answer(createFaultyRequest(socket, error.code), socket);
+    respond(createFaultyRequest(socket, error.code), socket);
   });
 }
 
@@ -190,7 +190,7 @@ const idleClosedEveryMs = 1_000;
 
 /** Applies a server's bounds. Returns a function that stops the guard. */
 function bound(server: Server, bounds: ServerBounds, keepAliveSeconds: number): () => void {
-  const { maxConnections, headersTimeoutMs: _, answerDeadlineMs: deadlineMs, onRejected, ...guardOptions } = bounds;
+  const { maxConnections, headersTimeoutMs: _, responseDeadlineMs: deadlineMs, onRejected, ...guardOptions } = bounds;
   let idleClosedAtMs = Number.NEGATIVE_INFINITY;
   server.maxConnections = maxConnections;
   server.on('drop', () => {
@@ -202,8 +202,8 @@ function bound(server: Server, bounds: ServerBounds, keepAliveSeconds: number): 
   return guardResponses(server, { ...guardOptions, keepAliveSeconds, deadlineMs });
 }
 
-/** Returns the class of a server's answers, which begin with these headers. */
-function answerWith(headers: Readonly<Record<string, string>>): typeof TrackedResponse {
+/** Returns the class of a server's responses, which begin with these headers. */
+function responseWith(headers: Readonly<Record<string, string>>): typeof TrackedResponse {
   const entries = Object.entries(headers);
   return class<Request extends IncomingMessage> extends TrackedResponse<Request> {
     constructor(request: Request) {

@@ -12,8 +12,8 @@ export function serveMetrics(
   findDeath: () => string | null = () => null,
 ): RequestListener {
   return async (request, response) => {
-    if (findUnreadiness !== undefined && request.url === '/livez') return answer(response, findDeath());
-    if (findUnreadiness !== undefined && request.url === '/readyz') return answer(response, findUnreadiness());
+    if (findUnreadiness !== undefined && request.url === '/livez') return respond(response, findDeath());
+    if (findUnreadiness !== undefined && request.url === '/readyz') return respond(response, findUnreadiness());
     if (request.url !== '/metrics') {
       response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Metrics are at /metrics.\n');
       return;
@@ -23,7 +23,7 @@ export function serveMetrics(
   };
 }
 
-function answer(response: ServerResponse, problem: string | null): void {
+function respond(response: ServerResponse, problem: string | null): void {
   response.writeHead(problem === null ? 200 : 503, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
   response.end(JSON.stringify(problem === null ? { status: 'ok' } : { status: 'unready', reason: problem }));
 }

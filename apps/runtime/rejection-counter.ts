@@ -12,7 +12,7 @@ export interface RejectionCount {
  * Counts rejected requests with a key, and passes the counts to `record` each second: one row per
  * key and minute.
  *
- * Such a request read nothing, so its row may be written after its answer; writing each at once
+ * Such a request read nothing, so its row may be written after its response; writing each at once
  * would let a rejected caller load the database. A killed process loses at most the last second.
  * Counts whose flush fails are added to the next flush, so one minute's row then contains both.
  */

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What makes a request invalid as HTTP (RFC 9110 and 9112), with the status of its answer. */
+/** What makes a request invalid as HTTP (RFC 9110 and 9112), with the status of its response. */
 export interface RequestFault {
   status: 400 | 408 | 417 | 431;
   message: string;
@@ -17,7 +17,7 @@ const faultsOfParser: Readonly<Record<string, RequestFault>> = {
 /** The faults of requests that the parser gave up, which have no other content. */
 const parserFaults = new WeakMap<IncomingMessage, RequestFault>();
 
-/** Returns a request for what the parser gave up on this connection, so that it gets an answer. */
+/** Returns a request for what the parser gave up on this connection, so that it gets a response. */
 export function createFaultyRequest(socket: Socket, code: string | undefined): IncomingMessage {
   const request = new IncomingMessage(socket);
   Object.assign(request, { url: '/', httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 });

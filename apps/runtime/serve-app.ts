@@ -54,7 +54,7 @@ export async function serveApp(
       isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
       onCut: (cut) => {
         metrics.responsesCut.inc({ reason: cut.reason });
-        log.warn(cut, 'a connection was cut: its client did not read its answer');
+        log.warn(cut, 'a connection was cut: its client did not read its response');
       },
       onRejected: () => metrics.connectionsRefused.inc(),
     },

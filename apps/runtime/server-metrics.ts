@@ -32,7 +32,7 @@ export function createServerMetrics(
     responsesCut: new Counter({
       name: `${prefix}_responses_cut_total`,
       help:
-        'Connections cut because their clients did not read an answer, by reason: slow (below the ' +
+        'Connections cut because their clients did not read a response, by reason: slow (below the ' +
         'minimum throughput) or deadline.',
       labelNames: ['reason'],
       registers,

@@ -62,8 +62,8 @@ const attempts = 'org_api_delivery_attempt_duration_seconds';
 const readsRow: Row = {
   title: 'Reads',
   panels: [
-    lines('Answers', 'Reads a second by operation.', 'reqps', [sum('{{region}} {{operation}}', rate(served(reads)))]),
-    lines('Error responses', 'Answers that are no 2xx or 304, by status.', 'reqps', [
+    lines('Responses', 'Reads a second by operation.', 'reqps', [sum('{{region}} {{operation}}', rate(served(reads)))]),
+    lines('Error responses', 'Responses that are no 2xx or 304, by status.', 'reqps', [
       sum('{{region}} {{status}}', rate(served(reads, 'status!~"2..|304"'))),
     ]),
     lines('Share of 5xx', 'The promise is 0.1 % over 30 days.', 'percentunit', [
@@ -75,7 +75,7 @@ const readsRow: Row = {
     ]),
     lines(
       'Time to answer',
-      'Of good answers. The promise is 250 ms for 99 %.',
+      'Of good responses. The promise is 250 ms for 99 %.',
       's',
       quantiles(served('org_api_request_duration_seconds_bucket', 'status=~"2..|304"')),
     ),
@@ -89,7 +89,7 @@ const readsRow: Row = {
     ]),
     lines(
       'Audit log',
-      'Lines that share one insert, and lines that were rejected: each is a read without an answer.',
+      'Lines that share one insert, and lines that were rejected: each is a read without a response.',
       'short',
       [
         [
@@ -237,12 +237,12 @@ const platformRow: Row = {
 const consoleRow: Row = {
   title: 'Console',
   panels: [
-    lines('Answers of the console', 'Requests of people by status.', 'reqps', [
+    lines('Responses of the console', 'Requests of people by status.', 'reqps', [
       sum('{{region}} {{status}}', rate(served('org_console_request_duration_seconds_count'))),
     ]),
     lines(
       'Time to a page',
-      'p95 of all answers; a sign-in hashes a password.',
+      'p95 of all responses; a sign-in hashes a password.',
       's',
       quantiles(served('org_console_request_duration_seconds_bucket'), [0.95]),
     ),

@@ -2,13 +2,13 @@ import { expect } from 'vitest';
 import { type ErrorCode, errorStatus } from '#domain/contract/errors.ts';
 
 /**
- * Asserts that an answer is exactly this error response: status, JSON type, a body of exactly
+ * Asserts that a response is exactly this error response: status, JSON type, a body of exactly
  * `{error, message}`, and a message without a key. Returns the message.
  */
-export async function expectErrorResponse(answer: Response, code: ErrorCode, message: RegExp = /./): Promise<string> {
-  const text = await answer.text();
-  expect({ status: answer.status, body: text }).toMatchObject({ status: errorStatus[code] });
-  expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+export async function expectErrorResponse(response: Response, code: ErrorCode, message: RegExp = /./): Promise<string> {
+  const text = await response.text();
+  expect({ status: response.status, body: text }).toMatchObject({ status: errorStatus[code] });
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/);
   const body = JSON.parse(text) as { error: string; message: string };
   expect(Object.keys(body)).toEqual(['error', 'message']);
   expect(body.error).toBe(code);

@@ -48,7 +48,7 @@ const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) 
   { what: 'a bad signature', kind: 'signature', see: (posts) => first(posts).failedChecks.push('service_signature') },
   { what: 'a 2xx that was never answered', kind: 'invented', see: (posts) => posts.pop() },
   {
-    what: 'another answer than recorded',
+    what: 'another response than recorded',
     kind: 'result',
     see: (posts) => Object.assign(first(posts), { answered: 200 }),
   },

@@ -19,8 +19,8 @@ it('no delivery is lost and no secret leaks while the worker, the relay, Tempora
       'accepted',
       'lost',
       'internal_error',
-      'answer_missing',
-      'answer_timeout',
+      'response_missing',
+      'response_timeout',
       'answered_too_many',
     ]),
   );

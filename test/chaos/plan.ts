@@ -23,14 +23,14 @@ const natures: readonly Nature[] = [...ten, 'failing', 'dead', 'late', ...ten.sl
 
 /**
  * Returns the behavior of webhook number `index`, from 0. Of the first ten, one never answers 2xx
- * and two never fail. The eleventh answers every post 2xx after 9 s, which takes longest.
+ * and two never fail. The eleventh responses every post 2xx after 9 s, which takes longest.
  */
 export function natureOf(index: number): Nature {
   return natures[index % natures.length] ?? 'steady';
 }
 
 const accept = { kind: 'answer', status: 200 } as const;
-const answer = (status: number): Behavior => ({ kind: 'answer', status });
+const respond = (status: number): Behavior => ({ kind: 'answer', status });
 /**
  * From this post of an event on, nearly every receiver accepts at once, so that everything ends
  * before the schedule does.
@@ -41,7 +41,7 @@ const unchanging: ReadonlySet<Nature> = new Set(['dead', 'late']);
 
 const behaviors: Record<Nature, (chance: Random, nth: number) => Behavior> = {
   steady: () => accept,
-  failing: (chance) => (chance.chance(0.5) ? answer(chance.pick([500, 502, 404, 302])) : accept),
+  failing: (chance) => (chance.chance(0.5) ? respond(chance.pick([500, 502, 404, 302])) : accept),
   limiting: (chance) =>
     chance.chance(0.3) ? { kind: 'answer', status: chance.pick([429, 503]), retryAfterSeconds: 1 } : accept,
   resetting: (chance) => (chance.chance(0.4) ? { kind: 'reset' } : accept),
@@ -50,9 +50,9 @@ const behaviors: Record<Nature, (chance: Random, nth: number) => Behavior> = {
   hanging: (chance) => (chance.chance(0.4) ? { kind: 'hang' } : accept),
   // 9 s is in time, except sometimes on a busy machine
   slow: (chance) => ({ ...accept, afterMs: chance.chance(0.1) ? 9_000 : chance.whole(0, 400) }),
-  'first-rejects': (_, nth) => (nth <= 2 ? answer(401) : accept),
+  'first-rejects': (_, nth) => (nth <= 2 ? respond(401) : accept),
   late: () => ({ ...accept, afterMs: 9_000 }),
-  dead: () => answer(503),
+  dead: () => respond(503),
 };
 
 /**

@@ -208,7 +208,7 @@ async function runOn(
       settings.bundle = name === 'altered' ? bundle : null;
     };
     const count = await breakReplay({ workers, useBundle, lateMs, report });
-    await becomesTrue(async () => (await Promise.all(workers.map(answers))).every(Boolean), 60_000, 100);
+    await becomesTrue(async () => (await Promise.all(workers.map(responds))).every(Boolean), 60_000, 100);
     await readAfter('workers had run code that cannot replay');
     return count;
   }
@@ -285,11 +285,11 @@ async function startApps(servers: ChaosServers, settings: WorkerSettings, closer
       ...testKeySettings,
     })),
   ]);
-  await becomesTrue(() => answers(first), 60_000, 100);
+  await becomesTrue(() => responds(first), 60_000, 100);
   return { workers: [first, second], api: { ...api, url: `http://127.0.0.1:${port}` } };
 }
 
-async function answers(app: AppProcess): Promise<boolean> {
+async function responds(app: AppProcess): Promise<boolean> {
   try {
     return (await fetch(`${app.metricsUrl}/metrics`, { signal: AbortSignal.timeout(1_000) })).ok;
   } catch {
@@ -299,7 +299,7 @@ async function answers(app: AppProcess): Promise<boolean> {
 
 /**
  * Reads continuously with the key, so that Redis and the API's log have content. Other tests judge
- * the answers.
+ * the responses.
  */
 function readContinuously(url: string, organizationId: string, key: string) {
   let stopped = false;
@@ -308,7 +308,7 @@ function readContinuously(url: string, organizationId: string, key: string) {
       const headers = { authorization: `Bearer ${key}` };
       const signal = AbortSignal.timeout(5_000);
       await fetch(`${url}/v1/orgs/${organizationId}`, { headers, signal })
-        .then((answer) => answer.text())
+        .then((response) => response.text())
         .catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, 300));
     }

@@ -83,7 +83,7 @@ export const healthy: Series = {
   [`org_api_audit_entries_rejected_total{${api}}`]: always(0),
   [`org_api_limiter_without_redis{${api}}`]: always(0),
   [`org_api_responses_waiting{${api}}`]: always(2),
-  // One key that does not read its answers exhausts only its own share.
+  // One key that does not read its responses exhausts only its own share.
   [`org_api_response_waits_total{${api},end="rejected",limit="key"}`]: growing(9),
   [`org_api_response_waits_total{${api},end="rejected",limit="process"}`]: always(3),
   [`org_api_database_connections{${api},state="waiting"}`]: `${'0 3 '.repeat(40)}${always(0)}`,

@@ -58,7 +58,7 @@ const faults: Fault[] = [
     firing: ['OrgApiAuditLogRejected'],
   },
   {
-    when: 'pods have no memory left for answers',
+    when: 'pods have no memory left for responses',
     changed: { [`org_api_response_waits_total{${api},end="rejected",limit="process"}`]: growing(5) },
     firing: ['OrgApiResponseMemoryExhausted'],
   },

@@ -12,7 +12,7 @@ const password = 'violet-harbour-tractor-mango';
  * Enrols an owner in the console of a release and signs in, as a person does with the link that an
  * operator creates. `address` is where the console is reached, `origin` what people open. Returns
  * the signed-in browser.
- * @throws Error with the console's answer.
+ * @throws Error with the console's response.
  */
 export async function signInToConsole(
   { servers, organizations, pool }: Pick<Installation, 'servers' | 'organizations' | 'pool'>,

@@ -186,7 +186,7 @@ function objectsOf({ own, image, watched }: { own: string; image: string; watche
 
 /**
  * Forwards each request by TLS on a new connection, because a kept one that the controller is
- * closing would fail a read. Answers 502 with the reason when the controller gives no answer.
+ * closing would fail a read. Answers 502 with the reason when the controller gives no response.
  */
 async function startProxy(target: {
   host: string;
@@ -197,10 +197,10 @@ async function startProxy(target: {
   const server = createServer((request, response) => {
     const { method, url: requested, headers } = request;
     const options = { ...target, port: 443, agent: false, method, path: requested };
-    const sent = sendRequest({ ...options, headers: { ...headers, host: servername } }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
+    const sent = sendRequest({ ...options, headers: { ...headers, host: servername } }, (upstream) => {
+      response.writeHead(upstream.statusCode ?? 502, upstream.headers);
       response.flushHeaders();
-      answer.on('error', () => response.destroy()).pipe(response);
+      upstream.on('error', () => response.destroy()).pipe(response);
     });
     sent.on('error', (error) => {
       if (response.headersSent) response.destroy();

@@ -46,12 +46,12 @@ export async function openRoutes(controller: IngressController, region: Region):
 
 /** Resolves when the controller has a route and the certificate for it. @throws Error */
 async function waitForRoute(url: string, status: number): Promise<void> {
-  let last = 'no answer';
+  let last = 'no response';
   for (const giveUpAt = performance.now() + routeDeadlineMs; performance.now() < giveUpAt; await wait(250)) {
-    const answer = await fetch(url).catch(() => null);
-    await answer?.body?.cancel();
-    if (answer?.status === status) return;
-    if (answer !== null) last = String(answer.status);
+    const response = await fetch(url).catch(() => null);
+    await response?.body?.cancel();
+    if (response?.status === status) return;
+    if (response !== null) last = String(response.status);
   }
   throw new Error(`the Ingress controller has no route to ${url}: ${last}`);
 }
@@ -59,13 +59,13 @@ async function waitForRoute(url: string, status: number): Promise<void> {
 /** Reads with an address that the client claims. Returns the address in the audit log. */
 async function readRecordedAddress({ organizations, pool }: Installation, api: string): Promise<string | null> {
   const [organization] = organizations;
-  const answer = await fetch(`${api}/v1/orgs/${organization?.id}/seats`, {
+  const response = await fetch(`${api}/v1/orgs/${organization?.id}/seats`, {
     headers: { authorization: `Bearer ${organization?.keys[0]}`, 'x-forwarded-for': '203.0.113.9' },
   });
-  await answer.body?.cancel();
+  await response.body?.cancel();
   const { rows } = await pool.query<{ address: string | null }>(
     'select host(address) as address from audit_entry where organization_id = $1 and id = $2',
-    [organization?.id, answer.headers.get('request-id')],
+    [organization?.id, response.headers.get('request-id')],
   );
   return rows[0]?.address ?? null;
 }

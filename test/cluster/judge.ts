@@ -8,7 +8,7 @@ export interface Arrival {
   eventId: string;
   attempt: string;
   verified: boolean;
-  answer: number | string;
+  response: number | string;
 }
 
 /** A region's events, counted on both sides. */
@@ -47,10 +47,10 @@ export async function judgeEvents(pool: Pool, arrivals: readonly Arrival[]): Pro
   const seen = new Set<string>();
   let duplicates = 0;
   let unexplained = 0;
-  for (const { endpoint, eventId, attempt, answer } of arrivals) {
+  for (const { endpoint, eventId, attempt, response } of arrivals) {
     const name = `${endpoint}/${eventId}`;
     if (accepted.has(name)) duplicates += 1;
-    if (answer === 204) accepted.add(name);
+    if (response === 204) accepted.add(name);
     // An attempt is posted once: a repeated number is as wrong as a number that was never recorded.
     if (seen.has(`${name}/${attempt}`) || !recorded.has(`${name}/${attempt}`)) unexplained += 1;
     seen.add(`${name}/${attempt}`);

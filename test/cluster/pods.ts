@@ -98,7 +98,7 @@ export async function evictPods(cluster: Cluster, release: Release): Promise<voi
 }
 
 /**
- * Repeats until the budget permits it; the answer is 429 meanwhile. A pod that ended by itself
+ * Repeats until the budget permits it; the response is 429 meanwhile. A pod that ended by itself
  * counts as evicted, as for `kubectl drain`.
  */
 async function evict(cluster: Cluster, { namespace }: Release, pod: string): Promise<void> {

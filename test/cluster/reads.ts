@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
+import { comparable, type Responses, shifted } from '#test/expected-responses.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
 
 /** An organization with enough keys for the load: a key may read 120 times a minute. */
@@ -20,24 +20,24 @@ async function read(api: string, orgId: string, resource: string, key: string): 
 
 /**
  * Reads all nine endpoints of every organization and compares them with independently computed
- * answers. Returns the number of correct answers, and every difference.
+ * answers. Returns the number of correct responses, and every difference.
  */
-export async function compareAnswers(options: {
+export async function compareResponses(options: {
   api: string;
   organizations: readonly ReadOrganization[];
   expectedFile: string;
   shiftedDays: number;
 }): Promise<{ right: number; wrong: string[] }> {
   const { api, organizations, expectedFile, shiftedDays } = options;
-  const expected = JSON.parse(readFileSync(expectedFile, 'utf8')) as Record<string, Answers>;
+  const expected = JSON.parse(readFileSync(expectedFile, 'utf8')) as Record<string, Responses>;
   const wrong: string[] = [];
   let right = 0;
   for (const { id, keys } of organizations) {
     for (const { operationId, resource } of endpoints) {
-      const answer = await read(api, id, resource, keys[0] ?? '');
-      const body = answer.ok ? comparable(operationId, await answer.json()) : null;
+      const response = await read(api, id, resource, keys[0] ?? '');
+      const body = response.ok ? comparable(operationId, await response.json()) : null;
       if (isDeepStrictEqual(body, shifted(expected[id]?.[operationId], shiftedDays))) right += 1;
-      else wrong.push(`${operationId} of ${id} answered ${answer.status} and not what was expected`);
+      else wrong.push(`${operationId} of ${id} answered ${response.status} and not what was expected`);
     }
   }
   return { right, wrong };
@@ -59,7 +59,7 @@ const shownFailures = 20;
 
 /**
  * Reads at a steady rate over kept connections until stopped, with organizations, operations and
- * keys in turn. An answer other than 200 or a missing answer is a failure; no read is repeated.
+ * keys in turn. A response other than 200 or a missing response is a failure; no read is repeated.
  */
 export function startReads(options: {
   api: string;
@@ -85,13 +85,13 @@ export function startReads(options: {
     if (target === undefined || endpoint === undefined) return;
     const startedAt = performance.now();
     const promise = read(api, target.id, endpoint.resource, target.key)
-      .then(async (answer) => {
-        await answer.arrayBuffer();
+      .then(async (response) => {
+        await response.arrayBuffer();
         durationsMs.push(performance.now() - startedAt);
-        if (answer.status === 200) return;
-        const failure = fail(`${endpoint.operationId} answered ${answer.status}`);
+        if (response.status === 200) return;
+        const failure = fail(`${endpoint.operationId} answered ${response.status}`);
         // At once: the pod may soon be gone, with its log.
-        if (failure !== null) failure.text += `: ${await explain(answer.headers.get('request-id') ?? '')}`;
+        if (failure !== null) failure.text += `: ${await explain(response.headers.get('request-id') ?? '')}`;
       })
       .catch((error: Error & { cause?: { code?: string } }) => {
         durationsMs.push(performance.now() - startedAt);

@@ -123,10 +123,10 @@ async function assertReads(region: Rotated): Promise<void> {
   const [organization] = region.organizations;
   if (organization === undefined) throw new Error('there is no organization to read');
   const key = await addKey(region, organization);
-  const answer = await fetch(`${region.api}/v1/orgs/${organization.id}`, {
+  const response = await fetch(`${region.api}/v1/orgs/${organization.id}`, {
     headers: { authorization: `Bearer ${key}` },
   });
-  if (answer.status !== 200) throw new Error(`a key with the new pepper was answered ${answer.status}`);
+  if (response.status !== 200) throw new Error(`a key with the new pepper was answered ${response.status}`);
 }
 
 /**

@@ -18,7 +18,7 @@ import { findErrors } from './pods.ts';
 import { startPolicies } from './policies.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
-import { compareAnswers, startReads } from './reads.ts';
+import { compareResponses, startReads } from './reads.ts';
 import { createReceiverService, readArrivals, startReceiver } from './receiver.ts';
 import { apiOrigin, applySecrets, consoleOrigin, type Image, type Release, releaseOf } from './release.ts';
 import { type Servers, startServers } from './servers.ts';
@@ -93,7 +93,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     for (const region of operated)
       await declareOne(cluster, region, { image: first, receiver, webhookSecrets, report });
     await startReceiver(cluster, { namespace, image: `${first.repository}:${first.tag}`, secrets: webhookSecrets });
-    problems.push(...(await checkAnswers(installed, report)));
+    problems.push(...(await checkResponses(installed, report)));
     problems.push(...(await policies.check(installed)));
     await deliverOne(cluster, installed, report);
     for (const region of operated) problems.push(...(await changeLeader(cluster, region, report)));
@@ -225,7 +225,7 @@ async function serviceOf(cluster: Cluster, { name }: Release, component: string)
   return `http://${await cluster.kubectl([...service, '-o', `jsonpath=${path}`])}`;
 }
 
-async function checkAnswers(installed: readonly Installation[], report: (line: string) => void): Promise<string[]> {
+async function checkResponses(installed: readonly Installation[], report: (line: string) => void): Promise<string[]> {
   const problems: string[] = [];
   for (const { api, routes, organizations, servers } of installed) {
     const expectedFile = fixturePath(`${servers.region}.expected.json`);
@@ -233,7 +233,7 @@ async function checkAnswers(installed: readonly Installation[], report: (line: s
       if (url === undefined) continue;
       const { right, wrong } = await withinOneDay(async () => {
         const { shiftedDays } = await importFixture(servers);
-        return compareAnswers({ api: url, organizations, expectedFile, shiftedDays });
+        return compareResponses({ api: url, organizations, expectedFile, shiftedDays });
       });
       report(`${servers.region}: ${right} of ${right + wrong.length} answers through the ${way} are as expected`);
       problems.push(...wrong.map((one) => `through the ${way}: ${one}`));

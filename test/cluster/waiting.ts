@@ -47,8 +47,8 @@ export async function acrossRollout(
 }
 
 async function ask(receiver: string, query: string): Promise<void> {
-  const answer = await fetch(`${receiver}/fail?${query}`, { method: 'POST' });
-  if (answer.status !== 200) throw new Error(`the receiver answered ${answer.status} when it was asked to fail`);
+  const response = await fetch(`${receiver}/fail?${query}`, { method: 'POST' });
+  if (response.status !== 200) throw new Error(`the receiver answered ${response.status} when it was asked to fail`);
 }
 
 /** Returns the names of the deliveries that wait after a first attempt, once there are enough. */

@@ -54,9 +54,9 @@ describe('the audit log', () => {
       '?from=2026-02-30T10:00&zone=Mars/Olympus',
       `?person=${'x'.repeat(5000)}`,
     ]) {
-      const answer = await t.http(ada).get(logOf(ada, query));
-      expect([query, answer.status]).toEqual([query, 200]);
-      expect(rowsOf(answer.text)).toBeGreaterThanOrEqual(3);
+      const response = await t.http(ada).get(logOf(ada, query));
+      expect([query, response.status]).toEqual([query, 200]);
+      expect(rowsOf(response.text)).toBeGreaterThanOrEqual(3);
     }
   });
 

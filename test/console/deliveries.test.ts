@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { unescaped } from '#test/http-visitor.ts';
 import { setupConsole } from './setup.ts';
-import { fillAttempts, hostileAnswer, insertDeliveries, insertWebhook, makeDeliveries } from './webhook-stories.ts';
+import { fillAttempts, hostileResponse, insertDeliveries, insertWebhook, makeDeliveries } from './webhook-stories.ts';
 
 async function setup() {
   const t = await setupConsole();
@@ -174,14 +174,14 @@ describe('one delivery', () => {
   it('shows the request and the response of an attempt, and no response content runs or disappears', async () => {
     const t = await setup();
     const { exhausted } = await makeDeliveries(t, t.webhook);
-    await fillAttempts(t, exhausted, { answer: hostileAnswer });
+    await fillAttempts(t, exhausted, { response: hostileResponse });
     const { text } = await t.get(`/deliveries/${exhausted}/attempts/2`);
-    const answer = /<pre class="received json"[\s\S]*?<\/pre>/.exec(text)?.[0] ?? '';
-    expect(answer).toContain('&lt;script&gt;document.title');
-    expect(answer).not.toMatch(/<script|<img/);
-    for (const point of ['0007', '202E', '200B']) expect(answer).toContain(`<span class="unseen">U+${point}</span>`);
+    const response = /<pre class="received json"[\s\S]*?<\/pre>/.exec(text)?.[0] ?? '';
+    expect(response).toContain('&lt;script&gt;document.title');
+    expect(response).not.toMatch(/<script|<img/);
+    for (const point of ['0007', '202E', '200B']) expect(response).toContain(`<span class="unseen">U+${point}</span>`);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is left is what is tested.
-    expect(answer).not.toMatch(/[\u0000-\u0008\u202A-\u202E\u2066-\u2069\u200B-\u200F]/);
+    expect(response).not.toMatch(/[\u0000-\u0008\u202A-\u202E\u2066-\u2069\u200B-\u200F]/);
     expect(text).toContain('Bytes that are not UTF-8');
     expect(unescaped(text)).toContain(`webhook-id: ${exhausted}`);
     expect(unescaped(text)).toContain('Service-Signature: t=1795000000,v1=');
@@ -192,7 +192,7 @@ describe('one delivery', () => {
   it('with 16 KiB of control characters adds only a few kilobytes to its page', async () => {
     const t = await setup();
     const { exhausted } = await makeDeliveries(t, t.webhook);
-    await fillAttempts(t, exhausted, { answer: Buffer.alloc(16_384, '\u202E') });
+    await fillAttempts(t, exhausted, { response: Buffer.alloc(16_384, '\u202E') });
     const { text } = await t.get(`/deliveries/${exhausted}/attempts/1`);
     expect(text).toContain('U+202E ×5461');
     expect(text).toContain('the first 16 KiB');

@@ -20,14 +20,14 @@ describe('every route', () => {
       for (const bearer of bearers) {
         const headers = { authorization: `Bearer ${bearer}` };
         const visitor = t.http(ada);
-        const answer =
+        const response =
           route?.method === 'POST' ? await visitor.post(path, {}, { headers }) : await visitor.get(path, { headers });
-        expect([route?.name, answer.status, answer.headers.get('content-type')]).toEqual([
+        expect([route?.name, response.status, response.headers.get('content-type')]).toEqual([
           route?.name,
           403,
           'application/json',
         ]);
-        expect(JSON.parse(answer.text)).toMatchObject({ error: 'api_key_not_accepted' });
+        expect(JSON.parse(response.text)).toMatchObject({ error: 'api_key_not_accepted' });
       }
     }
     await t.console.stop(); // writes the counts
@@ -52,9 +52,9 @@ describe('every route', () => {
       const texts = [];
       for (const orgId of [elsewhere, randomUUID()]) {
         const path = pathOf(route, { orgId });
-        const answer = route.method === 'POST' ? await visitor.post(path, { _token }) : await visitor.get(path);
-        expect([route.name, answer.status]).toEqual([route.name, 404]);
-        texts.push(answer.text.replace(/name="_(token|form)" value="[^"]*"/g, ''));
+        const response = route.method === 'POST' ? await visitor.post(path, { _token }) : await visitor.get(path);
+        expect([route.name, response.status]).toEqual([route.name, 404]);
+        texts.push(response.text.replace(/name="_(token|form)" value="[^"]*"/g, ''));
       }
       expect(texts[0]).toBe(texts[1]);
       expect(texts[0]).not.toContain('Another Firm');
@@ -67,8 +67,8 @@ describe('every route', () => {
     for (const route of routes.filter(({ access }) => access !== 'anyone')) {
       for (const orgId of [ada.orgId, randomUUID()]) {
         const path = pathOf(route, { orgId });
-        const answer = route.method === 'POST' ? await t.http().post(path, {}) : await t.http().get(path);
-        expect([route.name, answer.status, answer.to?.startsWith('/sign-in')]).toEqual([route.name, 303, true]);
+        const response = route.method === 'POST' ? await t.http().post(path, {}) : await t.http().get(path);
+        expect([route.name, response.status, response.to?.startsWith('/sign-in')]).toEqual([route.name, 303, true]);
       }
     }
   });
@@ -80,9 +80,9 @@ describe('every route', () => {
     const _token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
     for (const route of routes.filter(({ permission }) => permission !== null && permission !== 'org.read')) {
       const path = pathOf(route, bo);
-      const answer = route.method === 'POST' ? await visitor.post(path, { _token }) : await visitor.get(path);
-      expect([route.name, answer.status]).toEqual([route.name, 403]);
-      expect(answer.text).toContain(route.permission);
+      const response = route.method === 'POST' ? await visitor.post(path, { _token }) : await visitor.get(path);
+      expect([route.name, response.status]).toEqual([route.name, 403]);
+      expect(response.text).toContain(route.permission);
     }
   });
 
@@ -94,7 +94,7 @@ describe('every route', () => {
     for (const route of routes) {
       const path = pathWith(route, { token: 'x', ...paramsOf(route, ada) });
       const own = t.http(ada.owner);
-      const answers = [
+      const responses = [
         await own.get(`${path}?q=Unmistakable%20text`),
         await own.post(path, {}),
         await own.post(path, {}, { headers: { origin: 'https://evil.example' } }),
@@ -102,7 +102,7 @@ describe('every route', () => {
         await own.get(path, { headers: { authorization: 'Bearer aln_us_nonsense' } }),
         await t.http().get(path),
       ];
-      for (const answer of answers) expectGuarded(route.name, answer);
+      for (const response of responses) expectGuarded(route.name, response);
     }
     // Each cookie, also of signing in, of an invitation and of what a redirect leaves to say.
     const { email } = ada.owner;
@@ -114,12 +114,12 @@ describe('every route', () => {
     const ended = await signedIn.submit('/account', '/account/sessions/end-others');
     const invited = await t.http().submit('/enrol', '/enrol', { link: await t.link(await t.make.member()) });
     const withCookies = [started, password, answered, ended, invited];
-    for (const answer of withCookies) expectGuarded('cookies', answer);
+    for (const response of withCookies) expectGuarded('cookies', response);
     const kinds = withCookies.flatMap(({ cookies }) => cookies.map(kindOf));
     expect(new Set(kinds)).toEqual(new Set(['visit', 'session', 'browser', 'flash', 'enrolment']));
     const beside = [await t.http(ada.owner).get('/nowhere'), await t.http().get('/%'), await t.http().get('/readyz')];
     await t.owner.pool.query('alter table console_session rename to console_session_gone');
-    for (const answer of [...beside, await t.http(ada.owner).get('/account')]) expectGuarded('beside', answer);
+    for (const response of [...beside, await t.http(ada.owner).get('/account')]) expectGuarded('beside', response);
     const log = t.logLines.join('');
     expect(log).toContain(ada.owner.personId);
     for (const secret of ['Unmistakable', ada.owner.email, ada.owner.sessionToken, ada.key.key])
@@ -154,9 +154,9 @@ describe('every route', () => {
 
   it('sends Strict-Transport-Security over https only', async () => {
     const t = await setupConsole({ CONSOLE_URL: 'https://console.example.org' });
-    const answer = await fetch(`${t.console.url}/sign-in`);
-    expect(answer.headers.get('strict-transport-security')).toBe('max-age=63072000; includeSubDomains');
-    const asset = /href="(\/assets[^"]*)"/.exec(await answer.text())?.[1] ?? '';
+    const response = await fetch(`${t.console.url}/sign-in`);
+    expect(response.headers.get('strict-transport-security')).toBe('max-age=63072000; includeSubDomains');
+    const asset = /href="(\/assets[^"]*)"/.exec(await response.text())?.[1] ?? '';
     for (const path of ['/nowhere', asset]) {
       const other = await fetch(t.console.url + path);
       expect(other.headers.get('strict-transport-security')).toBe('max-age=63072000; includeSubDomains');
@@ -169,7 +169,7 @@ describe('every route', () => {
 /** Returns what a cookie is for: the part of its name after `__Host-org-api-`. */
 const kindOf = (cookie: string) => /^__Host-org-api-([a-z]+)/.exec(cookie)?.[1];
 
-/** The headers of every answer of the console, and each of its cookies. */
+/** The headers of every response of the console, and each of its cookies. */
 function expectGuarded(what: string, { headers }: { headers: Headers }, cache = 'no-store'): void {
   for (const cookie of headers.getSetCookie())
     expect([what, cookie]).toEqual([

@@ -69,8 +69,8 @@ async function createKey(page: Page, screen: string): Promise<void> {
   await page.getByRole('heading', { name: 'API key created' }).waitFor();
   const line = (await page.getByRole('region', { name: 'curl command' }).textContent()) ?? '';
   const [, name = '', value = '', url = ''] = /^curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(line) ?? [];
-  const answer = await fetch(url, { headers: { [name]: value } });
-  expect(answer.status).toBe(200);
+  const response = await fetch(url, { headers: { [name]: value } });
+  expect(response.status).toBe(200);
   await page.getByRole('link', { name: 'I’ve saved it' }).click();
 }
 

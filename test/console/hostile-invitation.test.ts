@@ -21,7 +21,7 @@ const plain = (text: string, { personId, email }: { personId: string; email: str
     .replaceAll(encodeURIComponent(email), 'ADDRESS')
     .replaceAll(personId, 'PERSON');
 
-/** Returns what a link's holder sees up to the last step, signed in or not, and its answer. */
+/** Returns what a link's holder sees up to the last step, signed in or not, and its response. */
 async function openAll(t: ReturnType<typeof shared>, page: string, signedIn: Pick<Enrolled, 'sessionToken'>) {
   const link = /\/enrol#[\w-]{43}/.exec(page)?.[0] ?? '';
   const first = await t.http(signedIn).openLink(link);

@@ -10,7 +10,7 @@ import { type ConsoleInstallation, codeAt, goodPassword, setupConsole, shareCons
 const shared = shareConsole();
 
 const timeout = 120_000;
-const statuses = (answers: readonly { status: number }[]) => answers.map(({ status }) => status).sort();
+const statuses = (responses: readonly { status: number }[]) => responses.map(({ status }) => status).sort();
 
 describe('in parallel', () => {
   it('two revocations of one key revoke it once, and both succeed', { timeout }, async () => {
@@ -62,8 +62,8 @@ describe('in parallel', () => {
     // The second start has replaced the first one's secret; a code of each is sent concurrently.
     const finish = ({ visitor, secret, page }: Chosen) =>
       visitor.submit(page, '/enrol/totp', { code: codeAt(secret, t.now()) });
-    const answers = await Promise.all([finish(first), finish(second), finish(second)]);
-    const inside = answers.filter(({ text }) => text.includes('You’re all set'));
+    const responses = await Promise.all([finish(first), finish(second), finish(second)]);
+    const inside = responses.filter(({ text }) => text.includes('You’re all set'));
     expect(inside).toHaveLength(1);
     expect(await count(t, 'select count(*) from console_session where person_id = $1', [ada.userId])).toBe(1);
     expect(await count(t, 'select count(*) from second_factor where person_id = $1', [ada.userId])).toBe(1);
@@ -88,8 +88,8 @@ describe('in parallel', () => {
         return { visitor, path, hidden: hiddenFields((await visitor.get(path)).text, path) };
       }),
     );
-    const answers = await Promise.all(ready.map(({ visitor, path, hidden }) => visitor.post(path, hidden)));
-    expect(answers.every(({ status }) => status < 500)).toBe(true);
+    const responses = await Promise.all(ready.map(({ visitor, path, hidden }) => visitor.post(path, hidden)));
+    expect(responses.every(({ status }) => status < 500)).toBe(true);
     const owners = `select count(*) from membership m join membership_role mr using (organization_id, person_id)
       join role r on r.id = mr.role_id
       where m.organization_id = $1 and m.status = 'active' and r.key = 'owner' and r.organization_id is null`;
@@ -103,8 +103,8 @@ describe('in parallel', () => {
     t.pass(6 * 60_000);
     const asked = await visitor.submit('/account', '/account/recovery-codes');
     const fields = { ...hiddenFields(asked.text, '/account/recovery-codes'), factorCode: t.nextCode(ada) };
-    const answers = await Promise.all([1, 2].map(() => t.http(ada).post('/account/recovery-codes', fields)));
-    expect(answers.filter(({ text }) => text.includes('only time they are shown'))).toHaveLength(1);
+    const responses = await Promise.all([1, 2].map(() => t.http(ada).post('/account/recovery-codes', fields)));
+    expect(responses.filter(({ text }) => text.includes('only time they are shown'))).toHaveLength(1);
     const renewals = `select count(*) from audit_entry where person_id = $1 and action = 'recovery_codes.renew'`;
     expect(await count(t, renewals, [ada.personId])).toBe(1);
   });

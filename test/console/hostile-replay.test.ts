@@ -54,8 +54,8 @@ describe('an otherwise valid form', () => {
     for (const route of signedInOnly) {
       const { params, fields } = requestOf(route, mine);
       for (const _token of tokens) {
-        const answer = await visitor.post(pathWith(route, params), { ...fields, _token });
-        expect([route.name, [410, 422].includes(answer.status)]).toEqual([route.name, true]);
+        const response = await visitor.post(pathWith(route, params), { ...fields, _token });
+        expect([route.name, [410, 422].includes(response.status)]).toEqual([route.name, true]);
       }
     }
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
@@ -80,8 +80,8 @@ describe('an otherwise valid form', () => {
         [t.origin, 'cross-site'],
       ] as const) {
         const headers = { origin, 'sec-fetch-site': site };
-        const answer = await visitor.post(pathWith(route, params), { ...fields, _token }, { headers });
-        expect([route.name, origin, site, answer.status]).toEqual([route.name, origin, site, 403]);
+        const response = await visitor.post(pathWith(route, params), { ...fields, _token }, { headers });
+        expect([route.name, origin, site, response.status]).toEqual([route.name, origin, site, 403]);
       }
     }
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
@@ -94,8 +94,8 @@ describe('an otherwise valid form', () => {
     for (const route of signedInOnly) {
       const { params, fields } = requestOf(route, mine);
       for (const each of [visitor, t.http(mine.owner)]) {
-        const answer = await each.post(pathWith(route, params), { ...fields, _token });
-        expect([route.name, answer.status, answer.to]).toEqual([route.name, 303, '/sign-in']);
+        const response = await each.post(pathWith(route, params), { ...fields, _token });
+        expect([route.name, response.status, response.to]).toEqual([route.name, 303, '/sign-in']);
       }
     }
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
@@ -110,8 +110,8 @@ describe('an otherwise valid form', () => {
     const before = await fingerprintTables(t.owner.pool);
     for (const route of signedInOnly) {
       const { params, fields } = requestOf(route, mine);
-      const answer = await halfway.post(pathWith(route, params), { ...fields, _token });
-      expect([route.name, answer.status, answer.to]).toEqual([route.name, 303, atSecondFactor]);
+      const response = await halfway.post(pathWith(route, params), { ...fields, _token });
+      expect([route.name, response.status, response.to]).toEqual([route.name, 303, atSecondFactor]);
     }
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
   });

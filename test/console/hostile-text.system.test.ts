@@ -47,9 +47,9 @@ describe('a text of markup, a formula, 10,000 characters, right-to-left text or 
       for (const name of Object.keys(fields)) {
         for (const [kind, text] of Object.entries(texts)) {
           const body = { ...fields, [name]: text, _token, _form: randomUUID() };
-          const answer = await visitor.post(pathWith(route, params), body);
-          expect([route.name, name, kind, answer.status < 500]).toEqual([route.name, name, kind, true]);
-          expectHarmless(answer);
+          const response = await visitor.post(pathWith(route, params), body);
+          expect([route.name, name, kind, response.status < 500]).toEqual([route.name, name, kind, true]);
+          expectHarmless(response);
           sent += 1;
         }
       }
@@ -85,9 +85,9 @@ describe('an address', () => {
     for (const route of pages.filter((each) => !isFile(each))) {
       const path = pathWith(route, paramsOf(route, mine));
       for (const query of queriesOf(route, mine)) {
-        const answer = await visitor.get(`${path}?${query}`);
-        expect([route.name, query.slice(0, 99), answer.status < 500]).toEqual([route.name, query.slice(0, 99), true]);
-        expectHarmless(answer);
+        const response = await visitor.get(`${path}?${query}`);
+        expect([route.name, query.slice(0, 99), response.status < 500]).toEqual([route.name, query.slice(0, 99), true]);
+        expectHarmless(response);
         asked += 1;
       }
     }
@@ -118,8 +118,8 @@ describe('an address', () => {
       '/assets/x/console.css',
       '/.git/config',
     ]) {
-      const answer = await raw(t, path, { cookie: cookieOf(visitor) });
-      expect([path, answer.status]).toEqual([path, 404]);
+      const response = await raw(t, path, { cookie: cookieOf(visitor) });
+      expect([path, response.status]).toEqual([path, 404]);
     }
   });
 });
@@ -143,9 +143,9 @@ describe('a request', () => {
       cookie: cookieOf(visitor),
     };
     for (const path of ['/', '/sign-in', '/account', `/o/${ada.orgId}`, '/nowhere']) {
-      const answer = await raw(t, path, headers);
-      expect(answer.status).toBeLessThan(500);
-      expect(answer.text + JSON.stringify(answer.headers)).not.toContain(evil);
+      const response = await raw(t, path, headers);
+      expect(response.status).toBeLessThan(500);
+      expect(response.text + JSON.stringify(response.headers)).not.toContain(evil);
     }
     const ways = { ...headers, origin: `http://${evil}`, 'sec-fetch-site': 'same-origin' };
     expect((await raw(t, '/account/recovery-codes', ways, 'POST')).status).toBe(403);
@@ -160,10 +160,10 @@ describe('a request', () => {
     for (const route of routes.filter(({ access }) => access === 'member')) {
       const path = pathWith(route, paramsOf(route, mine));
       for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
-        const answer = await visitor.get(path, { method, headers: { origin: t.origin } });
-        expect([route.name, method, answer.status]).toEqual([route.name, method, 405]);
-        expect(answer.headers.get('allow')).toContain(route.method);
-        expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+        const response = await visitor.get(path, { method, headers: { origin: t.origin } });
+        expect([route.name, method, response.status]).toEqual([route.name, method, 405]);
+        expect(response.headers.get('allow')).toContain(route.method);
+        expect(response.headers.get('access-control-allow-origin')).toBeNull();
       }
     }
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
@@ -189,8 +189,8 @@ describe('a request', () => {
       [form, `name=${'x'.repeat(70_000)}`, 413],
       [form, `_token=${_token}&__proto__=a&__proto__[a]=a&constructor[prototype][a]=a&name=`, 422],
     ] as const) {
-      const answer = await raw(t, path, { ...headers, 'content-type': type }, 'POST', body);
-      expect([type, body.slice(0, 40), answer.status]).toEqual([type, body.slice(0, 40), status]);
+      const response = await raw(t, path, { ...headers, 'content-type': type }, 'POST', body);
+      expect([type, body.slice(0, 40), response.status]).toEqual([type, body.slice(0, 40), status]);
     }
     expectNothingInherited();
   });

@@ -61,8 +61,8 @@ describe('a member of one organization', () => {
     for (const route of ofMembers) {
       const hidden = filledForms[route.name]?.notAlone ? { _token } : await openForm(visitor, route, mine);
       for (const [what, { params, fields }] of mixtures(route, mine, theirs)) {
-        const answer = await visitor.post(pathWith(route, params), { ...hidden, _form: randomUUID(), ...fields });
-        expectRejected(what, answer);
+        const response = await visitor.post(pathWith(route, params), { ...hidden, _form: randomUUID(), ...fields });
+        expectRejected(what, response);
         expect([what, await fingerprintTables(t.owner.pool)]).toEqual([what, before]);
         tried.push(what);
       }
@@ -85,12 +85,12 @@ describe('a member of one organization', () => {
       ];
       const unaddressed = () => countUnaddressed(t, mine);
       const unaddressedBefore = await unaddressed();
-      const answer = await visitor.post(pathWith(route, params), { ...addedBy(theirs), ...hidden, ...fields });
+      const response = await visitor.post(pathWith(route, params), { ...addedBy(theirs), ...hidden, ...fields });
       // Each row contains its source (regression: rows about webhooks, members, roles and seats had
       // none).
       expect(await unaddressed()).toBe(unaddressedBefore);
-      expect(problemOn(answer)).toBeUndefined();
-      expect([200, 303]).toContain(answer.status);
+      expect(problemOn(response)).toBeUndefined();
+      expect([200, 303]).toContain(response.status);
       if (!leaveNothing.has(route.name)) expect(await fingerprintTables(t.owner.pool)).not.toEqual(before);
       expect(await fingerprintTables(t.owner.pool, theirs.orgId)).toEqual(othersBefore);
     },
@@ -178,11 +178,11 @@ function* mixtures(route: Route, mine: Scene, theirs: Scene): Generator<[string,
       yield [`${route.name} ${name}`, { ...own, fields: { ...own.fields, [name]: value } }];
 }
 
-function expectRejected(what: string, answer: Visited): void {
-  expect(answer.text).not.toContain('Elsewhere');
+function expectRejected(what: string, response: Visited): void {
+  expect(response.text).not.toContain('Elsewhere');
   // The search for a text that is no key succeeds and finds none.
-  if (what === 'findCompromisedKey key') expect(answer.text).toContain('API key not found');
-  else expect([what, answer.status >= 400 && answer.status < 500]).toEqual([what, true]);
+  if (what === 'findCompromisedKey key') expect(response.text).toContain('API key not found');
+  else expect([what, response.status >= 400 && response.status < 500]).toEqual([what, true]);
 }
 
 /** Returns the error message of a form that was rendered again. */

@@ -11,13 +11,14 @@ export function keepConnection(url: string, headers: Readonly<Record<string, str
 
   return {
     /**
-     * Requests a path; resolves with the status when all of the answer was read, 0 when it was cut.
+     * Requests a path; resolves with the status when all of the response was read, 0 when it was
+     * cut.
      */
     get: (path: string) =>
       new Promise<number>((resolve) => {
         socket ??= connect(Number(port), hostname);
         const used = socket;
-        const answer = readResponse();
+        const response = readResponse();
         const end = (status: number) => {
           used.removeAllListeners();
           if (status === 0) {
@@ -27,7 +28,7 @@ export function keepConnection(url: string, headers: Readonly<Record<string, str
           used.on('error', () => {});
           resolve(status);
         };
-        used.on('data', (bytes: Buffer) => void (answer.add(bytes) && end(answer.status)));
+        used.on('data', (bytes: Buffer) => void (response.add(bytes) && end(response.status)));
         used.on('error', () => end(0));
         used.on('close', () => end(0));
         used.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
@@ -37,14 +38,14 @@ export function keepConnection(url: string, headers: Readonly<Record<string, str
   };
 }
 
-/** Finds the end of an answer by its length or its last chunk. */
+/** Finds the end of a response by its length or its last chunk. */
 function readResponse() {
   let head = '';
   let missing: number | null = null;
   let tail = '';
   return {
     status: 0,
-    /** Returns whether the answer is complete. */
+    /** Returns whether the response is complete. */
     add(bytes: Buffer): boolean {
       let body = bytes.length;
       if (missing === null && tail === '') {

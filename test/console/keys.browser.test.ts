@@ -49,9 +49,9 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('button', { name: 'Copy curl command' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     const line = await page.evaluate<string>('navigator.clipboard.readText()');
-    const answer = await callAs(line);
-    expect(answer.status).toBe(200);
-    expect(await answer.json()).toMatchObject({ name: 'Harbor Family Law' });
+    const response = await callAs(line);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ name: 'Harbor Family Law' });
     const key = ((await page.getByRole('region', { name: 'API key' }).last().textContent()) ?? '').trim();
     expect(key).toMatch(keyForm);
 

@@ -56,8 +56,8 @@ describe('creating a key', () => {
       const key = keyForm.exec(made.text)?.[0] ?? '';
       const line = curlLine({ apiUrl: api.url, organizationId: ada.orgId, key, scopes: [scope] });
       const url = line.split(' ').at(-1) ?? '';
-      const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
-      expect([scope, answer.status]).toEqual([scope, 200]);
+      const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+      expect([scope, response.status]).toEqual([scope, 200]);
     }
   });
 
@@ -113,8 +113,10 @@ describe('creating a key', () => {
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const rendered = await visitor.get(newKeyAt(ada));
-    const answers = await Promise.all(Array.from({ length: 5 }, () => visitor.submit(rendered, newKeyAt(ada), fields)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409]);
+    const responses = await Promise.all(
+      Array.from({ length: 5 }, () => visitor.submit(rendered, newKeyAt(ada), fields)),
+    );
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409]);
     expect((await keysOf(t, ada)).length).toBe(1);
   });
 
@@ -123,8 +125,8 @@ describe('creating a key', () => {
   }, async () => {
     const t = shared();
     const ada = await t.enrol();
-    const answers = await Promise.all(Array.from({ length: 30 }, () => createKey(t.http(ada), ada)));
-    const made = answers.filter(({ status }) => status === 200 && keyForm);
+    const responses = await Promise.all(Array.from({ length: 30 }, () => createKey(t.http(ada), ada)));
+    const made = responses.filter(({ status }) => status === 200 && keyForm);
     expect(made.filter(({ text }) => keyForm.test(text)).length).toBe(25);
     expect((await keysOf(t, ada)).filter(({ state }) => state === 'live').length).toBe(25);
     const page = await t.http(ada).get(newKeyAt(ada));
@@ -146,10 +148,10 @@ describe('creating a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
-    const answer = await createKey(visitor, ada, { name });
-    expect(answer.status).toBe(status);
+    const response = await createKey(visitor, ada, { name });
+    expect(response.status).toBe(status);
     if (status === 422) {
-      expect(answer.text).toMatch(
+      expect(response.text).toMatch(
         />(Enter a name\.|Enter at most 100 characters\.|Remove line breaks|A field contains characters)/,
       );
       return;
@@ -202,8 +204,8 @@ describe('a key', () => {
     const visitor = t.http(ada);
     const [one, two] = [await visitor.get(at), await visitor.get(at)];
     expect(one.text).toContain('127.0.0.1');
-    const answers = await Promise.all([one, two].map((rendered) => visitor.submit(rendered, at)));
-    expect(answers.map(({ status, to }) => [status, to])).toEqual(Array(2).fill([303, `/o/${ada.orgId}/keys/${id}`]));
+    const responses = await Promise.all([one, two].map((rendered) => visitor.submit(rendered, at)));
+    expect(responses.map(({ status, to }) => [status, to])).toEqual(Array(2).fill([303, `/o/${ada.orgId}/keys/${id}`]));
     expect(await read()).toBe(401);
     const entries = await t.owner.pool.query(`select from audit_entry where action = 'key.revoke'`);
     expect(entries.rows.length).toBe(1);
@@ -251,13 +253,13 @@ describe('a key', () => {
     const page = await t.http(bo).get(at);
     expect(page.text).toContain('your roles don’t include org.clients.read');
     const own = await t.http(bo).get(newKeyAt(bo));
-    const answer = await t.http(bo).post(at, {
+    const response = await t.http(bo).post(at, {
       _token: /name="_token" value="([^"]*)"/.exec(own.text)?.[1] ?? '',
       _form: randomUUID(),
       overlapHours: '0',
       expiry: 'never',
     });
-    expect(answer.status).toBe(422);
+    expect(response.status).toBe(422);
     expect((await keysOf(t, ada)).length).toBe(1);
   });
 
@@ -324,16 +326,16 @@ describe('a leaked key', () => {
     expect(JSON.stringify(rows)).not.toContain(key.slice(11, -4));
   });
 
-  it('gets the same answer when it belongs to another organization or region, or does not exist', async () => {
+  it('gets the same response when it belongs to another organization or region, or does not exist', async () => {
     const t = shared();
     const ada = await t.enrol();
     const theirs = await t.make.apiKey();
     const texts = [];
     for (const key of [theirs.key, `aln_ca_${theirs.key.slice(7)}`, `aln_us_${'0'.repeat(40)}`]) {
-      const answer = await t.http(ada).submit(at(ada), at(ada), { key });
-      expect(answer.status).toBe(200);
-      expect(answer.text).not.toContain(key);
-      texts.push(answer.text.replace(/name="_(token|form)" value="[^"]*"/g, ''));
+      const response = await t.http(ada).submit(at(ada), at(ada), { key });
+      expect(response.status).toBe(200);
+      expect(response.text).not.toContain(key);
+      texts.push(response.text.replace(/name="_(token|form)" value="[^"]*"/g, ''));
     }
     expect(new Set(texts).size).toBe(1);
     expect((await listKeys(t.owner, theirs.orgId, t.now()))[0]?.state).toBe('live');

@@ -26,13 +26,13 @@ async function setup() {
   function open(path: string, headers: Record<string, string> = {}) {
     const leaving = new AbortController();
     const cookie = `${cookieName('session', t.origin)}=${scene.owner.sessionToken}`;
-    const answer = fetch(t.origin + path, {
+    const response = fetch(t.origin + path, {
       headers: { ...headers, cookie },
       signal: leaving.signal,
       redirect: 'manual',
     });
-    answer.catch(() => {});
-    return { answer, leave: () => leaving.abort() };
+    response.catch(() => {});
+    return { response, leave: () => leaving.abort() };
   }
 
   const pages = routes.filter(({ method }) => method === 'GET');
@@ -55,7 +55,7 @@ it('when 120 begun downloads are left, no statement of theirs continues and none
   const { rows } = await t.owner.pool.query(`select from audit_entry where action = 'audit_log.download'`);
   expect(rows).toHaveLength(0);
   // The budget is free again.
-  const whole = await t.open(t.pathOf('downloadAuditLog')).answer;
+  const whole = await t.open(t.pathOf('downloadAuditLog')).response;
   expect(whole.status).toBe(200);
 });
 
@@ -67,7 +67,7 @@ it('a download that is left after its first byte ends the statement that reads i
     [t.scene.owner.orgId, t.scene.owner.personId],
   );
   const download = t.open(t.pathOf('downloadAuditLog'));
-  const reader = (await download.answer).body?.getReader();
+  const reader = (await download.response).body?.getReader();
   await reader?.read();
   await t.lock('audit_entry');
   // It reads on until a statement waits for the lock.
@@ -85,15 +85,15 @@ it('every page that is left ends its statement', async () => {
   const answered: string[] = [];
   for (const { name } of t.pages) {
     const page = t.open(t.pathOf(name));
-    let isAnswered = false;
-    void page.answer.then(
+    let hasResponse = false;
+    void page.response.then(
       () => {
-        isAnswered = true;
+        hasResponse = true;
       },
       () => {},
     );
-    await t.until((count) => count > 0 || isAnswered);
-    if (isAnswered) answered.push(name);
+    await t.until((count) => count > 0 || hasResponse);
+    if (hasResponse) answered.push(name);
     page.leave();
     await t.until((count) => count === 0);
   }

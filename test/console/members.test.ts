@@ -350,8 +350,8 @@ describe('a hostile browser', () => {
       '/roles',
       `/roles/${theirRole}/remove`,
     ]) {
-      const answer = await owner.post(theirs + rest, fields);
-      expect([rest, answer.status]).toEqual([rest, 404]);
+      const response = await owner.post(theirs + rest, fields);
+      expect([rest, response.status]).toEqual([rest, 404]);
     }
     for (const rest of ['', '/change'])
       expect((await owner.get(t.at(`/members/roles/${theirRole}${rest}`))).status).toBe(404);

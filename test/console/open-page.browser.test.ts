@@ -11,7 +11,7 @@ const minuteMs = 60_000;
 afterAll(closeBrowser);
 
 /** Answers the page's background requests with a page of another title, and a status. */
-const answerParts = (page: Page, status: number) =>
+const responseParts = (page: Page, status: number) =>
   page.route('**/deliveries', (route) =>
     route.request().headers()['hx-request'] === undefined
       ? route.fallback()
@@ -37,7 +37,7 @@ it('a live part keeps its content on a wrong response, says that it is not up to
     expect(await page.title()).toBe(title);
   };
 
-  await answerParts(page, 503);
+  await responseParts(page, 503);
   await keepsAll('the console does not respond');
   expect(await violations(page)).toEqual([]);
   await page.unroute('**/deliveries');
@@ -45,7 +45,7 @@ it('a live part keeps its content on a wrong response, says that it is not up to
   expect(await page.locator('[data-announcement]').textContent()).toBe('Up to date again');
 
   // Status 200 without the part in it, for example a proxy's sign-in page.
-  await answerParts(page, 200);
+  await responseParts(page, 200);
   await keepsAll('this is no longer available');
   await page.unroute('**/deliveries');
   await part.getByText('Not up to date').waitFor({ state: 'detached' });
@@ -67,8 +67,8 @@ it('eight visible pages of one browser load over HTTP/1.1, and each shows a new 
   const tabs: Page[] = [];
   for (let count = 0; count < 8; count += 1) {
     const page = await context.newPage();
-    const answer = await page.goto(path);
-    expect((await answer?.finished()) ?? null).toBe(null);
+    const response = await page.goto(path);
+    expect((await response?.finished()) ?? null).toBe(null);
     await ready(page);
     // Otherwise a browser without a window may treat pages behind another one as hidden.
     expect(await page.evaluate('[document.visibilityState, performance.getEntries()[0].nextHopProtocol]')).toEqual([

@@ -25,12 +25,12 @@ describe('the console', () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Unmistakable' });
     await t.owner.pool.query('alter table console_session rename to console_session_gone');
-    const answer = await t.http(ada).get(`/o/${ada.orgId}`);
-    expect(answer.status).toBe(500);
-    expect(answer.text).toContain(answer.headers.get('request-id'));
-    expect(answer.text).not.toMatch(/console_session|select/);
+    const response = await t.http(ada).get(`/o/${ada.orgId}`);
+    expect(response.status).toBe(500);
+    expect(response.text).toContain(response.headers.get('request-id'));
+    expect(response.text).not.toMatch(/console_session|select/);
     const log = t.logLines.join('');
-    expect(log).toContain(answer.headers.get('request-id'));
+    expect(log).toContain(response.headers.get('request-id'));
     expect(log).not.toContain('Unmistakable');
   });
 
@@ -46,11 +46,11 @@ describe('the console', () => {
       await locker.query('lock table console_session in access exclusive mode');
       // Two wait for the lock until their statements time out, the others for a connection of those
       // two.
-      const answers = await Promise.all(people.map(open));
-      expect(answers.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual(
-        answers.map(() => [503, '5']),
+      const responses = await Promise.all(people.map(open));
+      expect(responses.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual(
+        responses.map(() => [503, '5']),
       );
-      for (const { text } of answers) expect(text).toContain('Temporarily unavailable');
+      for (const { text } of responses) expect(text).toContain('Temporarily unavailable');
     } finally {
       await locker.query('rollback');
       locker.release();
@@ -62,9 +62,9 @@ describe('the console', () => {
     const t = await setupConsole({ DRAIN_DELAY_MS: '300' });
     const ada = await t.enrol();
     const stopping = t.console.stop();
-    const answers = await Promise.all([t.http().get('/readyz'), t.http(ada).get(`/o/${ada.orgId}`)]);
-    expect(answers.map(({ status }) => status)).toEqual([503, 200]);
-    expect(answers[1].headers.get('connection')).toBe('close');
+    const responses = await Promise.all([t.http().get('/readyz'), t.http(ada).get(`/o/${ada.orgId}`)]);
+    expect(responses.map(({ status }) => status)).toEqual([503, 200]);
+    expect(responses[1].headers.get('connection')).toBe('close');
     await Promise.all([stopping, t.console.stop()]);
     await expect(fetch(`${t.console.url}/livez`)).rejects.toThrow();
   });

@@ -20,7 +20,7 @@ async function setupRepair(status: number, schedule: string) {
   const t = await setupConsole({ TEMPORAL_ADDRESS: inject('temporalAddress'), TEMPORAL_NAMESPACE: testNamespace() });
   await startTestWorker(t.database, { DELIVERY_SCHEDULE: schedule });
   const receiver = await startReceiver();
-  receiver.answer = (response, { path }) => void response.writeHead(path === '/hooks' ? 204 : status).end();
+  receiver.respond = (response, { path }) => void response.writeHead(path === '/hooks' ? 204 : status).end();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const professional = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
   const webhook = await createWebhook(

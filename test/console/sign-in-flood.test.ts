@@ -145,15 +145,15 @@ describe('a flood of sign-ins from everywhere', () => {
       while (flood.isOn) {
         sent += 1;
         const address = `10.${sent >> 16}.${(sent >> 8) & 255}.${sent & 255}`;
-        const answer = await flooder.submit(
+        const response = await flooder.submit(
           page,
           '/sign-in',
           { email: `p${sent}@example.org`, ...wrong },
           from(address),
         );
-        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+        statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
         mostRunning.hashes = Math.max(mostRunning.hashes, hashLoad().running);
-        if (answer.status === 503) expect(answer.headers.get('retry-after')).toBe('5');
+        if (response.status === 503) expect(response.headers.get('retry-after')).toBe('5');
         // 100 clients that each return five times a second: 500 forms a second at most.
         await new Promise((resolve) => setTimeout(resolve, 200));
       }

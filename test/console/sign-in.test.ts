@@ -43,7 +43,7 @@ describe('signing in', () => {
     }
   });
 
-  it('with an answer that is rejected sets no session cookie', async () => {
+  it('with a response that is rejected sets no session cookie', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http();
@@ -53,9 +53,9 @@ describe('signing in', () => {
     await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
     const half = visitor.jar.get(session);
     const nonsense = [{ factorCode: '000000' }, { factorPasskey: '{}' }, { factorRecovery: 'ABCD' }, {}];
-    for (const answer of nonsense) {
-      const { status, cookies } = await visitor.submit(atSecondFactor, atSecondFactor, answer);
-      expect([answer, status, cookies.join().includes(session)]).toEqual([answer, 422, false]);
+    for (const response of nonsense) {
+      const { status, cookies } = await visitor.submit(atSecondFactor, atSecondFactor, response);
+      expect([response, status, cookies.join().includes(session)]).toEqual([response, 422, false]);
     }
     expect(visitor.jar.get(session)).toBe(half);
     expect(await visitor.get('/account')).toMatchObject({ to: expect.stringContaining(atSecondFactor) });

@@ -106,7 +106,7 @@ it('each result in the log has one word: on the page, in the filter, in the addr
     Failed: [
       of('sign_in.failure', null, { step: 'totp' }),
       of('webhook.tested', null, { webhookId, delivered: false, eventType: 'seat.given', cause: 'connection_refused' }),
-      of('webhook.verified', null, { webhookId, result: 'no_answer' }),
+      of('webhook.verified', null, { webhookId, result: 'no_response' }),
       of('webhook.redelivered', null, { webhookId, state: 'ended' }),
     ],
   };

@@ -7,10 +7,10 @@ import type { ConsoleInstallation, Enrolled } from './setup.ts';
 const minuteMs = 60_000;
 
 /**
- * Content of a receiver's answer that must not affect a page: markup, a control character, a
+ * Content of a receiver's response that must not affect a page: markup, a control character, a
  * right-to-left override, a zero-width space, half a surrogate pair, and a long line.
  */
-export const hostileAnswer = Buffer.concat([
+export const hostileResponse = Buffer.concat([
   Buffer.from(
     `<script>document.title = "taken over"</script><img src=x onerror="document.title = 'taken over'">` +
       `\u0007\u202Edetpecca\u200B\n${'long'.repeat(200)}\r\n`,
@@ -38,10 +38,12 @@ export async function insertWebhook(
 export async function fillAttempts(
   t: ConsoleInstallation,
   eventId: string,
-  fields: { answer?: Buffer; explanation?: string } = {},
+  fields: { response?: Buffer; explanation?: string } = {},
 ): Promise<void> {
-  const { answer = Buffer.from('no room'), explanation = 'The receiver failed (5xx): look for the error in its log.' } =
-    fields;
+  const {
+    response = Buffer.from('no room'),
+    explanation = 'The receiver failed (5xx): look for the error in its log.',
+  } = fields;
   // All differ: an overloaded receiver is slow, and one that accepts is not, over a kept
   // connection.
   const [failed, accepted] = [
@@ -67,8 +69,8 @@ export async function fillAttempts(
       eventId,
       JSON.stringify(headers),
       JSON.stringify(failed),
-      answer,
-      answer.length,
+      response,
+      response.length,
       explanation,
       JSON.stringify(accepted),
     ],

@@ -9,7 +9,7 @@ import { type Received, startReceiver } from '#test/receiver.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { closeBrowser, expectQuiet, openVisit, picture, ready, type screens, violations } from './browser.ts';
 import { setupConsole } from './setup.ts';
-import { hostileAnswer } from './webhook-stories.ts';
+import { hostileResponse } from './webhook-stories.ts';
 
 const timeout = 240_000;
 const patient = { timeout: 60_000 };
@@ -27,10 +27,10 @@ async function setupJourney(screen: keyof typeof screens, schedule: string) {
   const isOurs = ({ headers, body }: Received) =>
     secrets.length === 0 || verifyDelivery({ headers, body, secrets: secrets.slice(-1) }).ok;
   /** Accepts posts that verify, rejects all others. */
-  const verify: typeof receiver.answer = (response, post) =>
+  const verify: typeof receiver.respond = (response, post) =>
     void response.writeHead(isOurs(post) ? 200 : 400).end('seen');
-  const fail: typeof receiver.answer = (response) => void response.writeHead(503).end(hostileAnswer);
-  receiver.answer = verify;
+  const fail: typeof receiver.respond = (response) => void response.writeHead(503).end(hostileResponse);
+  receiver.respond = verify;
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const professional = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
   const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen });
@@ -95,7 +95,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await picture(page, `journey-verified-${screen}`);
     expect(receiver.received).toHaveLength(3);
 
-    receiver.answer = j.fail;
+    receiver.respond = j.fail;
     await page.goto(`/o/${j.ada.orgId}/webhooks/${id}`);
     await page.getByRole('link', { name: 'Signatures' }).click();
     await page.getByText('The receiver verifies signatures.').waitFor();
@@ -108,7 +108,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('link', { name: 'client.started' }).click();
     await page.getByRole('heading', { name: 'Attempt 2' }).waitFor(patient);
     await picture(page, `journey-failing-${screen}`);
-    receiver.answer = j.verify;
+    receiver.respond = j.verify;
     // The page updates without a reload.
     await page.locator('#delivery .badge', { hasText: 'delivered' }).waitFor(patient);
     await page.getByRole('button', { name: 'Redeliver' }).waitFor();
@@ -174,25 +174,25 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await j.cause();
     await page.goto(at('/deliveries'));
     await page.getByText('Held until you resume the webhook').waitFor(patient);
-    receiver.answer = j.fail;
+    receiver.respond = j.fail;
     await page.goto(at('/resume'));
     await page.getByRole('button', { name: 'Resume webhook' }).click();
     await page.getByText('The receiver did not accept the test event').waitFor(patient);
     expect(await violations(page)).toEqual([]);
     await picture(page, `journey-probe-rejected-${screen}`);
     expect(j.deliveries()).toHaveLength(1);
-    receiver.answer = j.verify;
+    receiver.respond = j.verify;
     await page.getByRole('button', { name: 'Resume webhook' }).click();
     await page.getByText('The receiver accepted the test event').waitFor(patient);
     await expect.poll(() => j.deliveries().length, patient).toBe(2);
 
     // The next one fails and waits an hour; all failed deliveries are redelivered at once.
-    receiver.answer = j.fail;
+    receiver.respond = j.fail;
     await j.cause();
     await expect.poll(() => j.deliveries().length, patient).toBe(3);
     await page.goto(at('/deliveries?status=retrying'));
     await page.getByText(/Last attempt: 503. Next attempt in 1 h/).waitFor(patient);
-    receiver.answer = j.verify;
+    receiver.respond = j.verify;
     await page.goto(at('/redeliver'));
     await page.getByRole('button', { name: 'Redeliver failed events…' }).click();
     await page.getByRole('button', { name: 'Redeliver 1 event' }).click();
@@ -203,7 +203,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await expect.poll(() => page.locator('#deliveries .badge', { hasText: 'delivered' }).count(), patient).toBe(3);
 
     // Another fails; it is retried at once, and is exhausted.
-    receiver.answer = j.fail;
+    receiver.respond = j.fail;
     await j.cause();
     await page.goto(at('/deliveries'));
     await page.getByText(/Last attempt: 503. Next attempt in 1 h/).waitFor(patient);

@@ -163,7 +163,7 @@ describe('an attempt whose admission was committed while its reply was lost', ()
   it('is found by the process that requested it, posted once, and uses up no other attempt', async () => {
     const proxied = await setupProxied();
     const { ask, posts, pool } = await arrange({ proxied });
-    // An open connection: what it sends arrives, and no answer returns.
+    // An open connection: what it sends arrives, and no response returns.
     await proxied.worker.pool.query('select 1');
     proxied.proxy.dropReplies();
     const attempting = ask();

@@ -16,7 +16,7 @@ it('five events take turns with sixty that three other organizations have queued
 }, async () => {
   const { database, make } = await setupDatabase();
   const receiver = await startReceiver();
-  receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 150);
+  receiver.respond = (response) => void setTimeout(() => response.writeHead(200).end(), 150);
   const busy = await Promise.all(Array.from({ length: organizations }, () => make.member()));
   const other = await make.member();
   for (const professional of busy) {

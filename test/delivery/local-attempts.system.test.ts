@@ -39,7 +39,7 @@ describe('a first attempt in progress', () => {
     await makeEvent();
     const exit = leaving.stop();
     await startChildWorker(settings);
-    receiver.answer = (response) => void response.writeHead(200).end();
+    receiver.respond = (response) => void response.writeHead(200).end();
     receiver.release(503);
 
     expect(await exit).toBe(0);
@@ -56,7 +56,7 @@ describe('a first attempt in progress', () => {
     const dying = await startChildWorker(settings);
     await makeEvent();
     dying.process.kill('SIGKILL');
-    receiver.answer = (response) => void response.writeHead(200).end();
+    receiver.respond = (response) => void response.writeHead(200).end();
     await startChildWorker(settings);
     await rows('update slot set until = now()'); // as 25 seconds do
 
@@ -76,7 +76,7 @@ describe('a first attempt in progress', () => {
   }, async () => {
     const { receiver, settings, rows, workflow, makeEvent, isDelivered } = await arrange();
     let answered: ServerResponse | undefined;
-    receiver.answer = (response) => {
+    receiver.respond = (response) => {
       answered = response;
       response.writeHead(200).flushHeaders();
       setTimeout(() => response.write('the beginning of a body'), 50);
@@ -127,7 +127,7 @@ describe('a first attempt in progress', () => {
   it('may take longer than a workflow task may', { timeout }, async () => {
     const { receiver, settings, rows, makeEvent, isDelivered } = await arrange();
     await startChildWorker(settings);
-    receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 9_500);
+    receiver.respond = (response) => void setTimeout(() => response.writeHead(200).end(), 9_500);
     await makeEvent();
     await isDelivered();
     expect(await rows('select number, cause from delivery_attempt')).toEqual([{ number: 1, cause: 'accepted' }]);
@@ -136,14 +136,14 @@ describe('a first attempt in progress', () => {
 });
 
 /**
- * A webhook whose receiver delays its answers until they are released. `makeEvent` resolves when
+ * A webhook whose receiver delays its responses until they are released. `makeEvent` resolves when
  * the post has arrived.
  */
 async function arrange() {
   const { database, owner, make } = await setupDatabase();
   const server = await startReceiver();
   const held: ServerResponse[] = [];
-  server.answer = (response) => void held.push(response);
+  server.respond = (response) => void held.push(response);
   const receiver = Object.assign(server, {
     release: (status: number) => {
       for (const response of held.splice(0)) response.writeHead(status).end();

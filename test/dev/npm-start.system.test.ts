@@ -38,7 +38,7 @@ describe('npm start', () => {
         expect(first.output.text).toContain(
           `    curl -H 'Authorization: Bearer ${sampleKey}' ${us.api}/v1/orgs/${id}${read}\n`,
         );
-      expect(readmeExample.answer).toEqual({
+      expect(readmeExample.response).toEqual({
         ...(await curl(us.api, place.env.ORG_API_STATE)),
         createdAt: expect.stringMatching(/T05:36:03\.767Z$/),
       });
@@ -183,11 +183,11 @@ function readProcess(pid: string, file: 'cmdline' | 'environ'): string[] {
   }
 }
 
-/** README's curl line with its answer. */
+/** README's curl line with its response. */
 const readmeExample = (() => {
   const readme = readFileSync('README.md', 'utf8');
-  const [, line = '', answer = ''] = /```sh\n(curl .*)\n```\n\n```json\n([^`]*)```/.exec(readme) ?? [];
-  return { line, answer: JSON.parse(answer) };
+  const [, line = '', response = ''] = /```sh\n(curl .*)\n```\n\n```json\n([^`]*)```/.exec(readme) ?? [];
+  return { line, response: JSON.parse(response) };
 })();
 
 /** Runs README's curl line on a stack of another port and folder; returns the parsed answer. */

@@ -9,7 +9,7 @@ const archive = randomBytes(10_000);
 const sha256 = createHash('sha256').update(archive).digest('hex');
 
 async function serve(bytes: Buffer, status = 200): Promise<string> {
-  const server = createServer((_request, answer) => answer.writeHead(status).end(bytes)).listen(0, '127.0.0.1');
+  const server = createServer((_request, response) => response.writeHead(status).end(bytes)).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await new Promise((resolve) => server.once('listening', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/archive.tar.gz`;

@@ -37,7 +37,7 @@ interface OtlpBody {
 
 /**
  * Starts an OTLP/HTTP collector for a test. It keeps every byte that it receives, and each span
- * once, as a store of traces does. A span may be sent twice: an exporter without an answer in time
+ * once, as a store of traces does. A span may be sent twice: an exporter without a response in time
  * sends its batch again, and a repeated workflow task reports the round's end again, under the same
  * ids.
  */

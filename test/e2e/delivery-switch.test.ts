@@ -41,7 +41,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
   it('no post begins, the one under way is recorded, and all events go out once afterwards', { timeout }, async () => {
     const { receiver, owner, startWorker, makeEvent, set, countByState } = await setup();
     const open: ServerResponse[] = [];
-    receiver.answer = (response) => void open.push(response);
+    receiver.respond = (response) => void open.push(response);
     await startWorker();
     await makeEvent();
     await vi.waitFor(() => expect(open).toHaveLength(1), patient);
@@ -60,7 +60,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     await owner.pool.query(`update delivery_switch set changed_at = changed_at - interval '10 seconds'`);
     expect(await readDeliverySwitch(owner)).toMatchObject({ state: held, underWay: 0, isDrained: true });
 
-    receiver.answer = (response) => void response.writeHead(200).end();
+    receiver.respond = (response) => void response.writeHead(200).end();
     await set('running');
     await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 21 }), patient);
     expect(receiver.received).toHaveLength(21);
@@ -71,7 +71,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
 
   it('a retry that comes due is not made, and its delivery continues afterwards', { timeout }, async () => {
     const { receiver, owner, startWorker, makeEvent, set, countByState } = await setup({ DELIVERY_SCHEDULE: '1s,1h' });
-    receiver.answer = (response) => {
+    receiver.respond = (response) => {
       // In the receiver's handler, so that it is set before the attempt's end is recorded.
       void set(held).then(() => response.writeHead(500).end());
     };
@@ -85,7 +85,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     await new Promise((resolve) => setTimeout(resolve, quietMs));
     expect(receiver.received).toHaveLength(1);
 
-    receiver.answer = (response) => void response.writeHead(200).end();
+    receiver.respond = (response) => void response.writeHead(200).end();
     await set('running');
     await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 1 }), patient);
     expect(receiver.received.map(({ headers }) => headers['webhook-attempt'])).toEqual(['1', '2']);

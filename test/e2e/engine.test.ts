@@ -47,7 +47,7 @@ describe('a delivery whose workflow is gone', () => {
     await late.result();
     expect(await t.statusOf(newer)).toBe('TERMINATED');
     expect(t.receiver.received).toHaveLength(2);
-    t.receiver.answer = accept;
+    t.receiver.respond = accept;
     await t.makeDue();
     await t.isSettled({ state: 'delivered', attempts: 3, run: 3 });
     expect(t.receiver.received).toHaveLength(3);
@@ -59,7 +59,7 @@ describe('a delivery whose workflow is gone', () => {
     await t.makeEvent();
     await t.isSleeping({ attempts: 1 });
     const older = (await (await t.handle()).describe()).runId;
-    t.receiver.answer = accept;
+    t.receiver.respond = accept;
 
     await t.redeliver();
 
@@ -99,7 +99,7 @@ describe('a webhook that is paused and resumed', () => {
 // Regression: an attempt updated the webhook's row, and waited for the transaction that had changed it.
 it('a transaction that holds the row of a webhook stops none of its deliveries', { timeout }, async () => {
   const t = await arrange({ DELIVERY_SCHEDULE: '300ms,300ms,1h' });
-  t.receiver.answer = (response) => void response.writeHead(t.receiver.received.length < 3 ? 500 : 200).end();
+  t.receiver.respond = (response) => void response.writeHead(t.receiver.received.length < 3 ? 500 : 200).end();
   await t.startWorker();
   const holder = await t.pool.connect();
   onTestFinished(() => holder.release(true));
@@ -126,7 +126,7 @@ it('deliveries wait in the table while their process cannot sign, and go out onc
   await broken.stop();
   expect(t.receiver.received).toHaveLength(0);
 
-  t.receiver.answer = accept;
+  t.receiver.respond = accept;
   await t.startWorker();
   await t.makeDue();
   await t.isSettled({ state: 'delivered', attempts: 2, run: 2 });
@@ -140,7 +140,7 @@ async function arrange(settings: Record<string, string>) {
   const { database, owner, make } = await setupDatabase();
   const { pool } = owner;
   const receiver = await startReceiver();
-  receiver.answer = (response) => void response.writeHead(500).end();
+  receiver.respond = (response) => void response.writeHead(500).end();
   const professional = await make.member();
   const webhook = await make.webhook({ orgId: professional.orgId, url: receiver.url });
   const client = await openTestTemporal();

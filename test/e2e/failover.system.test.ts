@@ -92,7 +92,7 @@ async function setup() {
     }
   }
 
-  const answerOf = async (url: string, headers: Record<string, string>) => {
+  const responseOf = async (url: string, headers: Record<string, string>) => {
     const { status, headers: given } = await fetch(url, { headers, redirect: 'manual' });
     return [status, given.get('retry-after')];
   };
@@ -116,8 +116,8 @@ async function setup() {
     orgctl: () => spawnOrgctl(orgctlSettings, ['audit-log', 'verify', '--region', 'us']),
     /** What each process answers. */
     look: async () => ({
-      api: await answerOf(`${api.url}/v1/orgs/${orgId}`, { authorization: `Bearer ${key.key}` }),
-      console: await answerOf(`${console.url}/account`, { cookie }),
+      api: await responseOf(`${api.url}/v1/orgs/${orgId}`, { authorization: `Bearer ${key.key}` }),
+      console: await responseOf(`${console.url}/account`, { cookie }),
       operator: await operate(),
       worker: (await fetch(`${worker.metricsUrl}/readyz`)).status,
     }),

@@ -91,7 +91,7 @@ const idOf = (post: Received) => `${post.path}/${post.headers['webhook-id']}/${p
 async function arrange(deliveries: number) {
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
-  receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 50);
+  receiver.respond = (response) => void setTimeout(() => response.writeHead(200).end(), 50);
   const professionals = await Promise.all(Array.from({ length: 5 }, () => make.member()));
   for (const { orgId } of professionals) await make.webhook({ orgId, url: `${receiver.url}/${orgId}` });
   const one = async <Row>(query: string) => (await owner.pool.query(query)).rows[0] as Row;
@@ -143,7 +143,7 @@ async function arrange(deliveries: number) {
       const onRecord = new Set(attempts.rows.map(({ id }) => id));
       expect(receiver.received.map(idOf).filter((id) => !onRecord.has(id))).toEqual([]);
       expect(new Set(receiver.received.map(idOf)).size).toBe(receiver.received.length);
-      // An attempt whose worker was killed is lost only after the answer's deadline.
+      // An attempt whose worker was killed is lost only after the response's deadline.
       const lost = await owner.pool.query<{ event_id: string }>(
         `select event_id from delivery_attempt where cause = 'lost'`,
       );

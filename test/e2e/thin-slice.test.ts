@@ -60,7 +60,7 @@ describe('an event', () => {
       const receiver = await startReceiver();
       const professional = await make.member();
       await make.webhook({ orgId: professional.orgId, url: receiver.url });
-      receiver.answer = (response) => void response.writeHead(receiver.received.length < 3 ? 500 : 204).end();
+      receiver.respond = (response) => void response.writeHead(receiver.received.length < 3 ? 500 : 204).end();
       await startTestWorker(database, { DELIVERY_SCHEDULE: '200ms,300ms,5s' });
 
       await make.grant({ professional });
@@ -86,7 +86,7 @@ describe('an event', () => {
       const receiver = await startReceiver();
       const professional = await make.member();
       await make.webhook({ orgId: professional.orgId, url: receiver.url });
-      receiver.answer = (response) => void response.writeHead(500).end();
+      receiver.respond = (response) => void response.writeHead(500).end();
       await startTestWorker(database, { DELIVERY_SCHEDULE: '100ms,100ms' });
 
       await make.grant({ professional });

@@ -25,7 +25,7 @@ describe('the schedule of a delivery', () => {
     const schedule = '3s,4s,5s';
     const { database, owner, make } = await setupDatabase();
     const receiver = await startReceiver();
-    receiver.answer = (response) => void response.writeHead(500).end();
+    receiver.respond = (response) => void response.writeHead(500).end();
     // An organization's failing webhooks share five slots, and what finds none waits in the table.
     const professionals = await Promise.all(Array.from({ length: deliveryCount }, () => make.member()));
     for (const [index, { orgId }] of professionals.entries())

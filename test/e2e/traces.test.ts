@@ -15,8 +15,8 @@ it('a delivery that fails and then succeeds is one trace from its commit to the 
   const { database, owner, make } = await setupDatabase();
   const collector = await startCollector();
   const receiver = await startReceiver();
-  receiver.answer = (response) =>
-    void response.writeHead(receiver.received.length === 1 ? 503 : 200).end('an answer to keep to ourselves');
+  receiver.respond = (response) =>
+    void response.writeHead(receiver.received.length === 1 ? 503 : 200).end('a response to keep to ourselves');
   const professional = await make.member({ name: 'Zelda Quill' });
   const webhook = await make.webhook({ orgId: professional.orgId, url: `${receiver.url}/hooks/path-of-theirs` });
   const worker = await startTestWorker(database, {
@@ -91,7 +91,7 @@ it('a delivery that fails and then succeeds is one trace from its commit to the 
     '127.0.0.1',
     'Zelda',
     'Okonkwo',
-    'an answer to keep to ourselves',
+    'a response to keep to ourselves',
     grant.id,
     familyId,
     professional.userId,
@@ -108,7 +108,7 @@ it('a delivery whose webhook is paused while it waits ends its trace as closed',
   const { database, owner, make } = await setupDatabase();
   const collector = await startCollector();
   const receiver = await startReceiver();
-  receiver.answer = (response) => void response.writeHead(500).end();
+  receiver.respond = (response) => void response.writeHead(500).end();
   const professional = await make.member();
   await make.webhook({ orgId: professional.orgId, url: receiver.url });
   const worker = await startTestWorker(database, {

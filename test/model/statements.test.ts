@@ -92,7 +92,7 @@ class World {
     this.posts.push({ attempt: { ...run, ...row, id }, ageSeconds: 0, isAbandoned: false });
   }
 
-  async answer(post: Post, kind: 'delivered' | 'failed' | 'internal_error', retryAfterS?: number): Promise<void> {
+  async respond(post: Post, kind: 'delivered' | 'failed' | 'internal_error', retryAfterS?: number): Promise<void> {
     this.posts.splice(this.posts.indexOf(post), 1);
     const { attempt } = post;
     const key = keyOf(attempt);
@@ -171,7 +171,7 @@ class World {
       for (const run of [...this.workflows.values()]) await this.ask(run);
       for (const post of [...this.posts]) {
         if (post.isAbandoned) this.posts.splice(this.posts.indexOf(post), 1);
-        else await this.answer(post, 'delivered');
+        else await this.respond(post, 'delivered');
       }
       await this.check();
     }
@@ -280,10 +280,10 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   relayDies: [1, async (world) => world.claimed.splice(0)],
   ask: [16, withWorkflow((world, run) => world.ask(run))],
   askWithoutReply: [2, withWorkflow((world, run) => world.ask(run, { repeats: true }))],
-  accepted: [3, withPost((world, post) => world.answer(post, 'delivered'))],
-  rejected: [7, withPost((world, post) => world.answer(post, 'failed'))],
-  limited: [1, withPost((world, post) => world.answer(post, 'failed', 30))],
-  internalError: [1, withPost((world, post) => world.answer(post, 'internal_error'))],
+  accepted: [3, withPost((world, post) => world.respond(post, 'delivered'))],
+  rejected: [7, withPost((world, post) => world.respond(post, 'failed'))],
+  limited: [1, withPost((world, post) => world.respond(post, 'failed', 30))],
+  internalError: [1, withPost((world, post) => world.respond(post, 'internal_error'))],
   workerDies: [3, withPost(async (_, post) => Object.assign(post, { isAbandoned: true }))],
   passShortly: [3, (world) => world.pass(7)],
   passUntilExpired: [

@@ -26,7 +26,7 @@ const settings = { DELIVERY_SCHEDULE: '200ms,3s,3s,3s,3s,3s,3s', REQUEUE_AFTER: 
 async function startSwitchedReceiver() {
   const receiver = await startReceiver();
   let status = 200;
-  receiver.answer = (response) => void response.writeHead(status).end();
+  receiver.respond = (response) => void response.writeHead(status).end();
   return {
     url: receiver.url,
     set: (next: number) => {

@@ -30,7 +30,7 @@ await startControllers({
 
 /**
  * Ends the process after it has sent writes in that many turns of its event loop, to any server,
- * before it reads an answer. What one turn writes leaves together: a statement is several writes.
+ * before it reads a response. What one turn writes leaves together: a statement is several writes.
  */
 function endAfterWrites(count: number): void {
   let left = count;

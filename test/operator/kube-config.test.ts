@@ -14,9 +14,9 @@ async function setup(deadlineMs = 30_000) {
   const connections: TLSSocket[] = [];
   const waiting: (() => void)[] = [];
   const server = createSecureServer({ ...makeCertificate({ subject: 'server' }), allowHTTP1: true }, (_, response) => {
-    const answer = () => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[]}');
-    if (t.isSilent) waiting.push(answer);
-    else answer();
+    const respond = () => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[]}');
+    if (t.isSilent) waiting.push(respond);
+    else respond();
   });
   server.on('secureConnection', (socket) => connections.push(socket));
   server.listen(0, '127.0.0.1');
@@ -42,7 +42,7 @@ it('requests share connections of HTTP/1.1, about one for each that is under way
   const t = await setup();
 
   for (let sent = 0; sent < 20; sent += 1) await t.list();
-  expect(t.connections.length).toBeLessThan(10); // a connection is free a moment after its answer
+  expect(t.connections.length).toBeLessThan(10); // a connection is free a moment after its response
 
   await Promise.all(Array.from({ length: 5 }, t.list));
   expect(t.connections.length).toBeLessThan(15);

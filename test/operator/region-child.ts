@@ -13,10 +13,10 @@ export interface RegionKill {
   /** After this action, before it is recorded. */
   afterAction?: string;
   /**
-   * When PostgreSQL has been sent the statement with this text so many times, before the answer.
+   * When PostgreSQL has been sent the statement with this text so many times, before the response.
    */
   atStatement?: { text: string; count: number };
-  /** When Temporal has executed this request, before the answer is read. */
+  /** When Temporal has executed this request, before the response is read. */
   atRequest?: 'requestCancelWorkflowExecution';
 }
 

@@ -349,7 +349,7 @@ describe('the operator', () => {
     expect(warnings.filter((reason) => reason === 'MigrationFailed')).toHaveLength(1);
   });
 
-  it('names the Secret that is missing, and shows Temporal’s answers meanwhile', async () => {
+  it('names the Secret that is missing, and shows Temporal’s responses meanwhile', async () => {
     const { applyRegion, readStatus } = await setup();
     await applyRegion();
 

@@ -27,9 +27,9 @@ export async function startSlowApiServer({ port }: Pick<ApiServer, 'port'>): Pro
 
   function forward(incoming: IncomingMessage, response: ServerResponse): void {
     const { method, url: path, headers } = incoming;
-    const sent = request({ agent, host: '127.0.0.1', port, method, path, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(response).on('close', () => answer.destroy());
+    const sent = request({ agent, host: '127.0.0.1', port, method, path, headers }, (upstream) => {
+      response.writeHead(upstream.statusCode ?? 500, upstream.headers);
+      upstream.pipe(response).on('close', () => upstream.destroy());
       response.flushHeaders();
     });
     sent.on('error', () => response.destroy());

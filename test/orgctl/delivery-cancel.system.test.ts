@@ -12,7 +12,7 @@ describe('delivery cancel', () => {
   }, async () => {
     const t = await setupOrgctl();
     const receiver = await startReceiver();
-    receiver.answer = (response) => void response.writeHead(500).end();
+    receiver.respond = (response) => void response.writeHead(500).end();
     const professional = await t.make.member();
     const webhook = await t.make.webhook({ orgId: professional.orgId, url: receiver.url });
     await startTestWorker(t.database, { DELIVERY_SCHEDULE: '6h,6h' });

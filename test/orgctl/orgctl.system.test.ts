@@ -1,4 +1,4 @@
-/** The operators' command line: its answers, its errors, and the values that it never prints. */
+/** The operators' command line: its responses, its errors, and the values that it never prints. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -305,7 +305,7 @@ describe('orgctl', () => {
   }, async () => {
     const t = await setupOrgctl();
     const receiver = await startReceiver();
-    receiver.answer = (response) => void response.writeHead(receiver.received.length < 2 ? 500 : 204).end();
+    receiver.respond = (response) => void response.writeHead(receiver.received.length < 2 ? 500 : 204).end();
     const professional = await t.make.member();
     const { id } = await t.make.webhook({ orgId: professional.orgId, url: receiver.url });
     await startTestWorker(t.database, { DELIVERY_SCHEDULE: '6h,6h' });

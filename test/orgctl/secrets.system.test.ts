@@ -1,6 +1,6 @@
 /**
- * `orgctl secrets`: its answers, interruptions, and the values that it never prints. The steps are
- * in docs/operations/rotate-secrets.md.
+ * `orgctl secrets`: its responses, interruptions, and the values that it never prints. The steps
+ * are in docs/operations/rotate-secrets.md.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -184,7 +184,7 @@ describe('orgctl secrets', () => {
   });
 });
 
-/** The value of `kinds` in the answer when every table has the same count. */
+/** The value of `kinds` in the response when every table has the same count. */
 const kinds = (counts: { resealed: number; current: number }) =>
   ['webhook_secret', 'second_factor', 'challenge', 'enrolment'].map((kind) => ({
     kind,

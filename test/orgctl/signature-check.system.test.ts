@@ -77,7 +77,7 @@ describe('the signature check of a receiver', () => {
     const { receiver, webhookAt, check, stored, owner, orgId } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
     await rotateSecret(owner, { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' }, testSealingKeys);
-    receiver.answer = (response, post) =>
+    receiver.respond = (response, post) =>
       void response.writeHead(formsAccepted(post, webhook.secret).length > 0 ? 204 : 400).end();
 
     const checked = await check(webhook);
@@ -170,7 +170,7 @@ describe('the signature check of a receiver', () => {
     expect(await stored(webhook)).toEqual({ result: 'accepts_bad_signatures', fresh: true });
 
     receiver.received.length = 0;
-    receiver.answer = (response) => void response.writeHead(401).end();
+    receiver.respond = (response) => void response.writeHead(401).end();
     expect(await check(webhook)).toMatchObject({
       result: 'rejects_good_signatures',
       good: { status: 401 },
@@ -180,12 +180,12 @@ describe('the signature check of a receiver', () => {
     expect(await stored(webhook)).toEqual({ result: 'rejects_good_signatures', fresh: true });
 
     receiver.received.length = 0;
-    receiver.answer = (response) =>
+    receiver.respond = (response) =>
       void (receiver.received.length === 1 ? response.writeHead(204).end() : response.socket?.destroy());
-    expect(await check(webhook)).toMatchObject({ result: 'no_answer', good: { status: 204 }, bad: { status: null } });
+    expect(await check(webhook)).toMatchObject({ result: 'no_response', good: { status: 204 }, bad: { status: null } });
     const silent = await webhookAt('http://127.0.0.1:9/');
-    expect(await check(silent)).toMatchObject({ result: 'no_answer', good: { status: null }, bad: null });
-    expect(await stored(silent)).toEqual({ result: 'no_answer', fresh: true });
+    expect(await check(silent)).toMatchObject({ result: 'no_response', good: { status: null }, bad: null });
+    expect(await stored(silent)).toEqual({ result: 'no_response', fresh: true });
   });
 
   it.each(['url', 'secret'])('keeps no result when the %s changed meanwhile', { timeout }, async (what) => {
@@ -195,7 +195,7 @@ describe('the signature check of a receiver', () => {
       what === 'url'
         ? owner.pool.query(`update webhook set url = 'https://elsewhere.example/' where id = $1`, [webhook.id])
         : rotateSecret(owner, { organizationId: orgId, webhookId: webhook.id, by: 'orgctl' }, testSealingKeys);
-    receiver.answer = (response) => void change().then(() => response.writeHead(204).end());
+    receiver.respond = (response) => void change().then(() => response.writeHead(204).end());
 
     const called = await call('verify', webhook);
 
@@ -210,7 +210,7 @@ describe('the signature check of a receiver', () => {
     const { receiver, webhookAt, call, stored, owner } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
     const holder = await owner.pool.connect();
-    receiver.answer = async (response) => {
+    receiver.respond = async (response) => {
       if (receiver.received.length === 2) {
         await holder.query('begin; select from webhook for update');
         await holder.query(
@@ -266,7 +266,7 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
 
   const checked = await checkSignatures({ organizationId, webhookId, eventType: 'client.started' });
 
-  expect(checked).toMatchObject({ result: 'no_answer', unrecorded: 'internal_error', bad: null });
+  expect(checked).toMatchObject({ result: 'no_response', unrecorded: 'internal_error', bad: null });
   const { rows } = await owner.pool.query('select signature_result as result from webhook');
   expect(rows).toEqual([{ result: 'verified' }]);
 });

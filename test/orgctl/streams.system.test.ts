@@ -62,7 +62,7 @@ async function setupCalls() {
   const { make, owner } = t;
   await setHostileDefaults(owner.pool);
   const receiver = await startReceiver();
-  receiver.answer = (response) => void response.writeHead(200).end(hostile);
+  receiver.respond = (response) => void response.writeHead(200).end(hostile);
   await startTestWorker(t.database);
   const { orgId, userId } = await make.member({ orgId: await make.organization({ name: `Harbor${hostile}` }) });
   await owner.pool.query('update api_key set label = $1', [hostile]);

@@ -60,7 +60,7 @@ describe('a test event', () => {
     timeout,
   }, async () => {
     const { receiver, on } = await setupWebhook();
-    receiver.answer = (response) => void response.writeHead(418).end();
+    receiver.respond = (response) => void response.writeHead(418).end();
 
     expect((await on('test')).json()).toMatchObject({ delivered: false, status: 418 });
     const rejected = await on('test', '--type', 'client.started');
@@ -74,7 +74,7 @@ describe('resuming a paused webhook', () => {
   it('waits for a signed probe that is accepted', { timeout }, async () => {
     const { owner, receiver, on } = await setupWebhook();
     await on('pause');
-    receiver.answer = (response) => void response.writeHead(receiver.received.length < 2 ? 503 : 204).end();
+    receiver.respond = (response) => void response.writeHead(receiver.received.length < 2 ? 503 : 204).end();
 
     const rejected = await on('resume');
     expect(rejected).toMatchObject({

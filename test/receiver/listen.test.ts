@@ -21,7 +21,7 @@ async function deliver(url: string, secret: string, type = 'client.started') {
     'webhook-attempt': '2',
     'User-Agent': 'org-api-webhooks/1.0',
   };
-  return { id, body, headers, answer: await fetch(url, { method: 'POST', headers, body }) };
+  return { id, body, headers, response: await fetch(url, { method: 'POST', headers, body }) };
 }
 
 describe('npm run tool -- listen --forward-to URL --secret S', () => {
@@ -32,11 +32,11 @@ describe('npm run tool -- listen --forward-to URL --secret S', () => {
     const listen = runListen(['--forward-to', target.url, '--secret', secret, '--capture', captured]);
     const [, url = ''] = await listen.says(/Listening at (\S+)/);
 
-    const { id, body, headers, answer } = await deliver(url, secret);
+    const { id, body, headers, response } = await deliver(url, secret);
 
-    expect(answer.status).toBe(503);
-    expect(answer.headers.get('retry-after')).toBe('7');
-    expect(await answer.text()).toBe('not now');
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('7');
+    expect(await response.text()).toBe('not now');
     const [came] = target.came;
     expect(came?.path).toBe('/mine?x=1');
     expect(came?.body.toString()).toBe(body);
@@ -70,9 +70,9 @@ describe('npm run tool -- listen --forward-to URL --secret S', () => {
     const listen = runListen(['--forward-to', target.url, '--secret', generateSecret()]);
     const [, url = ''] = await listen.says(/Listening at (\S+)/);
 
-    const { answer } = await deliver(url, generateSecret());
+    const { response } = await deliver(url, generateSecret());
 
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
     await listen.says(/NOT VERIFIED {2}-> 200[\s\S]*service_signature: [\s\S]*standard_signature: /);
     expect(target.came).toHaveLength(1);
   });
@@ -82,8 +82,8 @@ describe('npm run tool -- listen --forward-to URL --secret S', () => {
     const listen = runListen(['--forward-to', 'http://127.0.0.1:1/', '--secret', secret]);
     const [, url = ''] = await listen.says(/Listening at (\S+)/);
 
-    expect((await deliver(url, secret)).answer.status).toBe(502);
-    await listen.says(/verified {2}-> no answer: nothing listens at 127\.0\.0\.1:1; start your receiver/);
+    expect((await deliver(url, secret)).response.status).toBe(502);
+    await listen.says(/verified {2}-> no response: nothing listens at 127\.0\.0\.1:1; start your receiver/);
   });
 });
 

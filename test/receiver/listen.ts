@@ -57,12 +57,12 @@ export function runListen(args: string[], env: Record<string, string> = {}) {
 }
 
 /** A receiver behind the tool: keeps its requests, and answers as configured. */
-export async function startTarget(answer: { status: number; headers?: Record<string, string>; body?: string }) {
+export async function startTarget(reply: { status: number; headers?: Record<string, string>; body?: string }) {
   const came: { path: string; rawHeaders: string[]; headers: IncomingMessage['headers']; body: Buffer }[] = [];
   const server = createServer(async (request, response) => {
     const body = (await readBody(request)) ?? Buffer.alloc(0);
     came.push({ path: request.url ?? '', rawHeaders: request.rawHeaders, headers: request.headers, body });
-    response.writeHead(answer.status, answer.headers).end(answer.body);
+    response.writeHead(reply.status, reply.headers).end(reply.body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(
@@ -72,7 +72,7 @@ export async function startTarget(answer: { status: number; headers?: Record<str
         server.closeAllConnections();
       }),
   );
-  return { came, answer, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mine?x=1` };
+  return { came, reply, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mine?x=1` };
 }
 
 /**

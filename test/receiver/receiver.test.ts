@@ -30,7 +30,7 @@ describe('the sample receiver', () => {
       duplicates: 1,
       verified: true,
       problem: null,
-      answer: 204,
+      response: 204,
     });
     expect(lines.filter((line) => line.includes(id)).map((line) => JSON.parse(line).duplicate)).toEqual([false, true]);
   });
@@ -42,7 +42,7 @@ describe('the sample receiver', () => {
   ])('rejects a delivery %s, and shows the reason', async (_what, options) => {
     const { deliver, deliveries } = await setupReceiver();
     expect((await deliver(options)).status).toBe(400);
-    expect(await deliveries()).toMatchObject([{ verified: false, answer: 400, problem: expect.any(String) }]);
+    expect(await deliveries()).toMatchObject([{ verified: false, response: 400, problem: expect.any(String) }]);
   });
 
   it('accepts more endpoints and rotated secrets from this machine as JSON, and verifies with each', async () => {
@@ -54,7 +54,7 @@ describe('the sample receiver', () => {
       {
         endpoint: 'other',
         verified: false,
-        answer: 401,
+        response: 401,
         problem: expect.stringContaining('Enter the webhook’s secret'),
       },
     ]);
@@ -88,7 +88,7 @@ describe('the sample receiver', () => {
     const { post, deliver, deliveries, receiver } = await setupReceiver();
     await post('/fail?for=30s&how=hang');
     const hanging = deliver().catch(() => 'cut off');
-    await expect.poll(deliveries).toMatchObject([{ answer: 'hang' }]);
+    await expect.poll(deliveries).toMatchObject([{ response: 'hang' }]);
 
     await receiver.stop();
 
@@ -100,10 +100,10 @@ describe('the sample receiver', () => {
     await deliver();
     const shown = await Promise.all(
       ['/', '/page.js', '/page.css', '/deliveries'].map(async (at) => {
-        const answer = await fetch(receiver.url + at);
-        expect(answer.status, at).toBe(200);
-        if (at === '/') expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
-        return answer.text();
+        const response = await fetch(receiver.url + at);
+        expect(response.status, at).toBe(200);
+        if (at === '/') expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+        return response.text();
       }),
     );
     expect([...shown, ...lines].join('\n')).not.toContain(secret.slice('whsec_'.length));
@@ -143,7 +143,7 @@ it('the sample receiver keeps the last 200 events', () => {
     sequence: 1,
     verified: true,
     problem: null,
-    answer: 204,
+    response: 204,
   });
   for (let made = 0; made < 200; made += 1) received.record(arrival(`${made}`), new Date());
   received.record(arrival('0'), new Date()); // 2 came again, so 1 is now the oldest

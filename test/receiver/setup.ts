@@ -33,8 +33,8 @@ export async function setupReceiver() {
       });
     },
     async deliveries() {
-      const answer = await fetch(`${receiver.url}/deliveries`);
-      return ((await answer.json()) as { deliveries: ReceivedEvent[] }).deliveries;
+      const response = await fetch(`${receiver.url}/deliveries`);
+      return ((await response.json()) as { deliveries: ReceivedEvent[] }).deliveries;
     },
     post: (at: string, body?: unknown, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
       fetch(`${receiver.url}${at}`, {

@@ -50,14 +50,14 @@ const faults: [what: string, status: number, bytes: string][] = [
 
 it.each(faults)('%s: %i in the form of the app, with an id and its line in the log', async (_what, status, bytes) => {
   for (const { url, lines, form } of apps())
-    expectFault({ answer: await sendRaw(url, bytes), lines }, { status, form });
+    expectFault({ response: await sendRaw(url, bytes), lines }, { status, form });
 });
 
 it('CONNECT gets 405 in the form of the app, with an id and its line in the log', async () => {
   for (const { url, lines, form } of apps()) {
-    const answer = await sendRaw(url, request('CONNECT a:443', 'Host: a:443', 'Connection: close'));
-    expectFault({ answer, lines }, { status: 405, form, code: 'method_not_allowed' });
-    expect(answer).toMatch(/\r\nallow: .*GET/i);
+    const response = await sendRaw(url, request('CONNECT a:443', 'Host: a:443', 'Connection: close'));
+    expectFault({ response, lines }, { status: 405, form, code: 'method_not_allowed' });
+    expect(response).toMatch(/\r\nallow: .*GET/i);
   }
 });
 

@@ -7,16 +7,16 @@ import type { TrackedResponse } from '#runtime/tracked-response.ts';
 /** A server that rejects every path but `/known`, and functions that observe its connections. */
 async function setupServer(bounds: Partial<ServerBounds> = {}) {
   const { url, stop, countConnections } = await startServer({
-    handler: (request, answer) => {
-      if (request.url === '/known') (answer as TrackedResponse).keepConnection();
-      answer.writeHead(request.url === '/known' ? 200 : 401).end('{}');
+    handler: (request, response) => {
+      if (request.url === '/known') (response as TrackedResponse).keepConnection();
+      response.writeHead(request.url === '/known' ? 200 : 401).end('{}');
     },
     host: '127.0.0.1',
     port: 0,
     bounds: {
       maxConnections: 100,
       minBytesPerSecond: 1,
-      answerDeadlineMs: 600_000,
+      responseDeadlineMs: 600_000,
       unknownKeepAliveSeconds: 1,
       onCut: () => {},
       onRejected: () => {},
@@ -34,7 +34,7 @@ async function setupServer(bounds: Partial<ServerBounds> = {}) {
   return { countConnections, open };
 }
 
-/** Sends a request and returns the head of its answer. */
+/** Sends a request and returns the head of its response. */
 async function ask(socket: Socket, path: string): Promise<string> {
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
   const bytes = await new Promise<Buffer>((resolve) => socket.once('data', resolve));

@@ -7,7 +7,11 @@ import { Settings as OperatorSettings } from '../../apps/operator/config.ts';
 
 it('an app listens on every address, of IPv6 and of IPv4, unless HOST says otherwise', async () => {
   const { HOST } = OperatorSettings.pick({ HOST: true }).parse({});
-  const { url, stop } = await startServer({ handler: (_request, answer) => answer.end('here'), host: HOST, port: 0 });
+  const { url, stop } = await startServer({
+    handler: (_request, response) => response.end('here'),
+    host: HOST,
+    port: 0,
+  });
   onTestFinished(stop);
   const { port } = new URL(url);
 

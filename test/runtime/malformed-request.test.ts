@@ -1,4 +1,4 @@
-/** The answer to a client that sends bytes that are not HTTP. */
+/** The response to a client that sends bytes that are not HTTP. */
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { startServer } from '#runtime/http-server.ts';
@@ -6,17 +6,17 @@ import { startServer } from '#runtime/http-server.ts';
 it('a malformed request behind one that is being answered ends the connection, and adds nothing to that answer', async () => {
   let finish = () => {};
   const { url, stop } = await startServer({
-    handler(_request, answer) {
-      answer.setHeader('Content-Length', 20);
-      answer.write('1234567890');
-      finish = () => answer.end('1234567890');
+    handler(_request, response) {
+      response.setHeader('Content-Length', 20);
+      response.write('1234567890');
+      finish = () => response.end('1234567890');
     },
     host: '127.0.0.1',
     port: 0,
     bounds: {
       maxConnections: 10,
       minBytesPerSecond: 1,
-      answerDeadlineMs: 60_000,
+      responseDeadlineMs: 60_000,
       onCut: () => {},
       onRejected: () => {},
     },

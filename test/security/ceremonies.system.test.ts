@@ -54,8 +54,8 @@ function pathsOf(value: Json, prefix = ''): string[] {
 }
 
 /** Returns each field with each replacement. */
-const alterationsOf = (answer: object) =>
-  pathsOf(answer as Json).flatMap((path) => replacements('', '').map((_by, index) => ({ path, index })));
+const alterationsOf = (response: object) =>
+  pathsOf(response as Json).flatMap((path) => replacements('', '').map((_by, index) => ({ path, index })));
 
 const parse = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, Json>;
 

@@ -81,12 +81,12 @@ async function expectHarmless(
   const _token = isMember ? await tokenOf(sender) : '';
   const before = tables.known ?? (await fingerprintTables(t.owner.pool));
   tables.known = null;
-  const answer = await sender.post(pathWith(route, params), { _form: randomUUID(), ...fields, _token, ...hostile });
+  const response = await sender.post(pathWith(route, params), { _form: randomUUID(), ...fields, _token, ...hostile });
   const what = [route.name, hostile];
-  expect([what, answer.status < 500]).toEqual([what, true]);
-  expect([what, answer.text.includes(element)]).toEqual([what, false]);
-  expect([what, answer.headers.get('set-cookie')?.includes('b=c') ?? false]).toEqual([what, false]);
-  if (answer.status >= 400) {
+  expect([what, response.status < 500]).toEqual([what, true]);
+  expect([what, response.text.includes(element)]).toEqual([what, false]);
+  expect([what, response.headers.get('set-cookie')?.includes('b=c') ?? false]).toEqual([what, false]);
+  if (response.status >= 400) {
     const { audit_entry: _before, ...kept } = before;
     const after = await fingerprintTables(t.owner.pool);
     expect([what, { ...after, audit_entry: undefined }]).toEqual([what, kept]);

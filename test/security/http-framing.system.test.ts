@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 import { setupConsole } from '../console/setup.ts';
-import { type RawResponse, readResponses, sendBytes } from './http/answers.ts';
 import { ambiguousRequests, otherForms, wholeRequests } from './http/framings.ts';
+import { type RawResponse, readResponses, sendBytes } from './http/responses.ts';
 import { listErrors, reportTried, seed, tries } from './tried.ts';
 
 const tried = reportTried('HTTP framing');
@@ -25,24 +25,24 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
   it('answers a request once whose body looks like another request, and then the next one', async () => {
     const { url } = await start();
     for (const [what, bytes] of Object.entries(wholeRequests)) {
-      const answers = readResponses(await sendBytes(url, bytes + (what.includes('1.0') ? '' : next)));
-      const statuses = answers.map(({ status }) => status);
+      const responses = readResponses(await sendBytes(url, bytes + (what.includes('1.0') ? '' : next)));
+      const statuses = responses.map(({ status }) => status);
       tried('requests with a request inside');
       expect([what, statuses.length]).toEqual([what, what.includes('1.0') ? 1 : 2]);
       expect([what, statuses[0]]).not.toEqual([what, 200]);
-      for (const answer of answers.slice(0, 1)) expectOwnForm(app, what, answer);
+      for (const response of responses.slice(0, 1)) expectOwnForm(app, what, response);
     }
   });
 
   it('never reads a second request out of one whose length is ambiguous', async () => {
     const { url, logLines } = await start();
     for (const [what, bytes] of Object.entries(ambiguousRequests)) {
-      const answers = readResponses(await sendBytes(url, bytes));
+      const responses = readResponses(await sendBytes(url, bytes));
       tried('ambiguous requests');
       // The head may be answered before the body turns out to be malformed, which ends the connection.
-      const statuses = answers.map(({ status }) => status);
+      const statuses = responses.map(({ status }) => status);
       expect([what, statuses]).toEqual([what, expect.toSatisfy(isOneRejection)]);
-      for (const answer of answers) expectOwnForm(app, what, answer);
+      for (const response of responses) expectOwnForm(app, what, response);
     }
     expectNoFault(logLines);
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
@@ -51,12 +51,12 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
   it('answers other forms of a request itself, and leaves HTTP/1.1 for none', async () => {
     const { url } = await start();
     for (const [what, bytes] of Object.entries(otherForms)) {
-      const answers = readResponses(await sendBytes(url, bytes));
+      const responses = readResponses(await sendBytes(url, bytes));
       tried('other forms');
-      expect([what, answers.length]).toEqual([what, 1]);
-      for (const answer of answers) {
-        expect([what, answer.status >= 400 && answer.status < 500]).toEqual([what, true]);
-        expectOwnForm(app, what, answer);
+      expect([what, responses.length]).toEqual([what, 1]);
+      for (const response of responses) {
+        expect([what, response.status >= 400 && response.status < 500]).toEqual([what, true]);
+        expectOwnForm(app, what, response);
       }
     }
   });
@@ -65,8 +65,8 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
     const { url } = await start();
     const paths = Array.from({ length: 16 }, (_, index) => (index % 3 === 0 ? '/livez' : '/nowhere'));
     const bytes = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
-    const answers = readResponses(await sendBytes(url, bytes));
-    expect(answers.map(({ status }) => status)).toEqual(paths.map((path) => (path === '/livez' ? 200 : 404)));
+    const responses = readResponses(await sendBytes(url, bytes));
+    expect(responses.map(({ status }) => status)).toEqual(paths.map((path) => (path === '/livez' ? 200 : 404)));
     expect(readResponses(await sendBytes(url, bytes.repeat(10))).length).toBeLessThanOrEqual(paths.length);
     tried('pipelined requests', 11 * paths.length);
   });
@@ -99,11 +99,11 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
           const index = Math.floor(at * text.length);
           return text.slice(0, index) + added + text.slice(index + cut);
         }, bytes);
-        const answers = readResponses(await sendBytes(url, altered));
+        const responses = readResponses(await sendBytes(url, altered));
         tried('altered requests');
-        for (const answer of answers) {
-          expect(answer.status).toBeLessThan(500);
-          expectOwnForm(app, altered, answer);
+        for (const response of responses) {
+          expect(response.status).toBeLessThan(500);
+          expectOwnForm(app, altered, response);
         }
       },
     );

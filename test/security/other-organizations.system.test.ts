@@ -62,10 +62,10 @@ it('the API answers no id of another organization with anything of it, with any 
   for (const { resource, operationId } of endpoints) {
     for (const [index, id] of Object.values(idsOf(theirs)).entries()) {
       const key = senders[index % senders.length];
-      const answer = await api.get(`/v1/orgs/${encodeURIComponent(id)}${resource}`, key === undefined ? {} : { key });
+      const response = await api.get(`/v1/orgs/${encodeURIComponent(id)}${resource}`, key === undefined ? {} : { key });
       tried('requests to the API');
-      expect([operationId, id, [400, 401, 403, 404].includes(answer.status)]).toEqual([operationId, id, true]);
-      expect(await answer.text()).not.toContain(mark);
+      expect([operationId, id, [400, 401, 403, 404].includes(response.status)]).toEqual([operationId, id, true]);
+      expect(await response.text()).not.toContain(mark);
     }
   }
 }, 120_000);
@@ -118,7 +118,7 @@ function visit(visitor: HttpVisitor, route: Route, params: Record<string, string
   return route.method === 'GET' ? visitor.get(path) : visitor.post(path, { _token, _form: randomUUID() });
 }
 
-/** Returns an answer without the id that was sent and what differs between two renderings. */
+/** Returns a response without the id that was sent and what differs between two renderings. */
 const plain = ({ text, to }: Visited, id: string) =>
   `${to ?? ''} ${text}`
     .replaceAll(id, 'ID')

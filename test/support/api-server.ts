@@ -45,7 +45,7 @@ export interface AuditedRequest {
   verb: string;
   /** Such as `regions/status`. */
   resource: string;
-  /** HTTP status of the answer. */
+  /** HTTP status of the response. */
   code: number;
 }
 
@@ -98,7 +98,7 @@ export async function startApiServer(): Promise<ApiServer> {
     '--disable-admission-plugins=ServiceAccount',
     `--audit-policy-file=${path.join(folder, 'audit-policy.json')}`,
     `--audit-log-path=${auditLog}`,
-    '--audit-log-mode=blocking', // a request is in the file before its answer
+    '--audit-log-mode=blocking', // a request is in the file before its response
   ]);
   allowSockets('API server', `https://127.0.0.1:${port}`);
   const [kubeConfig, operatorConfig] = users.map((name) => configOf(port, name, `${name}-token`));

@@ -5,7 +5,7 @@ export const constants = Symbol('constants');
 
 interface Constants {
   keepAliveSeconds?: number;
-  answerDeadlineMs?: number;
+  responseDeadlineMs?: number;
   minBytesPerSecond?: number;
   slowAfterMs?: number;
   headersTimeoutMs?: number;

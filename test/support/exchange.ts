@@ -1,7 +1,7 @@
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { connect } from 'node:net';
 
-/** An answer that was received completely. */
+/** A response that was received completely. */
 export interface Exchanged {
   status: number;
   headers: IncomingHttpHeaders;
@@ -12,7 +12,7 @@ export interface Exchanged {
  * Makes one HTTP exchange that `fetch` hides or forbids: an agent of the test, a path sent as
  * written, a connection that is cut.
  *
- * @throws the socket's error when the answer does not arrive completely.
+ * @throws the socket's error when the response does not arrive completely.
  */
 export function exchange(
   url: string,
@@ -28,17 +28,17 @@ export function exchange(
         headers: options.headers ?? {},
         ...(options.agent === undefined ? {} : { agent: options.agent }),
       },
-      (answer) => {
+      (response) => {
         let body = '';
-        answer.setEncoding('utf8');
-        answer.on('data', (part: string) => {
+        response.setEncoding('utf8');
+        response.on('data', (part: string) => {
           body += part;
         });
-        answer.on('end', () => {
-          if (answer.complete) resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body });
+        response.on('end', () => {
+          if (response.complete) resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
         });
-        answer.on('error', reject);
-        answer.on('aborted', () => reject(new Error('the answer was cut off')));
+        response.on('error', reject);
+        response.on('aborted', () => reject(new Error('the response was cut off')));
       },
     );
     sent.on('error', reject);

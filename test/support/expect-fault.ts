@@ -1,14 +1,15 @@
 import { expect } from 'vitest';
 
 /**
- * Asserts that raw bytes are one whole answer of an app to a request with a fault: its status, its
- * form, the headers of every answer, an end of the connection, an id, and the id's line in the log.
+ * Asserts that raw bytes are one whole response of an app to a request with a fault: its status,
+ * its form, the headers of every response, an end of the connection, an id, and the id's line in
+ * the log.
  */
 export function expectFault(
-  { answer, lines }: { answer: string; lines: readonly string[] },
+  { response, lines }: { response: string; lines: readonly string[] },
   { status, form, code = 'invalid_request' }: { status: number; form: 'json' | 'page'; code?: string },
 ): void {
-  const [head = '', body = '', ...more] = answer.split('\r\n\r\n');
+  const [head = '', body = '', ...more] = response.split('\r\n\r\n');
   expect([head.split('\r\n')[0], more]).toEqual([expect.stringMatching(`^HTTP/1.1 ${status} `), []]);
   const headers = new Map(
     head.split('\r\n').map((line) => [line.split(': ')[0]?.toLowerCase(), line.slice(line.indexOf(': ') + 2)]),

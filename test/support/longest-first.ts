@@ -29,7 +29,7 @@ const longest = [
   'delivery/trial.system',
   'model/delivery.system',
   'console/webhooks.browser',
-  'api/bounds/large-answers.system',
+  'api/bounds/large-responses.system',
   'runtime/commands.system',
   'api/openapi/schemathesis.system',
   'delivery/attempt',

@@ -88,6 +88,6 @@ function behave(behavior: Behavior, response: ServerResponse, post: Post): void 
       post.answered = status;
     });
     const retryAfter = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
-    response.writeHead(status, retryAfter).end('an answer of the receiver');
+    response.writeHead(status, retryAfter).end('a response of the receiver');
   }, afterMs);
 }

@@ -11,13 +11,13 @@ export interface Received {
   atMs: number;
 }
 
-/** Starts a receiver for a test; `answer` returns each answer (200 by default) or null for none. */
+/** Starts a receiver for a test; `answer` returns each response (200 by default) or null for none. */
 export async function startReceiver() {
   const received: Received[] = [];
   const receiver = {
     url: '',
     received,
-    answer: (response: ServerResponse, _post: Received): void => {
+    respond: (response: ServerResponse, _post: Received): void => {
       response.writeHead(200).end('thanks');
     },
   };
@@ -32,7 +32,7 @@ export async function startReceiver() {
         atMs: performance.now(),
       };
       received.push(post);
-      receiver.answer(response, post);
+      receiver.respond(response, post);
     });
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

@@ -117,8 +117,8 @@ function stopped(child: ChildProcess, signal: NodeJS.Signals): Promise<number | 
 
 /** The statuses of the nine reads of an organization with a key, in order. */
 export async function readStatuses(api: string, orgId: string, key: string): Promise<number[]> {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     readPaths.map((path) => fetch(`${api}/v1/orgs/${orgId}${path}`, { headers: { authorization: `Bearer ${key}` } })),
   );
-  return answers.map(({ status }) => status);
+  return responses.map(({ status }) => status);
 }

@@ -10,7 +10,7 @@ export interface TcpProxy {
    * unanswered.
    */
   pause(): void;
-  /** Drops the server's answers; requests of clients pass. `resume` ends it. */
+  /** Drops the server's responses; requests of clients pass. `resume` ends it. */
   dropReplies(): void;
   /** Closes every connection and rejects new ones. */
   reject(): Promise<void>;

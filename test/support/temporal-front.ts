@@ -108,10 +108,10 @@ function passOn(upstream: ReturnType<typeof connect>, stream: ServerHttp2Stream,
   const call = upstream.request(rest);
   let trailers: IncomingHttpHeaders = {};
   const cancel = (other: { close(code: number): void }) => () => other.close(constants.NGHTTP2_CANCEL);
-  call.on('response', (answer, flags) => {
+  call.on('response', (response, flags) => {
     const isAll = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     if (stream.destroyed) return;
-    stream.respond(answer, isAll ? { endStream: true } : { waitForTrailers: true });
+    stream.respond(response, isAll ? { endStream: true } : { waitForTrailers: true });
     if (!isAll) call.pipe(stream);
   });
   call.on('trailers', (received) => {

@@ -119,7 +119,7 @@ it('the metrics measure from an event to its first attempt only', { timeout }, a
   const receiver = await startReceiver();
   const professional = await make.member();
   await make.webhook({ orgId: professional.orgId, url: receiver.url });
-  receiver.answer = (response) => void response.writeHead(receiver.received.length === 1 ? 503 : 204).end();
+  receiver.respond = (response) => void response.writeHead(receiver.received.length === 1 ? 503 : 204).end();
   const { metricsUrl } = await startTestWorker(database, { DELIVERY_SCHEDULE: '10ms,10ms' });
 
   await make.grant({ professional });

@@ -24,9 +24,9 @@ it('a worker waits for the migrations, unready with the reason, and takes no wor
     workerEnvironment(database, { METRICS_PORT: String(port), WORKFLOW_BUNDLE: '' }),
   );
   const readiness = async () => {
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
-    const { reason } = (await answer.json()) as { reason?: string };
-    return { status: answer.status, reason };
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+    const { reason } = (await response.json()) as { reason?: string };
+    return { status: response.status, reason };
   };
   await vi.waitFor(async () => {
     const reason = expect.stringMatching(/^the database’s schema is older/);

@@ -50,7 +50,7 @@ describe.concurrent('the workflow of a delivery', () => {
     expect(asked.map(({ isLocal }) => isLocal)).toEqual([false, false]);
   });
 
-  it('passes on how many internal errors came one after another, also that of an attempt without an answer', {
+  it('passes on how many internal errors came one after another, also that of an attempt without a response', {
     timeout,
   }, async () => {
     const lost = ApplicationFailure.nonRetryable('internal error; see the worker log');
@@ -62,8 +62,8 @@ describe.concurrent('the workflow of a delivery', () => {
 
   // Temporal ends an execution at 51,200 events, and an internal error may last for days.
   it('continues as a new execution with its state when its history is long', { timeout }, async () => {
-    const answers = [failed(hourMs), ...Array(5).fill(error(600_000)), failed(hourMs), end];
-    const { run, asked } = await arrange(answers, { eventsPerExecution: 10 });
+    const responses = [failed(hourMs), ...Array(5).fill(error(600_000)), failed(hourMs), end];
+    const { run, asked } = await arrange(responses, { eventsPerExecution: 10 });
     const { executions } = await run();
     expect(executions).toBeGreaterThan(2);
     expect(asked.map(({ input }) => input.internalErrors)).toEqual([0, 0, 1, 2, 3, 4, 5, 0]);
@@ -84,7 +84,7 @@ describe.concurrent('the workflow of a delivery', () => {
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
 interface Script {
-  answers: (NextStep | Error)[];
+  responses: (NextStep | Error)[];
   asked: { input: AttemptInput; isLocal: boolean }[];
 }
 
@@ -98,11 +98,11 @@ const shared = shareInstallation(async (onFinished) => {
     namespace: testNamespace(),
     activities: {
       async attemptDelivery(input) {
-        const { answers, asked } = scripts.get(input.eventId) as Script;
-        const answer = answers[asked.length] ?? end;
+        const { responses, asked } = scripts.get(input.eventId) as Script;
+        const response = responses[asked.length] ?? end;
         asked.push({ input, isLocal: activityInfo().isLocal });
-        if (answer instanceof Error) throw answer;
-        return answer;
+        if (response instanceof Error) throw response;
+        return response;
       },
       postTest: async () => null,
       checkSignatures: async () => null,
@@ -115,7 +115,7 @@ const shared = shareInstallation(async (onFinished) => {
 });
 
 /** A workflow whose attempts answer, or fail, in turn. */
-async function arrange(answers: (NextStep | Error)[], option: Partial<DeliverEventInput> = {}) {
+async function arrange(responses: (NextStep | Error)[], option: Partial<DeliverEventInput> = {}) {
   const client = shared();
   const asked: Script['asked'] = [];
   const key = { organizationId: randomUUID(), webhookId: randomUUID(), eventId: randomUUID() };
@@ -128,7 +128,7 @@ async function arrange(answers: (NextStep | Error)[], option: Partial<DeliverEve
     ...option,
   };
   const workflowId = workflowIdOf(key);
-  scripts.set(key.eventId, { answers, asked });
+  scripts.set(key.eventId, { responses, asked });
 
   const start = () => client.workflow.start('deliverEvent', { taskQueue: deliverQueue, workflowId, args: [input] });
 

@@ -28,7 +28,7 @@ export interface LimiterOptions {
   windowSeconds: number;
   /** The prefix of fingerprints in Redis's key names, for example `limit:us:`. */
   keyPrefix: string;
-  /** After this time (ms) without an answer, Redis counts as away. */
+  /** After this time (ms) without a response, Redis counts as away. */
   commandTimeoutMs?: number;
   /** Monotonic clock (ms). */
   now?: () => number;

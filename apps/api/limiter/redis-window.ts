@@ -32,7 +32,7 @@ interface RedisWindowOptions {
   limit: number;
   windowUs: number;
   keyPrefix: string;
-  /** A later answer (ms) counts as a failure. */
+  /** A later response (ms) counts as a failure. */
   timeoutMs: number;
   /** Called when the connection is usable, also after each reconnect. */
   onReady: () => void;
@@ -41,7 +41,7 @@ interface RedisWindowOptions {
 }
 
 /**
- * The limiter's connection to Redis: one connection, one script, every answer within the timeout.
+ * The limiter's connection to Redis: one connection, one script, every response within the timeout.
  * Nothing is retried or queued: the caller decides by itself after a failure.
  */
 export class RedisWindow {
@@ -130,7 +130,7 @@ export function reasonOf(error: unknown): string {
 function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const expire = () => reject(new Error(`Redis did not answer within ${timeoutMs} ms`));
-    // A busy process runs overdue timers before it reads its sockets: with setImmediate, an answer
+    // A busy process runs overdue timers before it reads its sockets: with setImmediate, a response
     // that has already arrived comes first.
     const timer = setTimeout(() => setImmediate(expire), timeoutMs);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));

@@ -1,13 +1,13 @@
 import { type ErrorCode, errorReasons, errorStatus } from '#domain/contract/errors.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
 import { ErrorBody } from '#domain/contract/resources.ts';
-import { answerHeaders, headerComponents } from './headers.ts';
+import { headerComponents, responseHeaders } from './headers.ts';
 import { schemaReference } from './schemas.ts';
 
 interface Response {
   status: (typeof errorStatus)[ErrorCode];
   description: string;
-  ownHeaders?: Parameters<typeof answerHeaders>;
+  ownHeaders?: Parameters<typeof responseHeaders>;
 }
 
 /** Error responses of every read, by component name; the reasons of each are those of its status. */
@@ -43,7 +43,7 @@ export function errorComponents(baseUrls: Record<Region, string>): Record<string
       name,
       {
         description,
-        headers: answerHeaders(...ownHeaders),
+        headers: responseHeaders(...ownHeaders),
         content: {
           'application/json': { schema: schemaReference(ErrorBody), examples: examplesOf(status, baseUrls) },
         },

@@ -21,7 +21,7 @@ const intake = { id: '5d0e7b6a-91c3-4f28-a7d4-1b2c3d4e5f60', key: 'intake', name
  * Example answers of each read, by operation and name. People are invented; families are names
  * only.
  */
-export const answerExamples: Record<string, Record<string, Example>> = {
+export const responseExamples: Record<string, Record<string, Example>> = {
   getOrg: {
     firm: {
       summary: 'A law firm',

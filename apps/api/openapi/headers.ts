@@ -1,7 +1,7 @@
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 
 /**
- * The headers of the answers, by name: `components.headers`. Those that are not `required` are
+ * The headers of the responses, by name: `components.headers`. Those that are not `required` are
  * absent on requests that were rejected early: the limiter counts only a well-formed key of this
  * region.
  */
@@ -70,7 +70,7 @@ export const headerComponents = {
 
 type HeaderName = keyof typeof headerComponents;
 
-const ofEveryAnswer: HeaderName[] = [
+const ofEveryResponse: HeaderName[] = [
   'Request-Id',
   'Cache-Control',
   'Vary',
@@ -80,8 +80,11 @@ const ofEveryAnswer: HeaderName[] = [
 ];
 
 /**
- * Returns the headers of one answer of a read, as references: those of every answer, then its own.
+ * Returns the headers of one response of a read, as references: those of every response, then its
+ * own.
  */
-export function answerHeaders(...own: HeaderName[]): Record<string, { $ref: string }> {
-  return Object.fromEntries([...ofEveryAnswer, ...own].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+export function responseHeaders(...own: HeaderName[]): Record<string, { $ref: string }> {
+  return Object.fromEntries(
+    [...ofEveryResponse, ...own].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
 }

@@ -1,8 +1,8 @@
 import type { Scope } from '#domain/contract/scopes.ts';
 import type { Endpoint } from '../endpoints.ts';
 import { errorReferences } from './error-responses.ts';
-import { answerExamples } from './examples.ts';
-import { answerHeaders } from './headers.ts';
+import { responseExamples } from './examples.ts';
+import { responseHeaders } from './headers.ts';
 import { schemaReference } from './schemas.ts';
 
 /** The tags of the reads, with a sentence each. A read's scope determines its tag. */
@@ -41,7 +41,7 @@ export function pathItems(endpoints: readonly Endpoint[]): Record<string, object
 
 function operation(endpoint: Endpoint): object {
   const { operationId, summary, description, scope, response } = endpoint;
-  const examples = answerExamples[operationId];
+  const examples = responseExamples[operationId];
   if (examples === undefined)
     throw new Error(`${operationId} has no example: add one to apps/api/openapi/examples.ts.`);
   return {
@@ -56,7 +56,7 @@ function operation(endpoint: Endpoint): object {
     responses: {
       '200': {
         description: 'The answer.',
-        headers: answerHeaders('ETag'),
+        headers: responseHeaders('ETag'),
         content: { 'application/json': { schema: schemaReference(response), examples } },
       },
       '304': { $ref: '#/components/responses/NotModified' },
@@ -68,5 +68,5 @@ function operation(endpoint: Endpoint): object {
 /** The shared response of a read that has not changed. */
 export const notModified = {
   description: 'The answer is the one whose `ETag` was sent. The request counts against the limit.',
-  headers: answerHeaders('ETag'),
+  headers: responseHeaders('ETag'),
 };

@@ -40,9 +40,9 @@ export function eventSchemaName(type: string): string {
 }
 
 /**
- * Returns a reference to the component of an answer.
+ * Returns a reference to the component of a response.
  *
- * @throws Error when the schema has no name here: a new read names its answer above.
+ * @throws Error when the schema has no name here: a new read names its response above.
  */
 export function schemaReference(schema: z.ZodType): { $ref: string } {
   const name = Object.keys(named).find((candidate) => named[candidate] === schema);
@@ -71,7 +71,7 @@ export function schemaComponents(): Record<string, JsonSchema> {
 }
 
 /**
- * Removes what zod adds and partners should not rely on: closed objects (an answer may gain
+ * Removes what zod adds and partners should not rely on: closed objects (a response may gain
  * fields), and patterns that repeat a format. Writes a nullable scalar as one type list.
  */
 function simplify(schema: JsonSchema): void {

@@ -111,8 +111,8 @@ function delivery(type: EventType): object {
   };
 }
 
-/** What a receiver's answer means, as shared responses. */
-export const receiverAnswers = {
+/** What a receiver's response means, as shared responses. */
+export const receiverResponses = {
   Received: {
     description: 'The event has arrived, if the status is here within 10 seconds. The answer’s body is not used.',
   },

@@ -91,9 +91,9 @@
     showText('');
     try {
       const ask = passkey === 'create' ? library.startRegistration : library.startAuthentication;
-      const answer = await ask({ optionsJSON: JSON.parse(options) });
+      const response = await ask({ optionsJSON: JSON.parse(options) });
       const input = form.elements.namedItem(field);
-      if (input instanceof HTMLInputElement) input.value = JSON.stringify(answer);
+      if (input instanceof HTMLInputElement) input.value = JSON.stringify(response);
       // A dialog submits its form itself.
       if (!form.dispatchEvent(new CustomEvent('passkey', { bubbles: true, cancelable: true }))) return;
       submitted = form;

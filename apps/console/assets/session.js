@@ -44,9 +44,9 @@
 
   stay.addEventListener('click', () => void extendSession());
   async function extendSession() {
-    const answer = await fetch('/account', { redirect: 'error' }).catch(() => null);
-    if (!answer?.ok) return;
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const response = await fetch('/account', { redirect: 'error' }).catch(() => null);
+    if (!response?.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html');
     const now = page.querySelector('[data-session]');
     if (now instanceof HTMLElement) begin(now.dataset);
   }

@@ -28,11 +28,11 @@
     for (const [name, value] of factor ? new FormData(factor) : []) if (!fields.has(name)) fields.append(name, value);
     const body = new URLSearchParams(/** @type {any} */ (fields));
     const headers = { 'X-Step-Up-Check': 'yes' };
-    const answer = await fetch(form.action, { method: 'POST', body, headers }).catch(() => null);
-    if (answer === null) return null;
-    renewTokens(answer.headers.get('X-Form-Token'));
-    if (answer.status === 204) return null;
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const response = await fetch(form.action, { method: 'POST', body, headers }).catch(() => null);
+    if (response === null) return null;
+    renewTokens(response.headers.get('X-Form-Token'));
+    if (response.status === 204) return null;
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html');
     await loadScripts(page);
     return page.getElementById('step-up');
   }
@@ -87,7 +87,7 @@
   }
 
   /** Sends the factor of the dialog. @param {HTMLFormElement} factor */
-  async function answer(factor) {
+  async function respond(factor) {
     if (waiting === null) return;
     const { form, submitter } = waiting;
     factor.setAttribute('aria-busy', 'true');
@@ -110,14 +110,14 @@
       if (confirmed.delete(form)) return;
       event.preventDefault();
       event.stopImmediatePropagation();
-      if (isFactor) void answer(form);
+      if (isFactor) void respond(form);
       else if (!checking.has(form)) void ask(form, event.submitter);
     },
     { capture: true },
   );
   dialog.addEventListener('passkey', (event) => {
     event.preventDefault();
-    if (event.target instanceof HTMLFormElement) void answer(event.target);
+    if (event.target instanceof HTMLFormElement) void respond(event.target);
   });
   dialog.addEventListener('click', ({ target }) => {
     if (target instanceof Element && target.closest('[data-close]')) dialog.close();

@@ -77,7 +77,7 @@ const signatureResults: Record<string, string> = {
   verified: 'signatures verified',
   accepts_bad_signatures: 'the receiver accepts wrong signatures',
   rejects_good_signatures: 'the receiver rejects correct signatures',
-  no_answer: 'no conclusive response',
+  no_response: 'no conclusive response',
 };
 
 /** Returns how a read ended, by its HTTP status, in words that its object follows. */

@@ -3,10 +3,10 @@ import helmet from 'koa-helmet';
 import { securityHeaders as serverHeaders } from '#runtime/http-server.ts';
 
 /**
- * Headers of every answer of the console's server, also to what is not well-formed HTTP.
+ * Headers of every response of the console's server, also to what is not well-formed HTTP.
  * Development by http must not bind browsers to https.
  */
-export const headersOfEveryAnswer = (https: boolean): Readonly<Record<string, string>> => {
+export const headersOfEveryResponse = (https: boolean): Readonly<Record<string, string>> => {
   const { 'Strict-Transport-Security': _, ...byHttp } = serverHeaders;
   return https ? serverHeaders : byHttp;
 };

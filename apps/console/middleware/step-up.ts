@@ -13,12 +13,12 @@ import { respond } from './respond.ts';
 
 /**
  * A request with this header asks whether a form may be carried out, and carries nothing out. The
- * script sends it before the form, and shows the answer in a dialog: 204 when the second factor is
- * fresh, else the page that asks for it.
+ * script sends it before the form, and shows the response in a dialog: 204 when the second factor
+ * is fresh, else the page that asks for it.
  */
 const checkHeader = 'X-Step-Up-Check';
 
-/** The answer's token for the forms of the open page, after a check that renewed the session. */
+/** The response's token for the forms of the open page, after a check that renewed the session. */
 const formTokenHeader = 'X-Form-Token';
 
 const isCheck = (ctx: RouteContext): boolean => ctx.get(checkHeader) !== '';

@@ -14,7 +14,7 @@ export function createMetrics(pool: Pool, serving: Serving) {
   const registers = [registry];
   const requests = new Histogram({
     name: 'org_console_request_duration_seconds',
-    help: 'Time from a request’s arrival to its answer, by route and status; its count is the number of requests.',
+    help: 'Time from a request’s arrival to its response, by route and status; its count is the number of requests.',
     labelNames: ['operation', 'status'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,

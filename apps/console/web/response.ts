@@ -47,7 +47,7 @@ export interface Download {
   open: () => Promise<Readable>;
 }
 
-/** The answer to a form. No file: after one, the page and its form would stay. */
+/** The response to a form. No file: after one, the page and its form would stay. */
 export type FormResponse = Page | Redirect;
 export type RouteResponse = FormResponse | Download;
 

@@ -28,8 +28,8 @@ export const retryAfterStatuses: readonly (number | null)[] = [429, 503];
  * Posts a body over a new connection. Resolves with the status line, and after a 429 or 503 with
  * the head, so that the outcome is known while the body still arrives. It reads the response until
  * it ends, `keepBytes` of it are kept, a second has passed since the status line, or `signal`
- * aborts. The connection is then closed. Nothing is decompressed, so a small answer cannot become a
- * large one.
+ * aborts. The connection is then closed. Nothing is decompressed, so a small response cannot become
+ * a large one.
  *
  * It uses node:http because undici 8.12 destroys the connection after `100 Continue`, which RFC
  * 9110 permits, and reports no status before the last header.
@@ -61,13 +61,13 @@ export function exchange(options: {
       encoding: response?.headers['content-encoding'] ?? null,
       error,
     });
-    // Most answers are whole by then: they come in one piece.
-    const answerSoon = () => setImmediate(() => resolve({ ...read(), rest: socket.destroyed ? null : rest.promise }));
+    // Most responses are whole by then: they come in one piece.
+    const resolveSoon = () => setImmediate(() => resolve({ ...read(), rest: socket.destroyed ? null : rest.promise }));
     const readStatus = (bytes: Buffer) => {
       statusLine.read(bytes);
       if (statusLine.status === null || restTimer !== undefined) return;
       restTimer = setTimeout(end, restMs);
-      if (!retryAfterStatuses.includes(statusLine.status)) answerSoon();
+      if (!retryAfterStatuses.includes(statusLine.status)) resolveSoon();
     };
     const fail = (cause: Error) => {
       error ??= cause;
@@ -108,7 +108,7 @@ export function exchange(options: {
     });
     post.on('response', (message) => {
       response = message;
-      answerSoon();
+      resolveSoon();
       message.on('error', fail);
       message.on('end', end);
       message.on('data', (chunk: Buffer) => {

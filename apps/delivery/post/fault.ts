@@ -61,7 +61,7 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
   ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: 'tls_no_http1',
 };
 
-const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', response: 'answer_missing' } as const;
+const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', response: 'response_missing' } as const;
 
 /** Returns the cause of a connection error, by its code and never its message; null is a close. */
 export function causeOfError(error: Error | null, phase: Phase): FailureCause {
@@ -72,7 +72,7 @@ export function causeOfError(error: Error | null, phase: Phase): FailureCause {
   if (phase === 'connect') return withoutIPv6(error) ? 'ipv6_only' : (connectionCodes[code] ?? 'connection_failed');
   const ownCause = ownCodes[code];
   if (ownCause !== undefined) return ownCause;
-  if (code.startsWith('HPE_')) return 'answer_not_http';
+  if (code.startsWith('HPE_')) return 'response_not_http';
   return code.startsWith('ERR_SSL_') ? 'tls_failed' : closedCauses[phase];
 }
 

@@ -109,7 +109,7 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
   });
   progress.exchange = response;
   if (response.status !== null) return causeOfStatus(response.status);
-  return signal.aborted && response.error === null ? 'answer_timeout' : causeOfError(response.error, 'response');
+  return signal.aborted && response.error === null ? 'response_timeout' : causeOfError(response.error, 'response');
 }
 
 type Opened = { ok: true; socket: Socket } | { ok: false; cause: Cause };

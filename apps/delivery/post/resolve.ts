@@ -37,11 +37,11 @@ export function createResolve({ servers }: { servers?: string[] } = {}): Resolve
     try {
       const v4 = resolver.resolve4(hostname);
       v4.then(startDelay, () => {});
-      const answers = await Promise.allSettled([v4, resolver.resolve6(hostname)]);
-      const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+      const lookups = await Promise.allSettled([v4, resolver.resolve6(hostname)]);
+      const addresses = lookups.flatMap((lookup) => (lookup.status === 'fulfilled' ? lookup.value : []));
       if (addresses.length > 0) return { ok: true, addresses };
       const cause = causeOfCodes(
-        answers.map((answer) => (answer.status === 'rejected' ? answer.reason.code : 'ENODATA')),
+        lookups.map((lookup) => (lookup.status === 'rejected' ? lookup.reason.code : 'ENODATA')),
       );
       const needsProof = cause === 'dns_failed' || cause === 'dns_timeout';
       if (needsProof && !signal.aborted && !(await canResolveRoot(resolver)))

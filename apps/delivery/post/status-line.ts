@@ -2,7 +2,7 @@
 const lineMaxCharacters = 16_384;
 
 /**
- * Reads the status line from a response's bytes as they arrive, and skips interim answers (1xx).
+ * Reads the status line from a response's bytes as they arrive, and skips interim responses (1xx).
  *
  * The status line alone decides the outcome, but HTTP clients report it after the last header. A
  * receiver that answers `200 OK` and then breaks its headers has accepted the event. As browsers

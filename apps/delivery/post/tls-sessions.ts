@@ -13,8 +13,8 @@ interface Kept {
 
 /**
  * Keeps the newest TLS session of each webhook and origin, which makes the next handshake cheaper.
- * Connections are not kept: with HTTP/1.1, a late second answer would be taken for that of the next
- * post. Webhooks share no session.
+ * Connections are not kept: with HTTP/1.1, a late second response would be taken for that of the
+ * next post. Webhooks share no session.
  */
 export class TlsSessions {
   /** By webhook and origin, the oldest first. */

@@ -74,7 +74,7 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
 - \`npm start\` passes the settings of an app on to it, except those that it decides itself: region, host, ports,
   logins and secrets. It adds its own receiver to \`WEBHOOK_ALLOW\`. \`DATABASE_URL\`, \`REDIS_URL\` and
   \`TEMPORAL_ADDRESS\` name servers that it uses instead of embedded ones.
-- What no operator would change is a constant with its reason in the code, for example the longest time of an answer.
+- What no operator would change is a constant with its reason in the code, for example the longest time of a response.
 `;
 
 const tableHead = '| Setting | Read by | Default | Meaning |\n| --- | --- | --- | --- |';

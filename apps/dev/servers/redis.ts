@@ -67,7 +67,7 @@ export async function startRedis(options: { stateFolder: string; port?: number |
       writeNote(folder, server);
       return { server, child };
     },
-    findFailure: async ({ pid, port }) => ((await findPidBehind(port)) === pid ? null : 'no answer'),
+    findFailure: async ({ pid, port }) => ((await findPidBehind(port)) === pid ? null : 'no response'),
   });
   return { ...server, url: `redis://127.0.0.1:${server.port}` };
 }

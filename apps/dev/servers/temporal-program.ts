@@ -67,9 +67,9 @@ async function download(folder: string, report: Report): Promise<boolean> {
 /** Downloads a file. Returns its bytes, or null when the download fails or the SHA-256 differs. */
 export async function fetchVerified(url: string, sha256: string, report: Report): Promise<Buffer | null> {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(180_000) });
-    if (!answer.ok) return null;
-    const bytes = Buffer.from(await answer.arrayBuffer());
+    const response = await fetch(url, { signal: AbortSignal.timeout(180_000) });
+    if (!response.ok) return null;
+    const bytes = Buffer.from(await response.arrayBuffer());
     if (createHash('sha256').update(bytes).digest('hex') === sha256) return bytes;
     report('Temporal: the SHA-256 of the download is not the expected one; it is not used');
     return null;

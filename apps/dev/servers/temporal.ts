@@ -119,7 +119,8 @@ export async function startTemporal(options: TemporalOptions) {
     report,
     findLast: () => readNote(folder),
     spawn,
-    findFailure: async (note) => ((await hasNamespaces(note, [...note.namespaces, ownNamespace])) ? null : 'no answer'),
+    findFailure: async (note) =>
+      (await hasNamespaces(note, [...note.namespaces, ownNamespace])) ? null : 'no response',
   });
   return { ...server, address: `127.0.0.1:${server.port}` };
 }

@@ -82,7 +82,7 @@ const inEntries: ReadonlySet<ConditionName> = new Set(['failed', 'object', 'addr
 
 /** A condition that an index begins with, what it answers, and the index's other columns. */
 interface Lead {
-  answers: ConditionName[];
+  covers: ConditionName[];
   holds: ConditionName[];
   condition: Condition;
 }
@@ -96,8 +96,8 @@ export function planSearches(organizationId: string, filter: AuditLogFilter, fro
     filter.to && sql`a.at < ${filter.to.toISOString()}::timestamptz`,
     from && beyond(from),
   ];
-  const plan = ({ answers, holds, condition }: Lead): Search => {
-    const open = [...asked].filter(([name]) => !answers.includes(name));
+  const plan = ({ covers, holds, condition }: Lead): Search => {
+    const open = [...asked].filter(([name]) => !covers.includes(name));
     return {
       leading: allOf([...range, condition]),
       rest: open.map(([, each]) => each),
@@ -159,19 +159,19 @@ function listLeads({ action, result }: AuditLogFilter, asked: Map<ConditionName,
   if (named !== undefined && isAction && asked.size > 1)
     // The condition on status is redundant, but lets PostgreSQL use the partial index of actions.
     return [
-      { answers: ['action', 'kind'], holds: ['key', 'person'], condition: sql`${named} and ${kindConditions.action}` },
+      { covers: ['action', 'kind'], holds: ['key', 'person'], condition: sql`${named} and ${kindConditions.action}` },
     ];
   if (kind === 'rejected')
-    return [{ answers: ['kind'], holds: ['key', 'person', 'action', 'denied'], condition: kindConditions.rejected }];
+    return [{ covers: ['kind'], holds: ['key', 'person', 'action', 'denied'], condition: kindConditions.rejected }];
   const [first, ...others] = (['key', 'action', 'person'] as const).flatMap((name): Lead[] => {
     const condition = asked.get(name);
-    return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['kind'] : [], condition }];
+    return condition === undefined ? [] : [{ covers: [name], holds: name === 'key' ? ['kind'] : [], condition }];
   });
-  const byKind: Lead = { answers: ['kind'], holds: ['key', 'person'], condition: kindConditions.action };
+  const byKind: Lead = { covers: ['kind'], holds: ['key', 'person'], condition: kindConditions.action };
   // Whether an action failed is in no index, so the entries of a key or a person may be fewer.
   if (kind === 'action') return asked.has('failed') && first ? [byKind, first, ...others] : [byKind];
   // Nearly all entries are answered reads, so they have no separate index: the whole log leads.
-  if (first === undefined) return [{ answers: ['kind'], holds: [], condition: asked.get('kind') ?? sql`true` }];
+  if (first === undefined) return [{ covers: ['kind'], holds: [], condition: asked.get('kind') ?? sql`true` }];
   return [first, ...others];
 }
 

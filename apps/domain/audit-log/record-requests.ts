@@ -1,9 +1,9 @@
 /**
  * One use of a key, as an entry of the audit log. The database sets time, organization and person.
- * `status` and `code` are those of the answer; `code` is null without an error.
+ * `status` and `code` are those of the response; `code` is null without an error.
  */
 export interface KeyUse {
-  /** UUID version 7; also the answer's `Request-Id`. */
+  /** UUID version 7; also the response's `Request-Id`. */
   id: string;
   keyId: string;
   /** `api.` and the operation, or `api.none` for a request to no read. */

@@ -32,7 +32,7 @@ export interface AuditEntry {
   keyLabel: string | null;
   keyHint: string | null;
   action: string;
-  /** HTTP status of a read's answer; null for what people and the system did. */
+  /** HTTP status of a read's response; null for what people and the system did. */
   status: number | null;
   /** The code of the error response; null when there was none. */
   code: string | null;

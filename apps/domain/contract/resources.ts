@@ -3,8 +3,8 @@ import { seatEndReasons } from './events.ts';
 import { outcomesMinimumFamilies, outcomesWindowDays } from './limits.ts';
 
 /**
- * The nine answers, field by field. The OpenAPI document comes from these schemas, and tests check
- * answers with them; in production PostgreSQL's JSON passes through.
+ * The nine responses, field by field. The OpenAPI document comes from these schemas, and tests
+ * check answers with them; in production PostgreSQL's JSON passes through.
  */
 
 const uuid = z.uuid();

@@ -83,7 +83,7 @@ export class Session extends pg.Client {
     this.query = query as typeof this.query;
   }
 
-  /** Ends the connection when the server did not answer: its answer may come after the next query. */
+  /** Ends the connection when the server did not answer: its response may come after the next query. */
   #onResult(error: unknown): void {
     if (!(error instanceof Error && error.message === unanswered)) return;
     this.emit('away');

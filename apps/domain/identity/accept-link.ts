@@ -28,7 +28,7 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
  * it, so that the creator of a link, who could open it, learns nothing before.
  */
 
-/** The factor that completes an enrolment: an authenticator code, or the answer of a passkey. */
+/** The factor that completes an enrolment: an authenticator code, or the response of a passkey. */
 export type FirstFactor =
   | { kind: 'totp'; code: string; name?: string }
   | { kind: 'passkey'; response: unknown; name?: string };

@@ -21,7 +21,7 @@ export async function storeChallenge(
   await tx.upsert(Challenge, { ...requested, challenge: null, totpSealed: null, ...value, expiresAt });
 }
 
-/** Deletes the challenge that an answer names and returns it; null when it cannot be answered. */
+/** Deletes the challenge that a response names and returns it; null when it cannot be answered. */
 export async function consumeChallenge(
   tx: Transaction,
   requested: Requested,

@@ -59,7 +59,7 @@ export function verifyNewTotp(
 }
 
 /**
- * Verifies the answer of a new passkey to its challenge.
+ * Verifies the response of a new passkey to its challenge.
  *
  * @throws IdentityError `wrong_passkey`, `passkey_attested`
  */

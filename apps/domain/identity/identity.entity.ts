@@ -57,8 +57,8 @@ export class SecondFactor extends SecondFactorSchema.class {
   }
 
   /**
-   * Accepts the counter of a passkey's answer. Returns false when it decreased, as that of a copied
-   * passkey does. A passkey that does not count sends 0 each time.
+   * Accepts the counter of a passkey's response. Returns false when it decreased, as that of a
+   * copied passkey does. A passkey that does not count sends 0 each time.
    */
   useCounter(counter: number, at: Date): boolean {
     const last = this.counter ?? 0;

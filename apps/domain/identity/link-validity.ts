@@ -8,7 +8,7 @@ import { isConfirmed } from '../access/console-access.ts';
  *
  * A link grants what its member is when it is used, not when it was created. Otherwise an
  * administrator who kept the link of a plain member could enrol as the owner that this member has
- * become. Use it under `lockOrganization` where the answer must stay true.
+ * become. Use it under `lockOrganization` where the result must stay true.
  */
 export const isLinkValid = (now: Date): RawBuilder<unknown> => sql`(
   e.expires_at > ${now.toISOString()}::timestamptz and ${isLinkForPerson} and ${isForPerson} and ${isInviterValid})`;

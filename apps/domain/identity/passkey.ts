@@ -62,7 +62,7 @@ export function passkeyUseOptions(known: readonly StoredPasskey[], party: Relyin
 }
 
 /**
- * Returns the new passkey in an untrusted answer.
+ * Returns the new passkey in an untrusted response.
  *
  * @throws IdentityError `passkey_attested`, `wrong_passkey`
  */
@@ -80,16 +80,17 @@ export async function getNewPasskey(response: unknown, challenge: string, party:
 }
 
 /**
- * Returns an answer with the attestation format `none`, so that the library runs no code for
+ * Returns a response with the attestation format `none`, so that the library runs no code for
  * certificates: it fetches the addresses that they name, of any server.
  *
- * An answer with a certificate is rejected. Browsers that honor `none` never send one, but they may
- * send the signature of the passkey itself (format `packed`), which says nothing about a device.
+ * A response with a certificate is rejected. Browsers that honor `none` never send one, but they
+ * may send the signature of the passkey itself (format `packed`), which says nothing about a
+ * device.
  *
  * @throws IdentityError `passkey_attested`; `wrong_passkey` when it cannot be decoded.
  */
-function withoutAttestation(answer: unknown): RegistrationResponseJSON {
-  const response = memberOf(answer, 'response');
+function withoutAttestation(credential: unknown): RegistrationResponseJSON {
+  const response = memberOf(credential, 'response');
   const { statement, authData } = decodeAttestation(memberOf(response, 'attestationObject'));
   for (const key of statement.keys()) if (key !== 'alg' && key !== 'sig') throw passkeyAttested();
   const none = new Map<string, unknown>([
@@ -99,7 +100,7 @@ function withoutAttestation(answer: unknown): RegistrationResponseJSON {
   ]);
   const attestationObject = Buffer.from(isoCBOR.encode(none as never)).toString('base64url');
   return {
-    ...(answer as object),
+    ...(credential as object),
     response: { ...(response as object), attestationObject },
   } as RegistrationResponseJSON;
 }
@@ -137,15 +138,15 @@ export async function getNewCounter(
   return result.authenticationInfo.newCounter;
 }
 
-/** Returns the id of the passkey in an answer, or null for anything else. */
+/** Returns the id of the passkey in a response, or null for anything else. */
 export function findCredentialId(response: unknown): string | null {
   const id = memberOf(response, 'id');
   return typeof id === 'string' ? id : null;
 }
 
 /**
- * Returns the challenge in an answer, from what the authenticator has signed (`clientDataJSON`), or
- * null. It only selects the stored challenge to compare with: the signature is verified over it.
+ * Returns the challenge in a response, from what the authenticator has signed (`clientDataJSON`),
+ * or null. It only selects the stored challenge to compare with: the signature is verified over it.
  */
 export function findAnsweredChallenge(response: unknown): string | null {
   const inner = memberOf(response, 'response');
@@ -172,7 +173,7 @@ const expected = (challenge: string, { id, origin }: RelyingParty) => ({
   expectedRPID: id,
 });
 
-/** The library throws for every fault of an answer; each means that the answer is not accepted. */
+/** The library throws for every fault of a response; each means that the response is not accepted. */
 const notAccepted = () => null;
 
 export const wrongPasskey = () =>

@@ -73,7 +73,7 @@ function consumeTotpCode(
 
 /**
  * Starts the use of the person's passkeys: returns options for `navigator.credentials.get`, whose
- * answer `verifyPasskey` takes; null when they have none.
+ * response `verifyPasskey` takes; null when they have none.
  */
 export async function startPasskeyUse(
   database: Database,
@@ -92,10 +92,10 @@ export async function startPasskeyUse(
 }
 
 /**
- * Accepts the answer of a passkey to the session's challenge, and uses up the challenge in any
+ * Accepts the response of a passkey to the session's challenge, and uses up the challenge in any
  * case.
  *
- * @throws IdentityError `wrong_passkey`, also for a late answer, another person's passkey, or a
+ * @throws IdentityError `wrong_passkey`, also for a late response, another person's passkey, or a
  * counter that decreased; `too_many_attempts`, `session_expired`.
  */
 export async function verifyPasskey(
@@ -105,7 +105,7 @@ export async function verifyPasskey(
   party: RelyingParty,
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep> {
-  // A separate transaction, so that a wrong answer uses up the challenge too.
+  // A separate transaction, so that a wrong response uses up the challenge too.
   const purpose = { sessionId: session.id, purpose: 'passkey_use' } as const;
   const requested = await database.change((tx) =>
     consumeChallenge(tx, purpose, findAnsweredChallenge(response), now()),

@@ -34,7 +34,7 @@ export interface KeyUsage {
 /** Page size of ended keys. */
 const endedPerPage = 25;
 
-/** Matches calls with an answer, except calls over the limit. */
+/** Matches calls with a response, except calls over the limit. */
 const isUse = sql`a.status is not null and a.status <> 429`;
 
 /** Returns the keys of an organization that match `which`, a condition on `k` with the order. */

@@ -73,11 +73,13 @@ const failures = {
   tls_no_http1: failed('The receiver speaks HTTP/2 only: let it offer HTTP/1.1 as well.'),
   tls_failed: failed('The TLS handshake failed: check the receiver’s protocol versions, ciphers and certificate.'),
 
-  answer_timeout: failed(
+  response_timeout: failed(
     'No status line arrived in time: answer 2xx as soon as the event is stored, and do the work afterwards.',
   ),
-  answer_missing: failed('The connection was closed before a status line arrived: see the receiver’s log for a crash.'),
-  answer_not_http: failed('The answer is not HTTP/1.1: check which server listens on this port.'),
+  response_missing: failed(
+    'The connection was closed before a status line arrived: see the receiver’s log for a crash.',
+  ),
+  response_not_http: failed('The response is not HTTP/1.1: check which server listens on this port.'),
 
   answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
   answered_unauthorized: failed(
@@ -95,12 +97,12 @@ const failures = {
   answered_too_large: failed('The event is too large for the receiver (413): raise its limit for bodies.'),
   answered_too_many: failed('The receiver limits the rate (429): raise its limit, or answer with Retry-After.'),
   answered_client_error: failed(
-    'The receiver rejected the event (4xx): see the answer and the receiver’s log, and ' +
+    'The receiver rejected the event (4xx): see the response and the receiver’s log, and ' +
       'answer 2xx once it is stored.',
   ),
   answered_unavailable: failed('The receiver is not available (503): start it or give it more capacity.'),
   answered_server_error: failed('The receiver failed (5xx): see its log for the error.'),
-  answered_other: failed('The receiver answered with a status that is not a final answer to a POST: answer 2xx.'),
+  answered_other: failed('The receiver answered with a status that is not a final response to a POST: answer 2xx.'),
 } satisfies Record<string, CauseProperties>;
 
 /** Stable codes of what decided an attempt. They are stored and never renamed. */

@@ -21,7 +21,7 @@ export interface AttemptDetail extends AttemptSummary {
   body: string;
   /** As they were sent, except Host, Content-Length and Connection; null when it was lost. */
   headers: Record<string, string> | null;
-  /** At most the first 16 KiB of the answer; null without one. */
+  /** At most the first 16 KiB of the response; null without one. */
   response: Buffer | null;
 }
 

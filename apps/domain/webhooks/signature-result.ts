@@ -11,7 +11,7 @@ export const signatureResultSentences: Record<SignatureResult, string> = {
   rejects_good_signatures:
     'The receiver rejected a correctly signed event. Check that it has this webhook’s secret, verifies the raw body ' +
     'before parsing, and has the correct time.',
-  no_answer:
+  no_response:
     'The result is inconclusive: there was no response, or a status such as 429, 500 or a redirect. ' +
     'Fix the cause and check again.',
 };
@@ -31,8 +31,8 @@ interface Taken {
 
 /** Returns the result; `bad` null: not sent, because the good event was not accepted. */
 export function signatureResultOf(good: Taken, bad: Taken | null): SignatureResult {
-  if (!good.delivered) return isRejection(good.status) ? 'rejects_good_signatures' : 'no_answer';
-  if (bad === null) return 'no_answer';
+  if (!good.delivered) return isRejection(good.status) ? 'rejects_good_signatures' : 'no_response';
+  if (bad === null) return 'no_response';
   if (bad.delivered) return 'accepts_bad_signatures';
-  return isRejection(bad.status) ? 'verified' : 'no_answer';
+  return isRejection(bad.status) ? 'verified' : 'no_response';
 }

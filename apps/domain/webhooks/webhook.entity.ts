@@ -3,10 +3,10 @@ import type { EventType } from '../contract/events.ts';
 
 /**
  * Whether a receiver verifies signatures. `verified` needs both: a 2xx for a correct signature, and
- * a rejection of a wrong one. `no_answer`: nothing is proven, because no status arrived or one that
- * says nothing about the signature.
+ * a rejection of a wrong one. `no_response`: nothing is proven, because no status arrived or one
+ * that says nothing about the signature.
  */
-export type SignatureResult = 'verified' | 'accepts_bad_signatures' | 'rejects_good_signatures' | 'no_answer';
+export type SignatureResult = 'verified' | 'accepts_bad_signatures' | 'rejects_good_signatures' | 'no_response';
 
 /** Whether it is sent events: `paused` by a person, `suspended` by the service. Both hold its deliveries. */
 export type WebhookState = 'active' | 'paused' | 'suspended' | 'deleted';

@@ -102,7 +102,7 @@ const seatRules = [
 ];
 
 /**
- * Sums that an answer shows, with the rows of the database that the file leaves as they are. Every
+ * Sums that a response shows, with the rows of the database that the file leaves as they are. Every
  * month of the organization is summed, because one that loses a refund has a larger sum.
  */
 const sums = [

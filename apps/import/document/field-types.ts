@@ -61,7 +61,7 @@ export const day = z
 const dateTimeForm = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z$/;
 const dateTimeExample = 'a UTC date-time such as 2026-11-20T08:30:00.000Z';
 
-/** A UTC date-time that ends in Z. It becomes one with milliseconds, as every answer shows it. */
+/** A UTC date-time that ends in Z. It becomes one with milliseconds, as every response shows it. */
 export const dateTime = z
   .string(expected(dateTimeExample))
   .refine((value) => isDay(dateTimeForm.exec(value)?.[1] ?? ''), `must be ${dateTimeExample}`)

@@ -35,8 +35,8 @@ export async function* readTokens(source: Bytes): AsyncGenerator<Piece> {
 
   const pieceOf = (text: string, bytes: number): Piece => {
     positioned(() => verify(text));
-    const answer: unknown = parse(text);
-    const tokens = typeof answer === 'object' && answer !== null ? (answer as { values: Token[] }).values : [];
+    const parsed: unknown = parse(text);
+    const tokens = typeof parsed === 'object' && parsed !== null ? (parsed as { values: Token[] }).values : [];
     withoutToken = tokens.length === 0 ? withoutToken + text.length : 0;
     if (withoutToken > itemSizeMax)
       throw new UnreadableDocumentError('$', `one value is longer than ${itemSizeMax} characters`);

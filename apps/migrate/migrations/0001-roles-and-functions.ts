@@ -80,7 +80,7 @@ export class RolesAndFunctions extends Migration {
       grant execute on function new_id to org_api_worker, org_api_console, org_api_platform, org_api_backfill,
         org_api_operator;
 
-      -- A date-time as every answer and event shows it: UTC, milliseconds, ending in Z.
+      -- A date-time as every response and event shows it: UTC, milliseconds, ending in Z.
       create function api.utc(moment timestamptz) returns text language sql stable parallel safe
       return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
       grant execute on function api.utc to org_api_read, org_api_worker, org_api_console, org_api_platform,

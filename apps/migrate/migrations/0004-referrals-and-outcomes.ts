@@ -36,9 +36,9 @@ export class ReferralsAndOutcomes extends Migration {
       );
       create index referral_invoice_by_month on referral_invoice (organization_id, month, currency);
 
-      -- An answer shows the sum of a month and currency, which every reader of JSON must be able to
-      -- read: at most 2^53 - 1. The lock makes two writers of one organization see each other. What a
-      -- statement takes out of a month counts too: a refund that goes can leave too much.
+      -- A response shows the sum of a month and currency, which every reader of JSON must be able
+      -- to read: at most 2^53 - 1. The lock makes two writers of one organization see each other.
+      -- What a statement takes out of a month counts too: a refund that goes can leave too much.
       create function referral_shares_stay_exact() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare

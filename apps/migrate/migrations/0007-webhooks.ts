@@ -32,7 +32,7 @@ export class Webhooks extends Migration {
         -- Result of the last signature check; null until its owner requests one, and again once the
         -- URL or the secret has changed.
         signature_result text constraint webhook_signature_result_known
-          check (signature_result in ('verified', 'accepts_bad_signatures', 'rejects_good_signatures', 'no_answer')),
+          check (signature_result in ('verified', 'accepts_bad_signatures', 'rejects_good_signatures', 'no_response')),
         signature_checked_at timestamptz,
         -- The object of a Kubernetes cluster that alone changes this webhook: its kind, namespace
         -- and name, and its id. Null: the organization's members change it.

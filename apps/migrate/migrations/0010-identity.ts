@@ -70,7 +70,7 @@ export class Identity extends Migration {
       create index console_session_by_person on console_session (person_id, created_at, id);
       create index console_session_by_end on console_session (expires_at);
 
-      -- A challenge of a session, or an app that it sets up, deleted by the first answer that is
+      -- A challenge of a session, or an app that it sets up, deleted by the first response that is
       -- accepted. A newer one for the same purpose replaces the older.
       create table challenge (
         session_id uuid not null constraint challenge_session references console_session on delete cascade,

@@ -60,7 +60,7 @@ function resourceOf(url: string): string {
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof ApiException ? error.code : undefined;
 
-/** Returns null for an answer that is not the API server's, such as a proxy's page. */
+/** Returns null for a response that is not the API server's, such as a proxy's page. */
 function readBody({ body }: ApiException<unknown>): V1Status | null {
   try {
     return (typeof body === 'string' ? JSON.parse(body) : body) as V1Status;
@@ -91,7 +91,7 @@ export function conflictsOf(error: unknown): FieldConflict[] {
 export const describeConflicts = (conflicts: readonly FieldConflict[]): string =>
   conflicts.map(({ field, manager }) => `The field manager ${manager} owns ${field}.`).join(' ');
 
-/** Returns the answer to a request; null when it was rejected with this HTTP or gRPC status. */
+/** Returns the response to a request; null when it was rejected with this HTTP or gRPC status. */
 export async function nullOn<T>(code: number, request: Promise<T>): Promise<T | null> {
   try {
     return await request;

@@ -17,7 +17,7 @@ export type TemporalAction =
 const grpcNotFound = 5;
 const grpcAlreadyExists = 6;
 /** Deadline exceeded, unavailable. */
-const grpcUnanswered = new Set([4, 14]);
+const grpcUnreachable = new Set([4, 14]);
 
 /** Returns what Temporal has for the Region's namespace; null when there is no such namespace. */
 export async function readNamespace(
@@ -42,7 +42,7 @@ export async function changeNamespace(
     const { code } = cause as { code?: number };
     if (code === grpcAlreadyExists && action.kind === 'createNamespace') return;
     const request = `${requests[action.kind]} (${code})`;
-    if (code !== undefined && grpcUnanswered.has(code))
+    if (code !== undefined && grpcUnreachable.has(code))
       throw new ReconcileError('TemporalUnreachable', `Temporal did not answer ${request}.`, { cause });
     throw new ReconcileError('TemporalRejected', `Temporal rejected ${request}.`, { cause });
   }

@@ -13,7 +13,7 @@ export async function checkNames(hosts: Readonly<Record<string, string>>): Promi
     names.map(async ([setting, host]) => {
       const code = await lookup(host).then(
         () => null,
-        (error: NodeJS.ErrnoException) => error.code ?? 'no answer',
+        (error: NodeJS.ErrnoException) => error.code ?? 'no response',
       );
       return dns.expectThat(
         code === null,

@@ -30,7 +30,9 @@ const workerRemedy = 'See the logs of the workers, and that a network policy let
  * (`orgctl probe create`).
  */
 export async function checkProbe(config: ProbeConfig, temporal: TemporalServer | null): Promise<Finding[]> {
-  const reads = await Promise.all([checkRead(config), checkWrongRegion(config)].map((check) => check.catch(noAnswer)));
+  const reads = await Promise.all(
+    [checkRead(config), checkWrongRegion(config)].map((check) => check.catch(noResponse)),
+  );
   if (temporal === null) return reads;
   const { posts, stop } = await startReceiver(config);
   try {
@@ -40,7 +42,7 @@ export async function checkProbe(config: ProbeConfig, temporal: TemporalServer |
   }
 }
 
-const noAnswer = () => failed('the API does not answer at API_URL', 'See whether its pods are ready.');
+const noResponse = () => failed('the API does not answer at API_URL', 'See whether its pods are ready.');
 
 /** Checks that the probe's key reads its organization. */
 async function checkRead(config: ProbeConfig): Promise<Finding> {

@@ -5,9 +5,10 @@ import { startServer } from '#runtime/http-server.ts';
 import { readBody, send } from '../body.ts';
 
 /**
- * A delivery has 10 s in total. A forwarded request gets less, so that its answer arrives in time.
+ * A delivery has 10 s in total. A forwarded request gets less, so that its response arrives in
+ * time.
  */
-const answerWithinMs = 9_000;
+const responseWithinMs = 9_000;
 
 /** Headers of the connection and not of the event. */
 const ofConnection = new Set([
@@ -22,23 +23,23 @@ const ofConnection = new Set([
 ]);
 
 /**
- * The answer of the receiver behind this one. `status` is null when it did not answer, and
+ * The response of the receiver behind this one. `status` is null when it did not answer, and
  * `problem` says why.
  */
-export interface Answer {
+export interface ForwardedResponse {
   status: number | null;
   problem: string | null;
   durationMs: number;
 }
 
-/** One received delivery with its verification and its answer. */
+/** One received delivery with its verification and its response. */
 export interface Listened {
   at: Date;
   eventId: string;
   type: string;
   attempt: string | null;
   verification: Verification;
-  answer: Answer;
+  response: ForwardedResponse;
   path: string;
   rawHeaders: readonly string[];
   body: Buffer;
@@ -46,7 +47,7 @@ export interface Listened {
 
 /**
  * Listens on 127.0.0.1, verifies events, forwards them unchanged (raw body, every header of the
- * event) and returns the receiver's answer, which decides about retries. An event that does not
+ * event) and returns the receiver's response, which decides about retries. An event that does not
  * verify is forwarded too, so that the developer sees whether the receiver rejects it.
  */
 export function startListener(options: {
@@ -66,13 +67,13 @@ export function startListener(options: {
     if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
     const verification = verifyDelivery({ headers: request.headersDistinct, body, secrets, now: at });
     const passed = forwardTo === null ? nowhere : await passOn(forwardTo, request.rawHeaders, body);
-    if (passed.head === null) send(response, 502, { error: 'not_forwarded', message: passed.answer.problem ?? '' });
+    if (passed.head === null) send(response, 502, { error: 'not_forwarded', message: passed.response.problem ?? '' });
     else response.writeHead(passed.head.status, passed.head.headers).end(passed.head.body);
     const { headers, url: path = '/', rawHeaders } = request;
     onListened({
       at,
       verification,
-      answer: passed.answer,
+      response: passed.response,
       path,
       rawHeaders,
       body,
@@ -91,13 +92,13 @@ export function startListener(options: {
 }
 
 interface Passed {
-  answer: Answer;
-  /** Null: there was no answer. */
+  response: ForwardedResponse;
+  /** Null: there was no response. */
   head: { status: number; headers: Record<string, string>; body: Buffer } | null;
 }
 
 const nowhere: Passed = {
-  answer: { status: 204, problem: null, durationMs: 0 },
+  response: { status: 204, problem: null, durationMs: 0 },
   head: { status: 204, headers: {}, body: Buffer.alloc(0) },
 };
 
@@ -105,17 +106,17 @@ async function passOn(forwardTo: string, rawHeaders: readonly string[], body: Bu
   const startedAt = performance.now();
   const durationMs = () => Math.round(performance.now() - startedAt);
   try {
-    const answer = await post(forwardTo, rawHeaders, body);
-    const answerBody = (await readBody(answer)) ?? Buffer.alloc(0);
-    const status = answer.statusCode ?? 502;
+    const received = await post(forwardTo, rawHeaders, body);
+    const responseBody = (await readBody(received)) ?? Buffer.alloc(0);
+    const status = received.statusCode ?? 502;
     const kept = ['content-type', 'retry-after'].flatMap((name) => {
-      const value = answer.headers[name];
+      const value = received.headers[name];
       return typeof value === 'string' ? [[name, value]] : [];
     });
-    const head = { status, headers: Object.fromEntries(kept) as Record<string, string>, body: answerBody };
-    return { answer: { status, problem: null, durationMs: durationMs() }, head };
+    const head = { status, headers: Object.fromEntries(kept) as Record<string, string>, body: responseBody };
+    return { response: { status, problem: null, durationMs: durationMs() }, head };
   } catch (error) {
-    return { answer: { status: null, problem: problemOf(error, forwardTo), durationMs: durationMs() }, head: null };
+    return { response: { status: null, problem: problemOf(error, forwardTo), durationMs: durationMs() }, head: null };
   }
 }
 
@@ -131,7 +132,7 @@ function post(forwardTo: string, rawHeaders: readonly string[], body: Buffer): P
   headers.push('Host', url.host);
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-    const request = send(url, { method: 'POST', headers, signal: AbortSignal.timeout(answerWithinMs) }, resolve);
+    const request = send(url, { method: 'POST', headers, signal: AbortSignal.timeout(responseWithinMs) }, resolve);
     request.on('error', reject);
     request.end(body);
   });

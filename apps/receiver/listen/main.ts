@@ -95,10 +95,10 @@ async function trigger(options: Extract<ListenOptions, { task: 'listen' }>, stac
 }
 
 /** Returns one line for an event, and one for each check that failed. */
-function listenedText({ at, type, eventId, attempt, verification, answer }: Listened): string {
+function listenedText({ at, type, eventId, attempt, verification, response }: Listened): string {
   const result = verification.ok ? 'verified' : 'NOT VERIFIED';
   const answered =
-    answer.status === null ? `no answer: ${answer.problem}` : `${answer.status} in ${answer.durationMs} ms`;
+    response.status === null ? `no response: ${response.problem}` : `${response.status} in ${response.durationMs} ms`;
   const failed = verification.checks.filter((check) => !check.ok);
   return [
     `${at.toISOString()}  ${type}  ${eventId}${attempt === null ? '' : `  attempt ${attempt}`}  ${result}  -> ` +

@@ -36,7 +36,7 @@ export const usage = `Usage: npm run tool -- listen --forward-to URL [--events a
 
 For developers of receivers: signed events on your own machine.
 
-  --forward-to URL   posts each event on to URL, with its headers and body as they came, and gives URL's answer back
+  --forward-to URL   posts each event on to URL, with its headers and body as they came, and gives URL's response back
   --events a,b       only these event types (all)
   --secret SECRET    listens to every caller that knows the port, and verifies with this secret; may be
                      repeated. Without it, a webhook is created on the stack that npm start runs, and

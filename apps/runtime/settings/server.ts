@@ -34,10 +34,10 @@ type ServerSettings = z.output<z.ZodObject<ReturnType<typeof serverSettings>>>;
 /**
  * Returns the part of an app's configuration that these settings define.
  *
- * @param answerDeadlineMs - from a request to the last byte of its answer: as long as the app's
+ * @param responseDeadlineMs - from a request to the last byte of its response: as long as the app's
  * largest body may take.
  */
-export const serverConfigOf = (s: ServerSettings, answerDeadlineMs: number) => ({
+export const serverConfigOf = (s: ServerSettings, responseDeadlineMs: number) => ({
   databasePoolMax: s.DATABASE_POOL_MAX,
   host: s.HOST,
   port: s.PORT,
@@ -47,7 +47,7 @@ export const serverConfigOf = (s: ServerSettings, answerDeadlineMs: number) => (
   keepAliveSeconds: defaultKeepAliveSeconds,
   bounds: {
     maxConnections: s.MAX_CONNECTIONS,
-    answerDeadlineMs,
+    responseDeadlineMs,
     minBytesPerSecond,
   },
   logLevel: s.LOG_LEVEL,

@@ -75,9 +75,9 @@ function placeOf(server: PostgresServer | RedisServer): string {
   return JSON.stringify([host, port, database, tls?.isVerified]);
 }
 
-/** Returns SQLSTATE, Node's code, or the first word of an answer of Redis, for example WRONGPASS. */
+/** Returns SQLSTATE, Node's code, or the first word of a response of Redis, for example WRONGPASS. */
 export function codeOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof code === 'string') return code;
-  return /^[A-Z]{2,}/.exec(String(message))?.[0] ?? 'no answer';
+  return /^[A-Z]{2,}/.exec(String(message))?.[0] ?? 'no response';
 }

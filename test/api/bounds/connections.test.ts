@@ -1,4 +1,4 @@
-/** Limits on what a client can hold with its connections alone, and the headers of every answer. */
+/** Limits on what a client can hold with its connections alone, and the headers of every response. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 90_000 });
 it('every response has HSTS and its own content type: reads, error responses and pages', async () => {
   const { api, make } = await setup();
   const { key, orgId } = await make.apiKey();
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     api.get(`/v1/orgs/${orgId}`, { key }),
     api.get(`/v1/orgs/${orgId}`, { key, headers: { 'if-none-match': '*' } }),
     api.get('/v1/orgs/x', { key }),
@@ -25,8 +25,8 @@ it('every response has HSTS and its own content type: reads, error responses and
     api.get('/livez'),
     ...['/v1/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/style.css'].map((path) => api.get(path)),
   ]);
-  expect(answers.map(({ status }) => status)).toEqual([200, 304, 400, 401, 403, 404, 200, 200, 200, 200, 200]);
-  for (const { headers } of answers) {
+  expect(responses.map(({ status }) => status)).toEqual([200, 304, 400, 401, 403, 404, 200, 200, 200, 200, 200]);
+  for (const { headers } of responses) {
     expect(headers.get('strict-transport-security')).toBe('max-age=63072000; includeSubDomains');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   }
@@ -52,9 +52,9 @@ it('a slow request gets 408 in the form of the API or the console, a client that
     sendRaw(pages.console.url, unfinished),
     sendRaw(api.url, ''),
   ]);
-  expectFault({ answer: slow, lines: logLines }, { status: 408, form: 'json' });
-  expectFault({ answer: slowPage, lines: pages.logLines }, { status: 408, form: 'page' });
-  // A proxy that sends a request at that moment would take the 408 as its answer, and not try
+  expectFault({ response: slow, lines: logLines }, { status: 408, form: 'json' });
+  expectFault({ response: slowPage, lines: pages.logLines }, { status: 408, form: 'page' });
+  // A proxy that sends a request at that moment would take the 408 as its response, and not try
   // again.
   expect(silent).toBe('');
 

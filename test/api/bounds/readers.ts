@@ -37,12 +37,12 @@ export async function giveGrants(
   client.release();
 }
 
-/** A client that sends requests and controls how fast it reads the answers. */
+/** A client that sends requests and controls how fast it reads the responses. */
 export interface Reader {
   socket: Socket;
   /** Number of bytes read so far. */
   readonly received: number;
-  /** The status of the answer; null until it was read. */
+  /** The status of the response; null until it was read. */
   readonly status: number | null;
   readonly isClosed: boolean;
 }

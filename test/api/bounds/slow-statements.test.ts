@@ -8,7 +8,7 @@ import { giveGrants, openReader } from './readers.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Enough grants for an answer of more than 64 KiB. */
+/** Enough grants for a response of more than 64 KiB. */
 const grants = 500;
 
 interface Firm {
@@ -100,7 +100,7 @@ it('slow reads with large bodies take one of ten connections, and other reads ar
   await readAll(rosters);
 });
 
-it('the statement of a large answer ends when the last client that waits for it disconnects', async () => {
+it('the statement of a large response ends when the last client that waits for it disconnects', async () => {
   const installation = await setup();
   const { api, owner } = installation;
   const { until, expectEnded } = statementsOf(owner, 'org-api');

@@ -1,5 +1,5 @@
 /**
- * A pod uses bounded memory for answers: reads wait for it, and it is released however they end.
+ * A pod uses bounded memory for responses: reads wait for it, and it is released however they end.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { constants, type TestSettings } from '#test/constants.ts';
@@ -63,13 +63,13 @@ const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) 
 it('the key is checked after the wait for memory, so a revocation during the wait is seen', async () => {
   const scene = await setupRoster();
   const holder = await holdMemory(scene);
-  const answer = scene.api.get(scene.path, { key: scene.key.key });
+  const response = scene.api.get(scene.path, { key: scene.key.key });
   await untilFigures(scene.api.metricsUrl, ({ waiting }) => waiting === 1);
 
   await scene.make.keyRevoked(scene.key);
   holder.socket.destroy();
 
-  expect((await answer).status).toBe(401);
+  expect((await response).status).toBe(401);
   const { waits } = await untilFigures(scene.api.metricsUrl, isFree);
   expect(waits).toMatchObject({ admitted: 1 });
 });
@@ -95,12 +95,12 @@ it('a wait ends with 503 and Retry-After when no memory becomes free, while othe
   const scene = await setupRoster();
   await holdMemory(scene);
   const other = await scene.make.apiKey();
-  const answer = scene.api.get(scene.path, { key: scene.key.key });
+  const response = scene.api.get(scene.path, { key: scene.key.key });
   await untilFigures(scene.api.metricsUrl, ({ waiting }) => waiting === 1);
   expect((await scene.api.get(`/v1/orgs/${other.orgId}/clients`, { key: other.key })).status).toBe(200);
   expect((await scene.api.get(`/v1/orgs/${scene.key.orgId}`, { key: scene.key.key })).status).toBe(200);
 
-  const rejected = await answer;
+  const rejected = await response;
   expect(rejected.status).toBe(503);
   expect(rejected.headers.get('retry-after')).toBe('5');
   expect(await rejected.json()).toMatchObject({ error: 'unavailable' });
@@ -136,9 +136,9 @@ it('20 parallel calls of one key for a roster of 4 MB all succeed when all are r
   const { key } = await installation.make.apiKey({ creator });
   const path = `/v1/orgs/${creator.orgId}/clients`;
   for (let round = 0; round < 2; round += 1) {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => installation.api.get(path, { key })));
-    const bodies = await Promise.all(answers.map((answer) => answer.text()));
-    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    const responses = await Promise.all(Array.from({ length: 20 }, () => installation.api.get(path, { key })));
+    const bodies = await Promise.all(responses.map((response) => response.text()));
+    expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect(new Set(bodies).size).toBe(1);
     expect(JSON.parse(bodies[0] ?? '').clients).toHaveLength(grants.many);
   }
@@ -152,15 +152,15 @@ it('a roster that is larger than the memory of its key is answered completely', 
   await giveGrants(installation.owner, creator, grants.more);
   // Characters of one to four bytes, so that a chunk could end within a character.
   await installation.owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 30)`);
-  const answer = await installation.api.get(path, { key: key.key });
-  const roster = (await answer.json()) as { clients: { family: string }[] };
+  const response = await installation.api.get(path, { key: key.key });
+  const roster = (await response.json()) as { clients: { family: string }[] };
   expect(roster.clients).toHaveLength(2 * grants.more);
   expect(roster.clients.every(({ family }) => family.endsWith('aé€😀'.repeat(6)))).toBe(true);
   await untilFigures(installation.api.metricsUrl, isFree);
 });
 
 it('a client that reads a few bytes at a time is disconnected at the deadline, with one log line without the key', async () => {
-  const scene = await setupRoster({ ...tight, [constants]: { answerDeadlineMs: 3_000, minBytesPerSecond: 1_000 } });
+  const scene = await setupRoster({ ...tight, [constants]: { responseDeadlineMs: 3_000, minBytesPerSecond: 1_000 } });
   await openReader(scene.api.url, { path: scene.path, key: scene.key.key, bytesPerSecond: 200_000 });
   const { cut } = await untilFigures(scene.api.metricsUrl, (figures) => figures.cut.deadline !== undefined);
   expect(cut).toEqual({ deadline: 1 });

@@ -16,13 +16,13 @@ beforeAll(async () => {
 }, 20_000);
 afterAll(() => server.stop());
 
-interface Answer {
+interface Reply {
   left: number;
   waitUs: number;
 }
 
 /** Calls of several keys at one moment of the given clock, in one run. */
-async function callAt(nowUs: number, keys: string[], limit: number, windowUs: number): Promise<Answer[]> {
+async function callAt(nowUs: number, keys: string[], limit: number, windowUs: number): Promise<Reply[]> {
   const clock = [Math.floor(nowUs / 1_000_000), nowUs % 1_000_000];
   const args = [...keys, limit, windowUs, ...clock];
   const reply = (await server.look.eval(withClock, keys.length, ...args)) as number[];
@@ -35,7 +35,7 @@ async function callAt(nowUs: number, keys: string[], limit: number, windowUs: nu
  */
 function plainModel(limit: number, windowUs: number) {
   const admitted: number[] = [];
-  return (nowUs: number): Answer => {
+  return (nowUs: number): Reply => {
     const counted = admitted.filter((time) => nowUs - time <= windowUs);
     const left = limit - counted.length - 1;
     if (left >= 0) admitted.push(nowUs);
@@ -68,8 +68,8 @@ describe('sliding-window.lua', () => {
         const prefix = `model:${run++}:`;
         const models = { a: plainModel(limit, windowUs), b: plainModel(limit, windowUs) };
         let nowUs = START_US;
-        const got: Promise<Answer[]>[] = [];
-        const expected: Answer[][] = [];
+        const got: Promise<Reply[]>[] = [];
+        const expected: Reply[][] = [];
         for (const { gapUs, key } of calls) {
           nowUs += gapUs;
           got.push(callAt(nowUs, [prefix + key], limit, windowUs));
@@ -89,8 +89,8 @@ describe('sliding-window.lua', () => {
   });
 
   it('decides several calls of one run in order, also of the same key', async () => {
-    const answers = await callAt(START_US, ['many', 'other', 'many', 'many'], 2, 1_000);
-    expect(answers.map((answer) => answer.left)).toEqual([1, 1, 0, -1]);
+    const responses = await callAt(START_US, ['many', 'other', 'many', 'many'], 2, 1_000);
+    expect(responses.map((response) => response.left)).toEqual([1, 1, 0, -1]);
   });
 
   it('writes nothing for a rejected call', async () => {

@@ -7,10 +7,10 @@ import { publicPages } from '../../../apps/api/docs/public-pages.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { openApiDocument, openApiText } from '../../../apps/api/openapi/document.ts';
 import {
-  answerExamples,
   deliveryHeaderExamples,
   eventExamples,
   exampleSecret,
+  responseExamples,
 } from '../../../apps/api/openapi/examples.ts';
 
 const document = openApiDocument({ baseUrls: defaultBaseUrls });
@@ -78,7 +78,7 @@ describe('the OpenAPI document', () => {
   });
 
   it.each(endpoints)('has examples of $operationId that match the contract exactly', ({ operationId, response }) => {
-    const examples = Object.values(answerExamples[operationId] ?? {});
+    const examples = Object.values(responseExamples[operationId] ?? {});
     expect(examples).not.toEqual([]);
     for (const { value } of examples) expect(response.parse(value)).toEqual(value);
   });

@@ -24,14 +24,14 @@ describe('the API', () => {
 
     expect(code, output).toBe(0);
     expect(output).toContain('No issues found');
-    // Not all answers were 429 or 404: each read succeeded, and error responses of every kind
+    // Not all responses were 429 or 404: each read succeeded, and error responses of every kind
     // occurred.
-    const answers = new Set(
+    const responses = new Set(
       logLines.map((line) => JSON.parse(line)).map(({ operation, status }) => `${operation} ${status}`),
     );
     for (const { operationId } of endpoints) {
-      for (const status of [200, 304, 400, 401, 403, 404]) expect(answers).toContain(`${operationId} ${status}`);
-      expect(answers).not.toContain(`${operationId} 429`);
+      for (const status of [200, 304, 400, 401, 403, 404]) expect(responses).toContain(`${operationId} ${status}`);
+      expect(responses).not.toContain(`${operationId} 429`);
     }
   }, 300_000);
 

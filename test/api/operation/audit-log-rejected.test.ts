@@ -1,4 +1,4 @@
-/** A read whose audit entry cannot be committed gets no answer, and a metric counts it. */
+/** A read whose audit entry cannot be committed gets no response, and a metric counts it. */
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 
@@ -13,9 +13,9 @@ it('a read whose audit entry cannot be written gets 500 and is counted as reject
   expect(await rejected()).toBe('0');
 
   await owner.pool.query('revoke execute on function api.record_key_uses from org_api_read');
-  const answer = await read();
-  expect(answer.status).toBe(500);
-  expect(await answer.text()).not.toContain(creator.orgId);
+  const response = await read();
+  expect(response.status).toBe(500);
+  expect(await response.text()).not.toContain(creator.orgId);
   expect(await rejected()).toBe('1');
 
   await owner.pool.query('grant execute on function api.record_key_uses to org_api_read');

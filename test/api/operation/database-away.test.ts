@@ -19,13 +19,13 @@ async function setupBehindProxy() {
   return { api, proxy, owner, key, path, make, creator, logLines };
 }
 
-async function expectUnavailable(answer: Response): Promise<void> {
-  expect(answer.status).toBe(503);
-  expect(answer.headers.get('retry-after')).toBe('1');
-  expect(await answer.json()).toEqual({
+async function expectUnavailable(response: Response): Promise<void> {
+  expect(response.status).toBe(503);
+  expect(response.headers.get('retry-after')).toBe('1');
+  expect(await response.json()).toEqual({
     error: 'unavailable',
     message: expect.stringMatching(/Try again/),
-    requestId: answer.headers.get('request-id'),
+    requestId: response.headers.get('request-id'),
   });
 }
 
@@ -33,8 +33,8 @@ it('while connections are refused, every read gets 503 at once, health checks an
   const { api, proxy, key, path } = await setupBehindProxy();
   expect((await api.get('/readyz')).status).toBe(200);
   await proxy.reject();
-  for (const answer of await Promise.all(Array.from({ length: 20 }, () => api.get(path, { key }))))
-    await expectUnavailable(answer);
+  for (const response of await Promise.all(Array.from({ length: 20 }, () => api.get(path, { key }))))
+    await expectUnavailable(response);
   await expectUnavailable(await api.get(path, { key, method: 'POST' }));
   expect((await api.get('/livez')).status).toBe(200);
   // Readiness stays on. Otherwise all pods would leave the load balancer together, and clients
@@ -53,7 +53,7 @@ it('while the database is silent, every request ends with 503, and reads recover
   // More requests than connections: each waits for a connection, then for its statement. If one
   // waited without end, the test's deadline would fail.
   const reads = keys.flatMap(({ key }) => Array.from({ length: 10 }, () => api.get(path, { key })));
-  for (const answer of await Promise.all(reads)) await expectUnavailable(answer);
+  for (const response of await Promise.all(reads)) await expectUnavailable(response);
   await proxy.resume();
   const { key } = await make.apiKey({ creator });
   await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 20_000 }).toBe(200);
@@ -118,19 +118,19 @@ it('a statement that the database rejects gets 500 internal, without detail in t
   const api = await startTestApi(database, {}, logLines);
   const { key, orgId } = await make.apiKey();
   await owner.pool.query('drop view api.seat_plan');
-  const answer = await api.get(`/v1/orgs/${orgId}/seats`, { key });
-  expect(answer.status).toBe(500);
-  expect(await answer.json()).toEqual({
+  const response = await api.get(`/v1/orgs/${orgId}/seats`, { key });
+  expect(response.status).toBe(500);
+  expect(await response.json()).toEqual({
     error: 'internal',
     message: 'An internal error occurred.',
-    requestId: answer.headers.get('request-id'),
+    requestId: response.headers.get('request-id'),
   });
   const line = logLines
     .map((text) => JSON.parse(text) as Record<string, unknown>)
     .find(({ msg }) => msg === 'internal error');
   expect(line).toMatchObject({
     level: 'error',
-    requestId: answer.headers.get('request-id'),
+    requestId: response.headers.get('request-id'),
     operation: 'getOrgSeats',
     code: 'internal',
     error: { code: '42P01' },

@@ -35,10 +35,10 @@ it('X-Forwarded-For is read from trusted proxies only, up to its nearest untrust
   const addressOf = async (installation: typeof direct, forwarded: string | null) => {
     const { key, orgId } = await installation.make.apiKey();
     const headers = forwarded === null ? {} : from(forwarded);
-    const answer = await installation.api.get(`/v1/orgs/${orgId}`, { key, headers });
+    const response = await installation.api.get(`/v1/orgs/${orgId}`, { key, headers });
     const { rows } = await installation.owner.pool.query<{ address: string }>(
       'select host(address) as address from audit_entry where id = $1',
-      [answer.headers.get('request-id')],
+      [response.headers.get('request-id')],
     );
     return rows[0]?.address;
   };
@@ -96,8 +96,8 @@ it('malformed HTTP gets 400 as JSON and a closed connection; a header that is to
     [`GET /livez HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`, '431 Request Header Fields Too Large'],
   ];
   for (const [bytes, status] of cases) {
-    const answer = await sendRaw(api.url, bytes);
-    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    const response = await sendRaw(api.url, bytes);
+    const [head = '', body = ''] = response.split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status}\r\n`));
     expect(head).toContain('Content-Type: application/json');
     expect(head).toContain('Connection: close');

@@ -10,7 +10,7 @@ import { setup } from '#test/setup.ts';
 
 const connections = 20;
 
-/** Sends a request and returns the answer's first line; null when the connection ended instead. */
+/** Sends a request and returns the response's first line; null when the connection ended instead. */
 async function ask(socket: Socket, path: string, key: string): Promise<string | null> {
   if (socket.destroyed) return null;
   const answered = new Promise<Buffer | null>((resolve) => {

@@ -12,11 +12,11 @@ it('health checks ignore any key, valid or not, and do not count it', async () =
   const tagSecret = testKeySecrets.tagSecrets[0];
   for (const path of ['/livez', '/readyz']) {
     for (const sent of [undefined, key, 'nonsense', generateKey('ca', tagSecret), generateKey('us', tagSecret)]) {
-      const answer = await api.get(path, sent === undefined ? {} : { key: sent });
-      expect(answer.status).toBe(200);
-      expect(await answer.json()).toEqual({ status: 'ok' });
-      expect(answer.headers.get('ratelimit')).toBeNull();
-      expect(answer.headers.get('cache-control')).toBe('no-store');
+      const response = await api.get(path, sent === undefined ? {} : { key: sent });
+      expect(response.status).toBe(200);
+      expect(await response.json()).toEqual({ status: 'ok' });
+      expect(response.headers.get('ratelimit')).toBeNull();
+      expect(response.headers.get('cache-control')).toBe('no-store');
     }
   }
   expect((await owner.pool.query('select from audit_entry where action <> $$key.create$$')).rowCount).toBe(0);
@@ -53,7 +53,7 @@ it('a draining process is alive and not ready, and every response closes its con
   ]);
   expect([unready.status, alive.status, read.status]).toEqual([503, 200, 200]);
   expect(await unready.json()).toEqual({ status: 'unready', reason: 'draining' });
-  for (const answer of [unready, alive, read]) expect(answer.headers.get('connection')).toBe('close');
+  for (const response of [unready, alive, read]) expect(response.headers.get('connection')).toBe('close');
   await stopped;
   await expect(api.get('/livez')).rejects.toThrow();
 });
@@ -67,8 +67,8 @@ it('an idle connection of a known key outlives those of gateways, and does not d
   expect((await api.get('/livez')).headers.get('keep-alive')).toBe('timeout=15');
   const idle = connect(Number(new URL(api.url).port), '127.0.0.1');
   idle.write('GET /livez HTTP/1.1\r\nHost: api\r\n\r\n');
-  const [answer] = await once(idle.setEncoding('utf8'), 'data');
-  expect(answer).toMatch(/^HTTP\/1.1 200 .*Connection: keep-alive/s);
+  const [response] = await once(idle.setEncoding('utf8'), 'data');
+  expect(response).toMatch(/^HTTP\/1.1 200 .*Connection: keep-alive/s);
   await Promise.all([once(idle, 'end'), api.stop()]);
 });
 

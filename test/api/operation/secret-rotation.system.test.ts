@@ -208,7 +208,7 @@ async function read(
 
 /**
  * Reads with each key in turn, several at once, within their limits. `stop` returns the status of
- * every answer, which `statuses` has so far.
+ * every response, which `statuses` has so far.
  */
 function keepReading(api: TestApi, keys: { key: string; orgId: string }[]) {
   const statuses: number[] = [];

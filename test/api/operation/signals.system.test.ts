@@ -84,7 +84,7 @@ it('requests in progress are answered when the server closes', async () => {
   lock.release();
   for (const { status, headers } of await Promise.all(reads)) {
     expect(status).toBe(200);
-    // Otherwise the kept connections held the server open for seconds after the last answer.
+    // Otherwise the kept connections held the server open for seconds after the last response.
     expect(headers.connection).toBe('close');
   }
   expect(await api.ended).toEqual({ code: 0, signal: null });

@@ -52,19 +52,23 @@ it('the log has one JSON line for each request, without a key, body, name, path 
     professional: creator,
     familyId: await make.family({ orgId: creator.orgId, name: 'Okonkwo family' }),
   });
-  const answers = [
+  const responses = [
     await api.get(`/v1/orgs/${creator.orgId}/clients`, { key }),
     await api.get(`/v1/orgs/${creator.orgId}/clients?token=${key}`, { key }),
     await api.get(`/nowhere/${key}`),
     await api.get(`/v1/orgs/${creator.orgId}/clients`, { key: `${key}0`, headers: { 'user-agent': key, cookie: key } }),
   ];
-  expect(await answers[0]?.text()).toContain('Okonkwo');
+  expect(await responses[0]?.text()).toContain('Okonkwo');
   const lines = logLines
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter(({ msg }) => msg === 'request');
   expect(lines).toEqual(
-    answers.map((answer) =>
-      expect.objectContaining({ requestId: answer.headers.get('request-id'), status: answer.status, method: 'GET' }),
+    responses.map((response) =>
+      expect.objectContaining({
+        requestId: response.headers.get('request-id'),
+        status: response.status,
+        method: 'GET',
+      }),
     ),
   );
   expect(lines[0]).toEqual({
@@ -73,7 +77,7 @@ it('the log has one JSON line for each request, without a key, body, name, path 
     region: 'us',
     msg: 'request',
     time: expect.stringMatching(/Z$/),
-    requestId: answers[0]?.headers.get('request-id'),
+    requestId: responses[0]?.headers.get('request-id'),
     method: 'GET',
     operation: 'getFirmRoster',
     status: 200,
@@ -103,7 +107,7 @@ it('request traces reach the OTLP endpoint, and contain only ids and statuses', 
   const api = await startTestApi(database, { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
   const creator = await make.member();
   const { key } = await make.apiKey({ creator });
-  const answer = await api.get(`/v1/orgs/${creator.orgId}`, { key });
+  const response = await api.get(`/v1/orgs/${creator.orgId}`, { key });
   await api.stop(); // sends the remaining spans
 
   const text = received.join('\n');
@@ -114,7 +118,7 @@ it('request traces reach the OTLP endpoint, and contain only ids and statuses', 
     'audit_log',
     'org-api-api',
     'getOrg',
-    answer.headers.get('request-id') ?? '',
+    response.headers.get('request-id') ?? '',
   ])
     expect(text).toContain(part);
   for (const secret of [key.slice(7, 20), creator.userId, 'Harbor']) expect(text).not.toContain(secret);

@@ -66,7 +66,7 @@ const changes: Record<string, [change: Change, code: ErrorCode]> = {
 
 /**
  * Reads with one key from all APIs while the change runs. Returns when it had committed, and the
- * answer of each read.
+ * response of each read.
  */
 async function readBeside(c: Case, apis: TestApi[], change: Change) {
   const reads: { startedAt: number; status: number; error: string | undefined }[] = [];
@@ -88,9 +88,9 @@ async function readBeside(c: Case, apis: TestApi[], change: Change) {
       // Reads continue while the change runs, up to a limit.
       if (began > 90 && committedAt === Number.POSITIVE_INFINITY) await changing;
       const startedAt = performance.now();
-      const answer = await api.get(`/v1/orgs/${c.creator.orgId}/clients`, { key: c.made.key });
-      const { error } = (await answer.json()) as { error?: string };
-      reads.push({ startedAt, status: answer.status, error });
+      const response = await api.get(`/v1/orgs/${c.creator.orgId}/clients`, { key: c.made.key });
+      const { error } = (await response.json()) as { error?: string };
+      reads.push({ startedAt, status: response.status, error });
     }
   }
   await Promise.all(Array.from({ length: readers }, (_, n) => read(apis[n % apis.length] as TestApi)));

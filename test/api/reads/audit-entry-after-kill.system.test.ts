@@ -6,12 +6,12 @@ import { setupDatabase } from '#test/setup.ts';
 import { startChildApi } from '../child-api.ts';
 
 const connections = 32;
-/** Number of answers before the kill, within the limits of 20 keys. */
-const answersBeforeKill = [250, 600, 1_100];
+/** Number of responses before the kill, within the limits of 20 keys. */
+const responsesBeforeKill = [250, 600, 1_100];
 
 /**
  * Reads over many connections until enough answers arrived, then calls `kill` while others are in
- * progress. Returns the complete answers, and the number of incomplete ones.
+ * progress. Returns the complete responses, and the number of incomplete ones.
  */
 async function readUntilKilled(
   urls: string[],
@@ -27,9 +27,9 @@ async function readUntilKilled(
   async function read(turn: number): Promise<void> {
     const url = urls[turn % urls.length] ?? '';
     const headers = { authorization: `Bearer ${keys[turn % keys.length]}` };
-    const answer = await exchange(url, { agent, headers }).catch(() => null);
-    if (answer === null) lost += 1;
-    else if (answer.status === 200) received.push(String(answer.headers['request-id']));
+    const response = await exchange(url, { agent, headers }).catch(() => null);
+    if (response === null) lost += 1;
+    else if (response.status === 200) received.push(String(response.headers['request-id']));
     if (received.length < enough || killed) return;
     killed = true;
     kill();
@@ -46,7 +46,7 @@ it('every response that a client received has its audit entry, also when the API
   const { database, owner, make } = await setupDatabase();
   const creator = await make.member();
   let lostInAll = 0;
-  for (const enough of answersBeforeKill) {
+  for (const enough of responsesBeforeKill) {
     const keys = await Promise.all(Array.from({ length: 20 }, () => make.apiKey({ creator })));
     const api = await startChildApi(database);
     const path = `${api.url}/v1/orgs/${creator.orgId}`;

@@ -40,12 +40,12 @@ it('the log holds exactly one entry for each use of a known key: actor, action, 
     action: string,
     options: { method?: string; headers?: Record<string, string> } = {},
   ) {
-    const answer = await api.get(target, { key: made.key, ...options });
-    const text = await answer.text();
+    const response = await api.get(target, { key: made.key, ...options });
+    const text = await response.text();
     const code = text.startsWith('{"error"') ? (JSON.parse(text) as { error: string }).error : null;
-    const { status } = answer;
+    const { status } = response;
     expected.push({
-      id: answer.headers.get('request-id') ?? '',
+      id: response.headers.get('request-id') ?? '',
       action,
       status,
       code,
@@ -55,7 +55,7 @@ it('the log holds exactly one entry for each use of a known key: actor, action, 
       key_id: made.id,
       address: '127.0.0.1',
     });
-    return answer;
+    return response;
   }
 
   const etag = (await use(path, 'api.getOrg')).headers.get('etag') ?? '';
@@ -101,12 +101,14 @@ it('the log holds an entry for each of many parallel reads, although they share 
   const { api, make } = installation;
   const creator = await make.member();
   const keys = await Promise.all(Array.from({ length: 10 }, () => make.apiKey({ creator })));
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     keys.flatMap(({ key }) => Array.from({ length: 60 }, () => api.get(`/v1/orgs/${creator.orgId}`, { key }))),
   );
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   const lines = await listUses(installation);
-  expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(answers.map(({ headers }) => headers.get('request-id'))));
+  expect(new Set(lines.map(({ id }) => id))).toEqual(
+    new Set(responses.map(({ headers }) => headers.get('request-id'))),
+  );
   expect(lines.length).toBe(600);
 });
 
@@ -166,15 +168,15 @@ it('a read fails while its entry cannot be written, and succeeds again afterward
     await api.get('/v1/orgs/x', { key: made.key }),
     await api.get(path, { key: made.key, method: 'POST' }),
   ];
-  for (const answer of rejectedToo) {
-    const text = await answer.text();
-    expect(answer.status).toBe(500);
+  for (const response of rejectedToo) {
+    const text = await response.text();
+    expect(response.status).toBe(500);
     expect(JSON.parse(text)).toEqual({
       error: 'internal',
       message: 'An internal error occurred.',
-      requestId: answer.headers.get('request-id'),
+      requestId: response.headers.get('request-id'),
     });
-    expect(answer.headers.get('etag')).toBeNull();
+    expect(response.headers.get('etag')).toBeNull();
     expect(text).not.toMatch(/Harbor|permission|audit_entry/);
   }
   expect(logLines.join('')).toContain('42501');

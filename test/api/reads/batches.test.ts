@@ -170,7 +170,7 @@ it('a revocation that commits while a read waits for its statement is seen by it
   expect(statements).toEqual([4]);
 });
 
-it('a read that the database rejects changes no other answer of its statement', async () => {
+it('a read that the database rejects changes no other response of its statement', async () => {
   const { make, read, owner, statements } = await setupBatches();
   const keys = await Promise.all([make.apiKey(), make.apiKey(), make.apiKey()]);
   const [, broken] = keys as [MadeKey, MadeKey, MadeKey];
@@ -189,7 +189,7 @@ it('a read that the database rejects changes no other answer of its statement', 
   expect(results[0]).toMatchObject({ value: { decision: 'ok', body: expect.stringContaining(keys[0]?.orgId ?? '-') } });
 });
 
-it('a read that takes too long changes no other answer of its statement', async () => {
+it('a read that takes too long changes no other response of its statement', async () => {
   const { make, read, owner, statements } = await setupBatches();
   const keys = await Promise.all([make.apiKey(), make.apiKey(), make.apiKey()]);
   const [, endless] = keys as [MadeKey, MadeKey, MadeKey];

@@ -1,4 +1,4 @@
-/** An end that has passed applies to every answer at once, before maintenance has recorded it. */
+/** An end that has passed applies to every response at once, before maintenance has recorded it. */
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 
@@ -53,7 +53,7 @@ it('access is ended in roster, seat counts and seat families from its end on, al
   expect(after.families.eligible).toEqual([]);
   expect(after.families.ended).toMatchObject([{ id: seat, reason: 'access_ended', endedAt: endsAt.toISOString() }]);
 
-  // Maintenance, which runs later, changes no answer.
+  // Maintenance, which runs later, changes no response.
   await owner.pool.query(`update client_grant set status = 'ended', end_reason = 'ended' where ends_at <= now()`);
   expect(await read()).toEqual(after);
 });

@@ -30,9 +30,9 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   it('answers 401 unauthenticated when no key was sent', async () => {
     const { api, path, key } = await setupRead(endpoint);
     for (const authorization of [undefined, `Basic ${btoa(key)}`, key, 'Bearer', 'Bearer ', `Token ${key}`]) {
-      const answer = await api.get(path, { headers: authorization === undefined ? {} : { authorization } });
-      await expectErrorResponse(answer, 'unauthenticated', /Authorization: Bearer/);
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      const response = await api.get(path, { headers: authorization === undefined ? {} : { authorization } });
+      await expectErrorResponse(response, 'unauthenticated', /Authorization: Bearer/);
+      expect(response.headers.get('www-authenticate')).toBe('Bearer');
     }
   });
 
@@ -51,17 +51,17 @@ describe.each(endpoints)('$operationId', (endpoint) => {
       'a character outside base62': `${key.slice(0, 20)}-${key.slice(21)}`,
     };
     for (const noKey of Object.values(noKeys)) {
-      const answer = await api.get(path, { headers: bearer(noKey) });
-      await expectErrorResponse(answer, 'invalid_api_key', /not a valid API key/);
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      const response = await api.get(path, { headers: bearer(noKey) });
+      await expectErrorResponse(response, 'invalid_api_key', /not a valid API key/);
+      expect(response.headers.get('www-authenticate')).toBe('Bearer');
     }
   });
 
   it('answers 401 invalid_api_key to a key of the other region, and names that region and its server', async () => {
     const { api, path } = await setupRead(endpoint);
-    const answer = await api.get(path, { key: generateKey('ca', tagSecret) });
-    await expectErrorResponse(answer, 'invalid_api_key', /Canada.*https:\/\/reads\.example\.ca\./);
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    const response = await api.get(path, { key: generateKey('ca', tagSecret) });
+    await expectErrorResponse(response, 'invalid_api_key', /Canada.*https:\/\/reads\.example\.ca\./);
+    expect(response.headers.get('www-authenticate')).toBe('Bearer');
   });
 
   it('answers 401 invalid_api_key to an unknown, a revoked and an expired key, and says which', async () => {
@@ -76,9 +76,9 @@ describe.each(endpoints)('$operationId', (endpoint) => {
       [expired.key, /expired/],
     ];
     for (const [key, message] of cases) {
-      const answer = await api.get(path, { key });
-      await expectErrorResponse(answer, 'invalid_api_key', message);
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      const response = await api.get(path, { key });
+      await expectErrorResponse(response, 'invalid_api_key', message);
+      expect(response.headers.get('www-authenticate')).toBe('Bearer');
     }
   });
 
@@ -119,14 +119,14 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     const { api, make } = await setupRead(endpoint);
     const creator = await make.member({ permissions: [endpoint.scope] });
     const { key } = await make.apiKey({ creator, scopes: [endpoint.scope] });
-    const answer = await api.get(`/v1/orgs/${creator.orgId}${endpoint.resource}`, { key });
-    expect(answer.status).toBe(200);
+    const response = await api.get(`/v1/orgs/${creator.orgId}${endpoint.resource}`, { key });
+    expect(response.status).toBe(200);
   });
 
   it('answers 404 not_found for an organization that does not exist', async () => {
     const { api, key } = await setupRead(endpoint);
-    const answer = await api.get(`/v1/orgs/${randomUUID()}${endpoint.resource}`, { key });
-    await expectErrorResponse(answer, 'not_found', /no organization/);
+    const response = await api.get(`/v1/orgs/${randomUUID()}${endpoint.resource}`, { key });
+    await expectErrorResponse(response, 'not_found', /no organization/);
   });
 
   it('answers 403 forbidden for another organization, a creator who left and a creator without the permission, and says which', async () => {
@@ -167,8 +167,8 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     );
     const { id, key } = await make.apiKey({ creator });
     await owner.pool.query('update api_key set organization_id = $1, number = 25 where id = $2', [here.orgId, id]);
-    const answer = await api.get(`/v1/orgs/${here.orgId}${endpoint.resource}`, { key });
-    await expectErrorResponse(answer, 'forbidden', /no longer holds/);
+    const response = await api.get(`/v1/orgs/${here.orgId}${endpoint.resource}`, { key });
+    await expectErrorResponse(response, 'forbidden', /no longer holds/);
   });
 
   it('answers 403 api_key_not_accepted with Allow to every other method sent with a key', async () => {
@@ -176,9 +176,9 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     const otherRegion = generateKey('ca', tagSecret);
     for (const method of otherMethods) {
       for (const sent of [key, otherRegion, 'aln_us_nonsense']) {
-        const answer = await api.get(path, { method, key: sent });
-        expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 403, 'GET']);
-        if (method !== 'HEAD') await expectErrorResponse(answer, 'api_key_not_accepted', /GET/);
+        const response = await api.get(path, { method, key: sent });
+        expect([method, response.status, response.headers.get('allow')]).toEqual([method, 403, 'GET']);
+        if (method !== 'HEAD') await expectErrorResponse(response, 'api_key_not_accepted', /GET/);
       }
     }
   });
@@ -186,9 +186,9 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   it('answers 405 with Allow to every other method sent without a key', async () => {
     const { api, path } = await setupRead(endpoint);
     for (const method of otherMethods) {
-      const answer = await api.get(path, { method });
-      expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, 'GET']);
-      if (method !== 'HEAD') await expectErrorResponse(answer, 'method_not_allowed');
+      const response = await api.get(path, { method });
+      expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, 'GET']);
+      if (method !== 'HEAD') await expectErrorResponse(response, 'method_not_allowed');
     }
   });
 
@@ -203,7 +203,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   it('answers 429 rate_limited with Retry-After to the 121st request of a key, and 200 to another key', async () => {
     const { api, path, key, make, creator } = await setupRead(endpoint);
     const first = await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key })));
-    expect(new Set(first.map((answer) => answer.status))).toEqual(new Set([200]));
+    expect(new Set(first.map((response) => response.status))).toEqual(new Set([200]));
 
     const rejected = await api.get(path, { key });
     const waitSeconds = Number(rejected.headers.get('retry-after'));
@@ -231,8 +231,8 @@ it('a malformed path gets 400, 401 or 404, never an internal error', async () =>
     '/%ff',
   ]) {
     for (const sent of [{ key }, {}]) {
-      const answer = await api.get(path, sent);
-      expect({ path, status: answer.status }).toMatchObject({ status: expect.toBeOneOf([400, 401, 404]) });
+      const response = await api.get(path, sent);
+      expect({ path, status: response.status }).toMatchObject({ status: expect.toBeOneOf([400, 401, 404]) });
     }
   }
 });

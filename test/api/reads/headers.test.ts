@@ -8,13 +8,13 @@ const installation = shareApi();
 
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-function expectKeyedHeaders(answer: Response): void {
-  expect(answer.headers.get('request-id')).toMatch(uuidV7);
-  expect(answer.headers.get('ratelimit-policy')).toBe('"key";q=120;w=60');
-  expect(answer.headers.get('ratelimit')).toMatch(/^"key";r=\d{1,3};t=([1-9]|[1-5]\d|60)$/);
-  expect(answer.headers.get('cache-control')).toBe('private, no-cache');
-  expect(answer.headers.get('vary')).toBe('Authorization');
-  expect(answer.headers.get('x-powered-by')).toBeNull();
+function expectKeyedHeaders(response: Response): void {
+  expect(response.headers.get('request-id')).toMatch(uuidV7);
+  expect(response.headers.get('ratelimit-policy')).toBe('"key";q=120;w=60');
+  expect(response.headers.get('ratelimit')).toMatch(/^"key";r=\d{1,3};t=([1-9]|[1-5]\d|60)$/);
+  expect(response.headers.get('cache-control')).toBe('private, no-cache');
+  expect(response.headers.get('vary')).toBe('Authorization');
+  expect(response.headers.get('x-powered-by')).toBeNull();
 }
 
 describe.each(endpoints)('$operationId', ({ resource, scope }) => {
@@ -37,13 +37,13 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
     const missing = await api.get(`/v1/orgs/${randomUUID()}${resource}`, { key });
     const posted = await api.get(path, { key, method: 'POST' });
     const nowhere = await api.get(`${path}/nowhere`, { key });
-    const statuses = [malformed, missing, posted, nowhere].map((answer) => answer.status);
+    const statuses = [malformed, missing, posted, nowhere].map((response) => response.status);
     expect(statuses).toEqual([400, 404, 403, 404]);
-    for (const answer of [whole, unchanged, malformed, missing, posted, nowhere]) {
-      expectKeyedHeaders(answer);
-      expect(answer.headers.get('key-expires')).toBe(expiresAt.toISOString());
+    for (const response of [whole, unchanged, malformed, missing, posted, nowhere]) {
+      expectKeyedHeaders(response);
+      expect(response.headers.get('key-expires')).toBe(expiresAt.toISOString());
     }
-    for (const answer of [malformed, missing, posted, nowhere]) expect(answer.headers.get('etag')).toBeNull();
+    for (const response of [malformed, missing, posted, nowhere]) expect(response.headers.get('etag')).toBeNull();
   });
 
   it('sends them also when the key is rejected, and Key-Expires only for a key with an expiry', async () => {
@@ -57,9 +57,9 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
     const revoked = await api.get(path, { key: made.key });
 
     expect([forbidden.status, revoked.status]).toEqual([403, 401]);
-    for (const answer of [forbidden, revoked]) {
-      expectKeyedHeaders(answer);
-      expect(answer.headers.get('key-expires')).toBeNull();
+    for (const response of [forbidden, revoked]) {
+      expectKeyedHeaders(response);
+      expect(response.headers.get('key-expires')).toBeNull();
     }
   });
 });
@@ -69,16 +69,16 @@ it('the RateLimit header counts down the calls of a key, rejections included', a
   const { key, orgId } = await make.apiKey();
   const left: (string | undefined)[] = [];
   for (const path of [`/v1/orgs/${orgId}`, '/v1/orgs/x', `/v1/orgs/${randomUUID()}`, '/nowhere']) {
-    const answer = await api.get(path, { key });
-    left.push(answer.headers.get('ratelimit')?.split(';')[1]);
+    const response = await api.get(path, { key });
+    left.push(response.headers.get('ratelimit')?.split(';')[1]);
   }
   expect(left).toEqual(['r=119', 'r=118', 'r=117', 'r=116']);
 });
 
 it('every response has a unique id, also without a key', async () => {
   const { api } = installation();
-  const answers = await Promise.all(Array.from({ length: 20 }, () => api.get('/v1/orgs/x')));
-  const ids = answers.map((answer) => answer.headers.get('request-id'));
+  const responses = await Promise.all(Array.from({ length: 20 }, () => api.get('/v1/orgs/x')));
+  const ids = responses.map((response) => response.headers.get('request-id'));
   for (const id of ids) expect(id).toMatch(uuidV7);
   expect(new Set(ids).size).toBe(20);
 });

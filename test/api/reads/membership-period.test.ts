@@ -56,12 +56,12 @@ const returns: Record<string, Write> = {
   'an import that has them active': imported('active'),
 };
 
-/** The answer of each of the nine reads. */
+/** The response of each of the nine reads. */
 async function expectEach(api: TestApi, orgId: string, key: string, expected: number | RegExp) {
   for (const { resource } of endpoints) {
-    const answer = await api.get(`/v1/orgs/${orgId}${resource}`, { key });
-    if (typeof expected === 'number') expect([resource, answer.status]).toEqual([resource, expected]);
-    else await expectErrorResponse(answer, 'forbidden', expected);
+    const response = await api.get(`/v1/orgs/${orgId}${resource}`, { key });
+    if (typeof expected === 'number') expect([resource, response.status]).toEqual([resource, expected]);
+    else await expectErrorResponse(response, 'forbidden', expected);
   }
 }
 

@@ -115,9 +115,9 @@ async function setupOutcomes() {
     const creator = await make.member();
     const { key } = await make.apiKey({ creator, scopes: ['org.analytics.read'] });
     await writeFamilies(owner, creator.orgId, creator.userId, families);
-    const answer = await api.get(`/v1/orgs/${creator.orgId}/outcomes`, { key });
-    expect(answer.status).toBe(200);
-    return answer.json();
+    const response = await api.get(`/v1/orgs/${creator.orgId}/outcomes`, { key });
+    expect(response.status).toBe(200);
+    return response.json();
   };
 }
 

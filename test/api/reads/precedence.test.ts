@@ -1,4 +1,4 @@
-/** When several error responses apply, the answer is the first in the documented order. */
+/** When several error responses apply, the response is the first in the documented order. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';

@@ -1,4 +1,4 @@
-/** Every answer has exactly the declared fields, with the declared types. */
+/** Every response has exactly the declared fields, with the declared types. */
 import { describe, expect, it } from 'vitest';
 import type { MadeMember } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
@@ -38,7 +38,7 @@ async function makeFullOrganization({ make, owner }: TestInstallation): Promise<
 
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Returns every value of an answer with its path; items of a list share one path. */
+/** Returns every value of a response with its path; items of a list share one path. */
 function* valuesOf(value: unknown, path = ''): Generator<[path: string, value: unknown]> {
   yield [path, value];
   if (Array.isArray(value)) for (const item of value) yield* valuesOf(item, `${path}[]`);

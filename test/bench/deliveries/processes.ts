@@ -88,7 +88,7 @@ export async function startWorkerProcess(options: {
   );
   const isUp = () =>
     fetch(`http://127.0.0.1:${metricsPort}/metrics`).then(
-      (answer) => answer.ok,
+      (response) => response.ok,
       () => false,
     );
   const ready = await becomesTrue(async () => child.exitCode !== null || (await isUp()), readyMs, 100);

@@ -8,8 +8,8 @@ export interface Contender {
 }
 
 /**
- * One run: wrk's result, and processor time (µs) per answer; null where the system does not report
- * it.
+ * One run: wrk's result, and processor time (µs) per response; null where the system does not
+ * report it.
  */
 export interface Measured extends WrkRun {
   programMicros: number | null;
@@ -21,8 +21,8 @@ export interface Comparison {
   /** Runs of each contender, one per round. */
   runs: Map<string, Measured[]>;
   /** Answers of all runs, including the warm-up. */
-  answers: number;
-  /** Number of answers that were not 2xx or are missing. */
+  responses: number;
+  /** Number of responses that were not 2xx or are missing. */
   failures: number;
 }
 
@@ -42,10 +42,10 @@ export interface Load {
  */
 export async function compare(contenders: Contender[], load: Load): Promise<Comparison> {
   const runs = new Map<string, Measured[]>(contenders.map(({ name }) => [name, []]));
-  let answers = 0;
+  let responses = 0;
   let failures = 0;
   const count = (run: WrkRun) => {
-    answers += run.requests;
+    responses += run.requests;
     failures += run.errors + run.broken;
   };
   for (const { program } of contenders) count(await runWrk(program.url, { ...load, seconds: load.warmUpSeconds }));
@@ -57,7 +57,7 @@ export async function compare(contenders: Contender[], load: Load): Promise<Comp
       runs.get(contender.name)?.push(run);
     }
   }
-  return { runs, answers, failures };
+  return { runs, responses, failures };
 }
 
 async function measure(program: RunningProgram, load: Load): Promise<Measured> {

@@ -75,29 +75,29 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
     })),
   );
   const orgApi = programs[0]?.program as RunningProgram;
-  let answers = 0;
+  let responses = 0;
   try {
     for (const { operation, resource, aim } of reads) {
-      await checkAnswers(
+      await checkResponses(
         stack,
         programs.map(({ program }) => program.url),
         resource,
       );
       const comparison = await compare(programs, loadOf(stack, options, resource));
-      answers += comparison.answers;
+      responses += comparison.responses;
       printComparison(
         `${operation}: wrk with ${wrkConnections} connections, ` +
-          `${options.rounds} rounds of ${options.runSeconds} s in turn; processor time in µs an answer`,
+          `${options.rounds} rounds of ${options.runSeconds} s in turn; processor time in µs a response`,
         comparison,
       );
       printRatio(comparison, 'org-api', 'floor', 'aim 0.85');
       printProcessorRatio(comparison, 'org-api', 'floor');
       printRatio(comparison, 'org-api', 'fastify', `aim ${aim}`);
       printProcessorRatio(comparison, 'org-api', 'fastify');
-      answers += await printPaced(stack, region, orgApi, comparison, resource, options);
+      responses += await printPaced(stack, region, orgApi, comparison, resource, options);
       rejectFailures(comparison);
     }
-    await printLines(region, answers);
+    await printLines(region, responses);
   } finally {
     for (const { program } of programs) await program.stop();
   }
@@ -141,7 +141,7 @@ async function printPaced(
 function printWrites(before: Writes, after: Writes, requests: number): void {
   const each = (kind: keyof Writes) => (after[kind] - before[kind]) / requests;
   say(
-    `  PostgreSQL wrote ${each('walBytes').toFixed(0)} bytes of WAL and ${each('rows').toFixed(2)} rows an answer, ` +
+    `  PostgreSQL wrote ${each('walBytes').toFixed(0)} bytes of WAL and ${each('rows').toFixed(2)} rows a response, ` +
       `in ${each('transactions').toFixed(2)} transactions`,
   );
 }
@@ -174,11 +174,11 @@ async function profilePrograms(stack: BenchStack, region: BenchRegion, options: 
     const orgApi = await profileProgram('org-api', stack, region, options, resource);
     const floor = await profileProgram('floor', stack, region, options, resource);
     for (const [name, { time, file }] of Object.entries({ 'org-api': orgApi, floor })) {
-      say(`\n${operation}, ${name}: time by origin of ${time.micros.toFixed(0)} µs for each answer, not idle`);
+      say(`\n${operation}, ${name}: time by origin of ${time.micros.toFixed(0)} µs for each response, not idle`);
       printProfile(time);
       say(`  the whole profile: ${file}`);
     }
-    say(`\n${operation}: where org-api takes more than the floor, for each answer`);
+    say(`\n${operation}: where org-api takes more than the floor, for each response`);
     printDifferences(orgApi.time, floor.time);
   }
 }
@@ -197,8 +197,8 @@ async function profileProgram(
   try {
     await runWrk(program.url, { ...stack, resource, seconds: warmUpSeconds });
     const fromMicros = nowMicros();
-    const { requests: answers } = await runWrk(program.url, { ...stack, resource, seconds: runSeconds * 2 });
-    span = { fromMicros, toMicros: nowMicros(), answers };
+    const { requests: responses } = await runWrk(program.url, { ...stack, resource, seconds: runSeconds * 2 });
+    span = { fromMicros, toMicros: nowMicros(), responses };
   } finally {
     await program.stop();
   }
@@ -224,15 +224,15 @@ function loadOf(stack: BenchStack, options: BenchOptions, resource: string): Loa
   return { ...stack, ...options, resource };
 }
 
-/** Checks that all programs give the same, correct answer. */
-async function checkAnswers(stack: BenchStack, urls: string[], resource: string): Promise<void> {
+/** Checks that all programs give the same, correct response. */
+async function checkResponses(stack: BenchStack, urls: string[], resource: string): Promise<void> {
   const { key, organizationId } = stack.keys[0] ?? { key: '', organizationId: '' };
   const bodies = await Promise.all(
     urls.map(async (url) => {
-      const answer = await fetch(`${url}/v1/orgs/${organizationId}${resource}`, {
+      const response = await fetch(`${url}/v1/orgs/${organizationId}${resource}`, {
         headers: { Authorization: `Bearer ${key}` },
       });
-      return `${answer.status} ${await answer.text()}`;
+      return `${response.status} ${await response.text()}`;
     }),
   );
   const clients = bodies[0]?.split('"grantId"').length ?? 0;
@@ -241,20 +241,20 @@ async function checkAnswers(stack: BenchStack, urls: string[], resource: string)
     (resource === '/clients' && clients !== rosterFamilies + 1)
   )
     throw new Error(
-      `the programs do not give the same good answer: ${bodies.map((body) => body.slice(0, 120)).join(' | ')}`,
+      `the programs do not give the same good response: ${bodies.map((body) => body.slice(0, 120)).join(' | ')}`,
     );
 }
 
 /**
- * Checks that every counted answer has its audit entry. Entries of answers that wrk no longer
+ * Checks that every counted answer has its audit entry. Entries of responses that wrk no longer
  * waited for may be added.
  */
-async function printLines(region: BenchRegion, answers: number): Promise<void> {
+async function printLines(region: BenchRegion, responses: number): Promise<void> {
   const lines = await asOwner(region.ownerUrl, async (owner) =>
     Number((await owner.query('select count(*) from audit_entry')).rows[0].count),
   );
-  say(`\n${number(lines)} entries in the audit log for ${number(answers)} answers counted`);
-  if (lines < answers) throw new Error('answers without a line');
+  say(`\n${number(lines)} entries in the audit log for ${number(responses)} answers counted`);
+  if (lines < responses) throw new Error('answers without a line');
 }
 
 function rejectFailures({ failures, runs }: Comparison): void {

@@ -3,7 +3,7 @@
  * `url`, `keysFile`, `resource`, `perSecond`, `seconds` and `warmUpSeconds`. It measures as wrk2
  * does, which Debian does not have.
  * Request n is due at n / rate, whether or not earlier ones were answered, and its latency counts
- * from when it was due. So a server that stops for a second shows as a second of late answers.
+ * from when it was due. So a server that stops for a second shows as a second of late responses.
  * Delays of this process also count against the server: `lateP99Ms` reports them. It writes
  * requests to sockets, because an HTTP client would take a third of a core at these rates.
  */
@@ -36,7 +36,7 @@ export interface PacedRun {
 
 interface Connection {
   socket: Socket;
-  /** The part of the answer received so far. */
+  /** The part of the response received so far. */
   text: string;
   dueMs: number;
   counted: boolean;
@@ -100,7 +100,7 @@ async function runPaced(load: PacedLoad): Promise<PacedRun> {
     const headEnd = connection.text.indexOf('\r\n\r\n');
     if (headEnd === -1) return;
     const length = /\r\ncontent-length: (\d+)/i.exec(connection.text)?.[1];
-    if (length === undefined) throw new Error('an answer without Content-Length, which this load cannot read');
+    if (length === undefined) throw new Error('a response without Content-Length, which this load cannot read');
     if (connection.text.length < headEnd + 4 + Number(length)) return;
     if (!connection.text.startsWith('HTTP/1.1 2')) errors += 1;
     if (connection.counted) latencies.push(performance.now() - connection.dueMs);

@@ -11,7 +11,7 @@ const columns: [title: string, width: number, value: (runs: Measured[]) => strin
   ['not 2xx', 9, (runs) => String(runs.reduce((sum, run) => sum + run.errors + run.broken, 0))],
 ];
 
-/** A row for each contender, medians over the rounds; processor time is µs per answer. */
+/** A row for each contender, medians over the rounds; processor time is µs per response. */
 export function printComparison(title: string, comparison: Comparison): void {
   console.log(`\n${title}`);
   console.log(`  ${''.padEnd(12)}${columns.map(([name, width]) => name.padStart(width)).join('')}`);
@@ -28,7 +28,7 @@ export function printRatio(comparison: Comparison, name: string, other: string, 
 }
 
 /**
- * Returns the processor time of one answer of `other` divided by that of `name`: program,
+ * Returns the processor time of one response of `other` divided by that of `name`: program,
  * PostgreSQL and Redis together. On an idle machine it agrees with the ratio of rates. On a busy
  * one it is more stable, because the scheduler favors the side with more processes.
  */

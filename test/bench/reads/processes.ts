@@ -53,7 +53,7 @@ export async function startProgram(
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const url = `http://127.0.0.1:${port}`;
   const endsAt = performance.now() + readyMs;
-  while (!(await answers(url))) {
+  while (!(await responds(url))) {
     if (child.exitCode !== null || performance.now() > endsAt) {
       child.kill('SIGKILL');
       throw new Error(`the program ${name} did not start within ${readyMs / 1000} s; what it said stands above`);
@@ -73,7 +73,7 @@ export async function startProgram(
   };
 }
 
-async function answers(url: string): Promise<boolean> {
+async function responds(url: string): Promise<boolean> {
   return fetch(url).then(
     () => true,
     () => false,

@@ -26,20 +26,20 @@ interface Category {
   functions: Map<string, number>;
 }
 
-/** Self time of a process by origin of the code, in µs per answer. */
+/** Self time of a process by origin of the code, in µs per response. */
 export interface TimeByOrigin {
   micros: number;
   categories: Map<string, Category>;
 }
 
-/** A span of the system's monotonic clock (µs), and the number of answers in it. */
+/** A span of the system's monotonic clock (µs), and the number of responses in it. */
 export interface ProfiledSpan {
   fromMicros: number;
   toMicros: number;
-  answers: number;
+  responses: number;
 }
 
-/** Prints where a process spent its time, in µs (per answer, if there are any) and in percent. */
+/** Prints where a process spent its time, in µs (per response, if there are any) and in percent. */
 export function printProfile({ micros: total, categories }: TimeByOrigin): void {
   const share = (micros: number) => `${micros.toFixed(1)} µs ${((100 * micros) / total).toFixed(1)} %`.padStart(16);
   const isWorthALine = (micros: number) => micros >= total * leastShare;
@@ -63,17 +63,17 @@ export function printDifferences(one: TimeByOrigin, other: TimeByOrigin): void {
   }
 }
 
-const whole: ProfiledSpan = { fromMicros: 0, toMicros: Number.POSITIVE_INFINITY, answers: 1 };
+const whole: ProfiledSpan = { fromMicros: 0, toMicros: Number.POSITIVE_INFINITY, responses: 1 };
 
 /** Sums the samples of a span, without those in which the process was idle. */
-export function sumUp(file: string, { fromMicros, toMicros, answers } = whole): TimeByOrigin {
+export function sumUp(file: string, { fromMicros, toMicros, responses } = whole): TimeByOrigin {
   const { nodes, samples, timeDeltas, startTime }: Profile = JSON.parse(readFileSync(file, 'utf8'));
   const frames = new Map(nodes.map((node) => [node.id, node.callFrame]));
   const categories = new Map<string, Category>();
   let busyMicros = 0;
   let atMicros = startTime;
   for (const [index, id] of samples.entries()) {
-    const micros = (timeDeltas[index] ?? 0) / answers;
+    const micros = (timeDeltas[index] ?? 0) / responses;
     atMicros += timeDeltas[index] ?? 0;
     const frame = frames.get(id);
     if (frame === undefined || frame.functionName === '(idle)' || atMicros < fromMicros || atMicros > toMicros)

@@ -2,8 +2,8 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { receivedText } from '../../../apps/console/components/received-text.ts';
 
-const shown = (answer: Buffer, encoding: string | null = null) =>
-  String(receivedText('Response body', answer, encoding));
+const shown = (response: Buffer, encoding: string | null = null) =>
+  String(receivedText('Response body', response, encoding));
 
 describe('the body of a response', () => {
   it('is shown as text, also when its last character is cut off', () => {

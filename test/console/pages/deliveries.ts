@@ -1,7 +1,7 @@
 import { requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
-import { fillAttempts, hostileAnswer, insertWebhook, makeDeliveries } from '../webhook-stories.ts';
+import { fillAttempts, hostileResponse, insertWebhook, makeDeliveries } from '../webhook-stories.ts';
 import type { JudgedPage } from './page.ts';
 
 type Story = { webhook: MadeWebhook } & Awaited<ReturnType<typeof makeDeliveries>>;
@@ -25,7 +25,7 @@ async function tell(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
   );
   const webhook = await insertWebhook(t, ada, { description: 'Reporting' });
   const deliveries = await makeDeliveries(t, webhook);
-  await fillAttempts(t, deliveries.exhausted, { answer: hostileAnswer });
+  await fillAttempts(t, deliveries.exhausted, { response: hostileResponse });
   return { webhook, ...deliveries };
 }
 

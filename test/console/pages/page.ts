@@ -5,7 +5,7 @@ import type { ConsoleInstallation, Enrolled } from '../setup.ts';
  * A page that `every-page.long.test.ts` judges: light and dark, on a wide screen and on a phone.
  */
 export interface JudgedPage {
-  /** The name of its route (GET); or of the form (POST) whose answer it is. */
+  /** The name of its route (GET); or of the form (POST) whose response it is. */
   route: string;
   /** The name of its pictures. */
   picture: string;

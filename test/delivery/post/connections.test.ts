@@ -15,7 +15,7 @@ const rejected = 'HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n';
 const resolve = async () => ({ ok: true as const, addresses: ['127.0.0.1'] });
 
 describe('a post', () => {
-  it('never takes a late second answer to the post before for its own', async () => {
+  it('never takes a late second response to the post before for its own', async () => {
     let posts = 0;
     const server = await startRawServer((socket) => {
       posts += 1;
@@ -26,7 +26,7 @@ describe('a post', () => {
     const url = `http://127.0.0.1:${server.port}/`;
     for (let nth = 0; nth < 3; nth += 1) {
       expect(await post(url)).toMatchObject({ status: 200 });
-      await new Promise((elapsed) => setTimeout(elapsed, 60)); // the second answer is on its way
+      await new Promise((elapsed) => setTimeout(elapsed, 60)); // the second response is on its way
       expect(await post(url)).toMatchObject({ status: 500 });
     }
     expect(server.connections).toBe(6);
@@ -86,7 +86,7 @@ describe('a post', () => {
     expect(outcome).toMatchObject({ status: 429, retryAfterSeconds: 7, rest: expect.any(Promise) });
   });
 
-  it('needs no second look when the answer is whole', async () => {
+  it('needs no second look when the response is whole', async () => {
     const server = await startRawServer((socket) => void socket.write(accepted));
     expect(await postUntilStatus(`http://127.0.0.1:${server.port}/`)).toMatchObject({ status: 200, rest: null });
   });

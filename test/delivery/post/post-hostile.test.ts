@@ -78,7 +78,10 @@ describe('a 2xx status line in time is delivered when', () => {
       'the connection is reset in the body',
       (s) => s.write(`${head}some`, () => setTimeout(() => s.resetAndDestroy(), 20)),
     ],
-    ['more than one answer comes', (s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 500 No\r\n\r\n')],
+    [
+      'more than one response comes',
+      (s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 500 No\r\n\r\n'),
+    ],
     [
       'the status line came in pieces',
       (s) => {
@@ -125,45 +128,49 @@ describe('an attempt has failed when', () => {
   });
 
   it.each<[string, string, (socket: Socket) => void]>([
-    ['the receiver is silent', 'answer_timeout', () => {}],
+    ['the receiver is silent', 'response_timeout', () => {}],
     [
       'the status line trickles',
-      'answer_timeout',
+      'response_timeout',
       (s) => {
         s.write('HTTP/1.1 200 O');
         keepOn(s, 20, () => s.write('K'));
       },
     ],
-    ['the status line lacks its end', 'answer_timeout', (s) => s.write('HTTP/1.1 200 OK')],
+    ['the status line lacks its end', 'response_timeout', (s) => s.write('HTTP/1.1 200 OK')],
     [
-      'only interim answers come',
-      'answer_timeout',
+      'only interim responses come',
+      'response_timeout',
       (s) => keepOn(s, 1, () => s.write('HTTP/1.1 103 Early Hints\r\nx: 1\r\n\r\n')),
     ],
     [
-      'the interim answer never ends',
-      'answer_timeout',
+      'the interim response never ends',
+      'response_timeout',
       (s) => s.write('HTTP/1.1 100 Continue\r\nx: HTTP/1.1 200 OK\r\n'),
     ],
-    ['the connection closes without an answer', 'answer_missing', (s) => s.end()],
-    ['the connection closes in the status line', 'answer_missing', (s) => s.end('HTTP/1.1 200')],
-    ['the connection closes after an interim answer', 'answer_missing', (s) => s.end('HTTP/1.1 100 Continue\r\n\r\n')],
-    ['the connection is reset', 'answer_missing', (s) => s.resetAndDestroy()],
-    ['the answer is another protocol', 'answer_not_http', (s) => s.end('SSH-2.0-OpenSSH_9.9\r\n')],
-    ['the answer is HTML alone', 'answer_not_http', (s) => s.end('<html>200 OK</html>\r\n\r\n')],
-    ['the answer is HTTP/2', 'answer_not_http', (s) => s.end(Buffer.from('00000404000000000000', 'hex'))],
-    ['the answer claims HTTP/9.9', 'answer_not_http', (s) => s.end('HTTP/9.9 200 OK\r\n\r\n')],
-    ['the status is no number', 'answer_not_http', (s) => s.end('HTTP/1.1 2OO OK\r\n\r\n')],
-    ['the status has two digits', 'answer_not_http', (s) => s.end('HTTP/1.1 20 OK\r\n\r\n')],
+    ['the connection closes without a response', 'response_missing', (s) => s.end()],
+    ['the connection closes in the status line', 'response_missing', (s) => s.end('HTTP/1.1 200')],
+    [
+      'the connection closes after an interim response',
+      'response_missing',
+      (s) => s.end('HTTP/1.1 100 Continue\r\n\r\n'),
+    ],
+    ['the connection is reset', 'response_missing', (s) => s.resetAndDestroy()],
+    ['the response is another protocol', 'response_not_http', (s) => s.end('SSH-2.0-OpenSSH_9.9\r\n')],
+    ['the response is HTML alone', 'response_not_http', (s) => s.end('<html>200 OK</html>\r\n\r\n')],
+    ['the response is HTTP/2', 'response_not_http', (s) => s.end(Buffer.from('00000404000000000000', 'hex'))],
+    ['the response claims HTTP/9.9', 'response_not_http', (s) => s.end('HTTP/9.9 200 OK\r\n\r\n')],
+    ['the status is no number', 'response_not_http', (s) => s.end('HTTP/1.1 2OO OK\r\n\r\n')],
+    ['the status has two digits', 'response_not_http', (s) => s.end('HTTP/1.1 20 OK\r\n\r\n')],
     [
       'the status line never ends',
-      'answer_not_http',
+      'response_not_http',
       (s) => {
         s.write('HTTP/1.1 200 ');
         keepOn(s, 1, () => s.write('x'.repeat(1000)));
       },
     ],
-    ['noise comes', 'answer_not_http', (s) => s.end(Buffer.alloc(100_000, 0xff))],
+    ['noise comes', 'response_not_http', (s) => s.end(Buffer.alloc(100_000, 0xff))],
   ])('%s: %s', async (_name, cause, onRequest) => {
     expect(await postTo(onRequest)).toMatchObject({ ...failed(cause), peerAddress: '127.0.0.1', keptBytes: 0 });
   });
@@ -176,7 +183,7 @@ describe('an attempt has failed when', () => {
     const server = await startSocketServer((s) => s.pause());
     const body = Buffer.alloc(16 * 1024 * 1024);
     expect(await post(`http://127.0.0.1:${server.port}/`, { deadlineMs, body })).toMatchObject(
-      failed('answer_timeout'),
+      failed('response_timeout'),
     );
   });
 
@@ -198,7 +205,7 @@ describe('an attempt has failed when', () => {
       return { ok: true as const, addresses: ['127.0.0.1'] };
     };
     const outcome = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs, resolve: slowLookUp });
-    expect(outcome).toMatchObject(failed('answer_timeout'));
+    expect(outcome).toMatchObject(failed('response_timeout'));
   });
 });
 
@@ -212,7 +219,7 @@ describe('the real limit of 10 s', () => {
       post(`http://127.0.0.1:${silent.port}/`),
       post(`http://127.0.0.1:${slow.port}/`),
     ]);
-    expect(silence).toMatchObject({ kind: 'failed', cause: 'answer_timeout' });
+    expect(silence).toMatchObject({ kind: 'failed', cause: 'response_timeout' });
     expect(silence.timingsMs.total).toBeGreaterThanOrEqual(10_000);
     expect(lateness).toMatchObject({ kind: 'delivered', status: 204 });
     expect(lateness.timingsMs.firstByte).toBeGreaterThanOrEqual(8_990);
@@ -235,7 +242,7 @@ describe('a late event loop', () => {
     try {
       const port = await new Promise((done) => worker.once('message', done));
       worker.once('message', () => {
-        const until = performance.now() + 600; // past the deadline, while the answer waits in the socket
+        const until = performance.now() + 600; // past the deadline, while the response waits in the socket
         while (performance.now() < until);
       });
       expect(await post(`http://127.0.0.1:${port}/`, { deadlineMs })).toMatchObject({ kind: 'delivered', status: 200 });

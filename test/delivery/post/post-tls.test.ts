@@ -118,7 +118,7 @@ describe('TLS', () => {
       });
       expect(outcome.kind).toBe('failed');
       // With TLS 1.3 the request is sent before the alert, and a reset may arrive first.
-      const possible = ['tls_client_certificate', ...(version === 'TLSv1.3' ? ['answer_missing'] : [])];
+      const possible = ['tls_client_certificate', ...(version === 'TLSv1.3' ? ['response_missing'] : [])];
       expect(possible).toContain(outcome.cause);
     },
   );

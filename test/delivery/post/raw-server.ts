@@ -81,7 +81,7 @@ const noLookUp = async () => {
   throw new Error('nothing may be looked up in this test');
 };
 
-/** Posts as `postUntilStatus` does, and waits for what is kept of the answer. */
+/** Posts as `postUntilStatus` does, and waits for what is kept of the response. */
 export async function post(url: string, options: Partial<Post> = {}): Promise<Outcome> {
   const outcome = await postUntilStatus(url, options);
   return { ...outcome, ...(await outcome.rest) };

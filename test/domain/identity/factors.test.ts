@@ -79,17 +79,17 @@ describe('a passkey', () => {
     const { token } = await createEnrolment(t.owner, input, t.now);
     await setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now);
     const key = createAuthenticator();
-    const answer = async (response: unknown) =>
+    const respond = async (response: unknown) =>
       completeEnrolment(t.db, { token, factor: { kind: 'passkey', response }, visitor }, settings, t.now);
     const { challenge, authenticatorSelection } = await startEnrolmentPasskey(t.db, token, party, t.now);
     expect(authenticatorSelection).toMatchObject({ userVerification: 'required' });
-    await expect(answer(key.register(challenge, { origin: 'https://evil.example' }))).rejects.toMatchObject({
+    await expect(respond(key.register(challenge, { origin: 'https://evil.example' }))).rejects.toMatchObject({
       reason: 'wrong_passkey',
     });
     // a challenge is valid once
-    await expect(answer(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_expired' });
+    await expect(respond(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_expired' });
     const again = await startEnrolmentPasskey(t.db, token, party, t.now);
-    const done = await answer(key.register(again.challenge));
+    const done = await respond(key.register(again.challenge));
     expect(await t.session(done.token)).toMatchObject({ state: 'full' });
   });
 
@@ -121,30 +121,30 @@ describe('a passkey', () => {
   it('answers the newest challenge of its session and purpose, and one of no other', async () => {
     const t = await setupPasskey();
     const half = await t.half();
-    const answer = (session: typeof half, { challenge }: { challenge: string }) =>
+    const respond = (session: typeof half, { challenge }: { challenge: string }) =>
       verifyPasskey(t.db, session, { response: t.key.sign(challenge), visitor }, party, t.now);
     const replaced = await startUse(t.db, half, party, t.now);
     const newest = await startUse(t.db, half, party, t.now);
-    await expect(answer(half, replaced)).rejects.toMatchObject({ reason: 'wrong_passkey' });
-    const { token } = await answer(half, newest); // the answer to another one did not use it up
+    await expect(respond(half, replaced)).rejects.toMatchObject({ reason: 'wrong_passkey' });
+    const { token } = await respond(half, newest); // the response to another one did not use it up
     const full = await t.session(token);
-    await expect(answer(full, newest)).rejects.toMatchObject({ reason: 'wrong_passkey' });
+    await expect(respond(full, newest)).rejects.toMatchObject({ reason: 'wrong_passkey' });
     const strange = await startUse(t.db, await t.half(), party, t.now);
-    await expect(answer(full, strange)).rejects.toMatchObject({ reason: 'wrong_passkey' });
+    await expect(respond(full, strange)).rejects.toMatchObject({ reason: 'wrong_passkey' });
     // Setting up an app or a passkey meanwhile replaces nothing of signing in.
     const use = await startUse(t.db, full, party, t.now);
     const key = createAuthenticator();
     const setup = await startPasskey(t.db, full, party, t.now);
     await startTotp(t.db, full, settings, t.now);
     await addPasskey(t.db, full, { response: key.register(setup.challenge), name: 'Phone', visitor }, party, t.now);
-    await answer(full, use);
-    // A wrong answer uses up its challenge.
+    await respond(full, use);
+    // A wrong response uses up its challenge.
     const wrong = await startUse(t.db, full, party, t.now);
     const forged = t.key.sign(wrong.challenge, { userVerified: false });
     await expect(verifyPasskey(t.db, full, { response: forged, visitor }, party, t.now)).rejects.toMatchObject({
       reason: 'wrong_passkey',
     });
-    await expect(answer(full, wrong)).rejects.toMatchObject({ reason: 'wrong_passkey' });
+    await expect(respond(full, wrong)).rejects.toMatchObject({ reason: 'wrong_passkey' });
   });
 
   it('answers a challenge once, also twice at once, and before it expires', async () => {

@@ -82,12 +82,12 @@ describe('signing in', () => {
       [suspended.email, goodPassword],
     ];
     for (const [email, password] of tries) {
-      const answers = new Set<string>();
+      const responses = new Set<string>();
       for (let n = 0; n < 10; n += 1)
-        answers.add(
+        responses.add(
           (await enter(t, email, password).catch((error: Error) => `${error.name}: ${error.message}`)) as string,
         );
-      expect([...answers]).toEqual(['IdentityError: The email address or password is incorrect.']);
+      expect([...responses]).toEqual(['IdentityError: The email address or password is incorrect.']);
       await expect(enter(t, email, password)).rejects.toMatchObject({
         reason: 'too_many_attempts',
         message: 'Too many attempts have failed. Try again in 15 minutes.',
@@ -426,7 +426,7 @@ describe('the code of an authenticator app', () => {
 });
 
 describe('a recovery code', () => {
-  it('is accepted once, also twice at once and in any notation, and the answer says how many are left', async () => {
+  it('is accepted once, also twice at once and in any notation, and the response says how many are left', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const [first = '', second = ''] = person.recoveryCodes;

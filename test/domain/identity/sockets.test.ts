@@ -1,4 +1,4 @@
-/** What sign-in connects to: the database, and nothing that an answer names. */
+/** What sign-in connects to: the database, and nothing that a response names. */
 import { spawn } from 'node:child_process';
 import dgram from 'node:dgram';
 import dns from 'node:dns/promises';
@@ -105,8 +105,8 @@ it('a new passkey whose attestation or transports are of any other kind is rejec
     { transports: [{ toString: 1 }, 'nfc\0'] },
   ]) {
     const { challenge } = await startPasskey(t.db, session, party, t.now);
-    const answer = createAuthenticator().register(challenge);
-    const response = { ...answer, response: { ...answer.response, ...change } };
+    const credential = createAuthenticator().register(challenge);
+    const response = { ...credential, response: { ...credential.response, ...change } };
     const reason = await addPasskey(t.db, session, { response, name: 'Phone', visitor }, party, t.now).then(
       () => 'added',
       (error: { reason?: string }) => error.reason,

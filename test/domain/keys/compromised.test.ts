@@ -55,7 +55,7 @@ it('a leaked key is found when it was created with an older pepper', async () =>
   expect(await find(key.key, ada, { ...testKeySecrets, peppers: [newer] })).toBeNull();
 });
 
-it('a key of another organization or region, and a key that does not exist, get the same answer: not found', async () => {
+it('a key of another organization or region, and a key that does not exist, get the same response: not found', async () => {
   const { owner, make, find } = await setupSearch();
   const theirs = await make.apiKey();
   const [tagSecret] = testKeySecrets.tagSecrets;

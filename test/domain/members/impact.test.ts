@@ -79,8 +79,8 @@ it('the preview lists the live keys and reads that stop with a member or a role,
   const paths = { getOrg: '', listRoles: '/roles', getOrgSeats: '/seats' };
   const statuses = async () => {
     const entries = Object.entries(paths).map(async ([operation, path]) => {
-      const answer = await api.get(`/v1/orgs/${orgId}${path}`, { key: key.key });
-      return [operation, answer.status];
+      const response = await api.get(`/v1/orgs/${orgId}${path}`, { key: key.key });
+      return [operation, response.status];
     });
     return Object.fromEntries(await Promise.all(entries));
   };

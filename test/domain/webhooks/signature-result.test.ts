@@ -8,7 +8,7 @@ it('a receiver verifies when it rejects exactly the badly signed event', () => {
   const resultOf = (bad: number | null) => signatureResultOf(answered(204), answered(bad));
   for (const status of [400, 401, 403, 422]) expect([status, resultOf(status)]).toEqual([status, 'verified']);
   for (const status of [302, 408, 425, 429, 500, 502, 503, null])
-    expect([status, resultOf(status)]).toEqual([status, 'no_answer']);
+    expect([status, resultOf(status)]).toEqual([status, 'no_response']);
   for (const status of [200, 204]) expect([status, resultOf(status)]).toEqual([status, 'accepts_bad_signatures']);
 });
 
@@ -16,5 +16,5 @@ it('a receiver that is busy, broken or moved is not reported as one that rejects
   for (const status of [400, 401, 404])
     expect([status, signatureResultOf(answered(status), null)]).toEqual([status, 'rejects_good_signatures']);
   for (const status of [302, 429, 500, 503, null])
-    expect([status, signatureResultOf(answered(status), null)]).toEqual([status, 'no_answer']);
+    expect([status, signatureResultOf(answered(status), null)]).toEqual([status, 'no_response']);
 });

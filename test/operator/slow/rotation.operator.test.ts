@@ -34,7 +34,7 @@ it('every post verifies with the published secret or the one before it while the
   const published = [await readPublished()];
   /** Returns how many of the last two published secrets verified each post when it arrived. */
   const verified: number[] = [];
-  receiver.answer = async (response, post) => {
+  receiver.respond = async (response, post) => {
     const secret = await readPublished();
     if (!published.includes(secret)) published.push(secret);
     verified.push(published.slice(-2).filter((one) => isVerified(one, post)).length);

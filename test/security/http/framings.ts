@@ -3,14 +3,14 @@
  * answers 200. An app that answers it has read one request as two.
  */
 
-/** The request inside: only its answer is 200. */
+/** The request inside: only its response is 200. */
 const inner = 'GET /livez HTTP/1.1\r\nHost: inner\r\n\r\n';
 const chunk = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`;
 const post = (head: string, body: string) => `POST /nowhere HTTP/1.1\r\nHost: outer\r\n${head}\r\n${body}`;
 const get = (head: string, body = '') => `GET /nowhere HTTP/1.1\r\nHost: outer\r\n${head}\r\n${body}`;
 const form = 'Content-Type: application/x-www-form-urlencoded\r\n';
 
-/** Well-formed requests whose body looks like another request: one answer each. */
+/** Well-formed requests whose body looks like another request: one response each. */
 export const wholeRequests: Readonly<Record<string, string>> = {
   'a body with a length': post(`Content-Length: ${inner.length}\r\n`, inner),
   'a form with a length': post(`${form}Content-Length: ${inner.length}\r\n`, inner),
@@ -54,7 +54,7 @@ const codings = [
 const sizes = ['0x25', '+25', '-1', '', ' 25', '25 x', 'g', 'FFFFFFFFFFFFFFFFFF', '25\n'];
 
 /**
- * Requests without one meaning, or with one that servers disagree about: at most one answer, then
+ * Requests without one meaning, or with one that servers disagree about: at most one response, then
  * the connection ends.
  */
 export const ambiguousRequests: Readonly<Record<string, string>> = {
@@ -107,7 +107,7 @@ export const ambiguousRequests: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Requests that try to leave HTTP/1.1 or the server's own paths: one answer each, never 200. */
+/** Requests that try to leave HTTP/1.1 or the server's own paths: one response each, never 200. */
 export const otherForms: Readonly<Record<string, string>> = {
   'another host in the path': get('').replace('/nowhere', 'http://other.example/nowhere'),
   'an asterisk': get('').replace('/nowhere', '*'),

@@ -15,14 +15,14 @@ if (!secret) {
 const seen = new Set();
 
 async function receive(request, response) {
-  const answer = (status, text = '') => response.writeHead(status, { 'Content-Type': 'text/plain' }).end(text);
-  if (request.method !== 'POST') return answer(405, 'POST only\n');
+  const respond = (status, text = '') => response.writeHead(status, { 'Content-Type': 'text/plain' }).end(text);
+  if (request.method !== 'POST') return respond(405, 'POST only\n');
   const body = await readBody(request);
-  if (!body) return answer(413, 'too large\n');
+  if (!body) return respond(413, 'too large\n');
   try {
     verifyWithStandardWebhooks(body, request.headers, secret);
   } catch {
-    return answer(400, 'the signature does not verify\n');
+    return respond(400, 'the signature does not verify\n');
   }
   const event = JSON.parse(body.toString('utf8'));
   // A test event is accepted like any other and never acted on: the ids in its data name nothing.
@@ -30,11 +30,11 @@ async function receive(request, response) {
     seen.add(event.id);
     handle(event);
   }
-  answer(204); // a repeat is answered with success too, or it would be sent again
+  respond(204); // a repeat is answered with success too, or it would be sent again
 }
 
 /**
- * Your part, for each genuine event once. Whatever may take long belongs in a queue: the answer is
+ * Your part, for each genuine event once. Whatever may take long belongs in a queue: the response is
  * due within 10 seconds.
  */
 function handle(event) {

@@ -41,7 +41,7 @@ const signatureKinds = {
   verified: 'good',
   accepts_bad_signatures: 'bad',
   rejects_good_signatures: 'bad',
-  no_answer: 'warning',
+  no_response: 'warning',
 } as const;
 
 /** Returns the result of the last signature check. */

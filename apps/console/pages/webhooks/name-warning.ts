@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { notice } from '../../components/notice.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 
-/** How long a page waits for DNS; without an answer it says nothing. */
+/** How long a page waits for DNS; without a response it says nothing. */
 const patienceMs = 1_500;
 
 /**

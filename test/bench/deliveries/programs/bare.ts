@@ -39,7 +39,7 @@ export type BareRequest = { workflow: BareWorkflow; deliveries: number } & (
 /**
  * The time of each request ({@link machineMs}), the number of eager starts, the number of repeated
  * activities (a local one is repeated with its workflow's task), and the time from the first start
- * to the last answer.
+ * to the last response.
  */
 export type BareMessage =
   | { ready: true }
@@ -69,9 +69,9 @@ function post(eventId: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const body = Buffer.from(bodyOf(eventId));
     const headers = { ...constantHeaders, 'webhook-id': eventId, 'content-length': String(body.length) };
-    const sent = request(settings.url, { method: 'POST', agent, headers }, (answer) => {
-      answer.resume();
-      answer.on('end', () => (answer.statusCode === 200 ? resolve() : reject(new Error(`${answer.statusCode}`))));
+    const sent = request(settings.url, { method: 'POST', agent, headers }, (response) => {
+      response.resume();
+      response.on('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`${response.statusCode}`))));
     });
     sent.on('error', reject);
     sent.end(body);

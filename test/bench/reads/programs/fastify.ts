@@ -2,7 +2,7 @@
  * The comparison: the read API as a competent engineer would write it with Fastify, `pg` and
  * ioredis, with one statement per step. It has the same guarantees: the key's format and tag, the
  * exact limit (the same Lua), immediate effect of revocation and lost permissions, the use
- * committed to the log before the answer, the same headers, one log line per request. It uses the
+ * committed to the log before the response, the same headers, one log line per request. It uses the
  * usual means to be fast: named prepared statements, a pool of the same size, auto-pipelined Redis,
  * and JSON built by PostgreSQL with the same SQL.
  */
@@ -109,7 +109,7 @@ function mount(operation: string, resource: string, scope: string, sql: string):
     await pool.query({ ...recordUse, values: [request.id, key.id, `api.${operation}`, status, code, request.ip] });
   }
 
-  async function answer(request: FastifyRequest<{ Params: { orgId: string } }>, reply: FastifyReply) {
+  async function respond(request: FastifyRequest<{ Params: { orgId: string } }>, reply: FastifyReply) {
     const print = await admit(request, reply);
     const key = (await pool.query<KeyRow>({ ...findKey, values: [print] })).rows[0];
     if (key === undefined) throw new Rejection(401, 'invalid_api_key');
@@ -129,7 +129,7 @@ function mount(operation: string, resource: string, scope: string, sql: string):
   }
 
   const schema = { params: { type: 'object', properties: { orgId: { type: 'string', format: 'uuid' } } } };
-  app.get(`/v1/orgs/:orgId${resource}`, { schema }, answer);
+  app.get(`/v1/orgs/:orgId${resource}`, { schema }, respond);
 }
 
 app.addHook('onRequest', async (request, reply) => {

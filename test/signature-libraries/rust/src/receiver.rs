@@ -23,7 +23,7 @@ pub fn serve() -> Result<(), Box<dyn Error>> {
     let mut seen = HashSet::new();
     for mut request in server.incoming_requests() {
         let status = receive(&mut request, &secret, &mut seen);
-        // A sender that went away before the answer comes again.
+        // A sender that went away before the response comes again.
         let _ = request.respond(tiny_http::Response::empty(status));
     }
     Ok(())

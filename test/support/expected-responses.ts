@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Member, Role } from '#domain/contract/resources.ts';
 
 /** Operation → body, of one organization, in the form of `test/fixtures/*.expected.json`. */
-export type Answers = Record<string, unknown>;
+export type Responses = Record<string, unknown>;
 
 /** The same JSON with every date-time moved by whole days, as `import --today` moves the data. */
 export function shifted(value: unknown, days: number): unknown {
@@ -14,7 +14,7 @@ export function shifted(value: unknown, days: number): unknown {
 }
 
 /**
- * Returns an answer in the form of the expected file: ids of system roles are the service's, so it
+ * Returns a response in the form of the expected file: ids of system roles are the service's, so it
  * names roles by key.
  */
 export function comparable(operationId: string, body: unknown): unknown {

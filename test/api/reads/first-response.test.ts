@@ -10,8 +10,8 @@ describe('GET /v1/orgs/{orgId}/seats', () => {
 
     await make.permissionLost(creator, 'org.billing.manage');
 
-    const answer = await api.get(`/v1/orgs/${creator.orgId}/seats`, { key });
-    expect(answer.status).toBe(403);
-    expect(await answer.json()).toMatchObject({ error: 'forbidden' });
+    const response = await api.get(`/v1/orgs/${creator.orgId}/seats`, { key });
+    expect(response.status).toBe(403);
+    expect(await response.json()).toMatchObject({ error: 'forbidden' });
   });
 });

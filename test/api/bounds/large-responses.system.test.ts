@@ -54,7 +54,7 @@ const client = { onEnd: () => {} };
 const readRoster = (pool: pg.Pool, values: ReadValues, maxBytes: number, unchanged: string[] | null) =>
   readInChunks(pool, { endpoint: getFirmRoster, ...values }, client, maxBytes, unchanged);
 
-/** Returns the answer as one row, the way a small answer arrives. */
+/** Returns the response as one row, the way a small response arrives. */
 async function readWhole(): Promise<string> {
   const { pool, values } = shared();
   const { rows } = await pool.query<{ body: string }>({
@@ -103,7 +103,7 @@ const countWaiting = async (condition: string, applicationName = 'org-api') => {
   return rows[0]?.count ?? 0;
 };
 
-it('chunks and entity tag are those of the answer in one piece', async () => {
+it('chunks and entity tag are those of the response in one piece', async () => {
   const whole = Buffer.from(await readWhole());
   const read = await readChunks();
 
@@ -142,7 +142,7 @@ it('what commits while its statement runs changes neither decision, entity tag n
   expect(after?.row.etag).toBe(tagOf(Buffer.concat(after?.chunks ?? [])));
 });
 
-it('an answer that its client has already, or that is too long, leaves no chunk of it in PostgreSQL’s reply', async () => {
+it('a response that its client has already, or that is too long, leaves no chunk of it in PostgreSQL’s reply', async () => {
   const { pool, values } = shared();
   const etag = (await readChunks())?.row.etag ?? '';
   const connection = await pool.connect();
@@ -201,14 +201,14 @@ it('a roster of 100,000 grants grows the process by less than four times its siz
   }, 5);
   onTestFinished(() => clearInterval(timer));
   const { body } = await exchange(api.url + path, { headers });
-  const answerMiB = Buffer.byteLength(body) / 1_048_576;
+  const responseMiB = Buffer.byteLength(body) / 1_048_576;
   const first = most - before;
   for (let round = 0; round < 3; round += 1)
     await Promise.all(Array.from({ length: 4 }, () => exchange(api.url + path, { headers })));
   console.log(
-    `    ${answerMiB.toFixed(0)} MiB; the process grew by ${first.toFixed(0)} MiB, then to ${most.toFixed(0)}`,
+    `    ${responseMiB.toFixed(0)} MiB; the process grew by ${first.toFixed(0)} MiB, then to ${most.toFixed(0)}`,
   );
-  expect(first).toBeLessThan(4 * answerMiB);
+  expect(first).toBeLessThan(4 * responseMiB);
   expect(most).toBeLessThan(400);
 });
 
@@ -253,16 +253,16 @@ it('a database connection that breaks while chunks arrive gives a complete error
   url.port = String(proxy.port);
   const api = await startTestApi(database, { API_DATABASE_URL: url.href });
   await (await api.get(path, { key })).arrayBuffer();
-  const answer = api.get(path, { key });
+  const response = api.get(path, { key });
   await expect.poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`), { timeout: 30_000 }).toBe(1);
   proxy.pause();
   await expect.poll(() => countWaiting(`wait_event = 'ClientWrite'`), { timeout: 30_000 }).toBe(1);
 
   await proxy.reject();
 
-  const { status } = await answer;
+  const { status } = await response;
   expect(status).toBe(503);
-  expect(await (await answer).json()).toMatchObject({ error: 'unavailable' });
+  expect(await (await response).json()).toMatchObject({ error: 'unavailable' });
   await untilFigures(api.metricsUrl, ({ heldBytes, waiting }) => heldBytes === 0 && waiting === 0);
 });
 
@@ -276,7 +276,7 @@ it('a client that disconnects while its roster is sent frees what was held', asy
   await untilFigures(api.metricsUrl, ({ heldBytes }) => heldBytes === 0);
 });
 
-it('large answers write 256 KiB in one iteration of the event loop, all together', async () => {
+it('large responses write 256 KiB in one iteration of the event loop, all together', async () => {
   const chunks = 64;
   const bytesOfTurns = [0];
   const app = new Koa();

@@ -29,36 +29,36 @@ async function waitForOthers(url: string): Promise<void> {
   for (const path of ['/livez', '/nowhere']) await (await fetch(url + path)).text();
 }
 
-/** @throws when the bytes are not whole answers one behind the other. */
+/** @throws when the bytes are not whole responses one behind the other. */
 export function readResponses(received: string): RawResponse[] {
-  const answers: RawResponse[] = [];
+  const responses: RawResponse[] = [];
   let rest = Buffer.from(received);
   while (rest.length > 0) {
     const end = rest.indexOf('\r\n\r\n');
     const [line = '', ...lines] = rest.subarray(0, end).toString().split('\r\n');
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1]);
-    if (end < 0 || !status) throw new Error(`no answer begins here: ${rest.subarray(0, 200)}`);
+    if (end < 0 || !status) throw new Error(`no response begins here: ${rest.subarray(0, 200)}`);
     rest = rest.subarray(end + 4);
     if (status === 100) continue;
     const headers = new Headers(lines.map((each) => each.split(/: ?(.*)/s).slice(0, 2) as [string, string]));
     const { body, length } = bodyOf(rest, headers);
-    answers.push({ status, headers, body });
+    responses.push({ status, headers, body });
     rest = rest.subarray(length);
   }
-  return answers;
+  return responses;
 }
 
 function bodyOf(rest: Buffer, headers: Headers): { body: string; length: number } {
   if (headers.get('transfer-encoding') !== 'chunked') {
     const length = Number(headers.get('content-length') ?? 0);
-    if (rest.length < length) throw new Error('the answer is cut off');
+    if (rest.length < length) throw new Error('the response is cut off');
     return { body: rest.subarray(0, length).toString(), length };
   }
   let [body, at] = ['', 0];
   for (;;) {
     const line = rest.indexOf('\r\n', at);
     const size = Number.parseInt(rest.subarray(at, line).toString(), 16);
-    if (line < 0 || Number.isNaN(size)) throw new Error('the answer is cut off');
+    if (line < 0 || Number.isNaN(size)) throw new Error('the response is cut off');
     body += rest.subarray(line + 2, line + 2 + size).toString();
     at = line + 2 + size + 2;
     if (size === 0) return { body, length: at };

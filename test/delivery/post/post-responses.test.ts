@@ -2,9 +2,9 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { post, startRawServer } from './raw-server.ts';
 
-/** The complete answer of a receiver, before it closes. */
-async function answering(answer: string | Buffer) {
-  const server = await startRawServer((socket) => socket.end(answer));
+/** The complete response of a receiver, before it closes. */
+async function answering(response: string | Buffer) {
+  const server = await startRawServer((socket) => socket.end(response));
   return { server, url: `http://127.0.0.1:${server.port}/hook?token=s3cret` };
 }
 
