@@ -20,7 +20,7 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
     soak: { run: ['test/bench/soak/main.ts'], summary: 'a day of load and maintenance in 20 minutes' },
   },
   docs: {
-    write: { run: ['apps/dev/docs/write.ts'], summary: 'docs/configuration.md and the index of the decision records' },
+    write: { run: ['docs/generate/main.ts'], summary: 'docs/configuration.md and the index of the decision records' },
     openapi: { run: ['apps/api/openapi/write.ts'], summary: 'apps/api/openapi/openapi.json' },
     charts: { run: ['charts/docs/main.ts'], summary: 'schemas and READMEs of the charts, docs/custom-resources.md' },
     pictures: {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { configurationPage } from '../../apps/dev/docs/configuration.ts';
-import { decisionsPage } from '../../apps/dev/docs/decisions.ts';
+import { configurationPage } from '../../docs/generate/configuration.ts';
+import { decisionsPage } from '../../docs/generate/decisions.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');

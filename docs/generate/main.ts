@@ -9,7 +9,7 @@ startCommand({
   usage: 'Usage: npm run docs\n\nWrites the documents that are generated from the code.',
   read: readNoOptions,
 });
-const root = path.join(import.meta.dirname, '../../..');
+const root = path.join(import.meta.dirname, '../..');
 
 writeFileSync(path.join(root, 'docs/configuration.md'), configurationPage());
 writeFileSync(path.join(root, 'docs/adr/README.md'), decisionsPage(path.join(root, 'docs/adr')));

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { Settings as ApiSettings } from '../../api/config.ts';
-import { Settings as ConsoleSettings } from '../../console/config.ts';
-import { Settings as ImportSettings } from '../../import/config.ts';
-import { Settings as MigrateSettings } from '../../migrate/config.ts';
-import { Settings as OperatorSettings } from '../../operator/config.ts';
-import { Settings as OrgctlSettings } from '../../orgctl/config.ts';
-import { Settings as DoctorSettings } from '../../orgctl/doctor/config.ts';
-import { Settings as ReceiverSettings } from '../../receiver/config.ts';
-import { Settings as WorkerSettings } from '../../worker/config.ts';
-import { Settings as DevSettings } from '../config.ts';
+import { Settings as ApiSettings } from '../../apps/api/config.ts';
+import { Settings as ConsoleSettings } from '../../apps/console/config.ts';
+import { Settings as DevSettings } from '../../apps/dev/config.ts';
+import { Settings as ImportSettings } from '../../apps/import/config.ts';
+import { Settings as MigrateSettings } from '../../apps/migrate/config.ts';
+import { Settings as OperatorSettings } from '../../apps/operator/config.ts';
+import { Settings as OrgctlSettings } from '../../apps/orgctl/config.ts';
+import { Settings as DoctorSettings } from '../../apps/orgctl/doctor/config.ts';
+import { Settings as ReceiverSettings } from '../../apps/receiver/config.ts';
+import { Settings as WorkerSettings } from '../../apps/worker/config.ts';
 
 const programs = [
   { name: 'API', schemas: [ApiSettings] },
@@ -105,7 +105,7 @@ export function configurationPage(): string {
   const uses = listUses();
   const asked = Object.values(questions).flatMap((names) => names.split(' '));
   const unasked = new Set(uses.map(({ setting }) => setting)).symmetricDifference(new Set(asked));
-  if (unasked.size > 0) throw new Error(`apps/dev/docs/configuration.ts: ${[...unasked].join(', ')}`);
+  if (unasked.size > 0) throw new Error(`docs/generate/configuration.ts: ${[...unasked].join(', ')}`);
   const parts = Object.entries(questions).map(([question, names]) => {
     const rows = names.split(' ').map((name) => rowOf(uses.filter(({ setting }) => setting === name)));
     return `## ${question}\n\n${tableHead}\n${rows.join('\n')}\n`;
