@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { secondsSince } from '../../apps/dev/servers/process.ts';
 import { seededRandom } from '../../apps/import/generate/random.ts';
 
@@ -41,19 +42,15 @@ export async function causeFaults(options: {
   const kills: Record<string, number> = {};
   for (const [index, victim] of orderOfKills(seed, victims, times).entries()) {
     const chance = seededRandom('pause', seed, index);
-    await pause(chance.whole(200, 1_200));
+    await wait(chance.whole(200, 1_200));
     await victim.kill();
     kills[victim.name] = (kills[victim.name] ?? 0) + 1;
     report(`killed ${victim.name} (${secondsSince(startedAt)})`);
     if (!victim.holdsLedger) await readLedger(`${victim.name} was killed (fault ${index + 1})`);
-    await pause(chance.whole(0, 1_000));
+    await wait(chance.whole(0, 1_000));
     if (victim.restart === null) continue;
     await victim.restart();
     await readLedger(`${victim.name} is up again (fault ${index + 1})`);
   }
   return kills;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

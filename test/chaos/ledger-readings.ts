@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '#domain/db/database.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 
@@ -27,7 +27,7 @@ export async function readLedgerNow(database: Database, when: string): Promise<L
       return { when, difference, overdue };
     } catch (error) {
       if (performance.now() > giveUpAt) throw error;
-      await pause(100);
+      await wait(100);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { openDatabase } from '#domain/open-database.ts';
@@ -197,7 +198,7 @@ async function runOn(
   async function makeChanges(from: number, before: number, pauseMs: number): Promise<void> {
     for (let index = from; index < before; index += 1) {
       await makeChange(owner.pool, organization, seed, index, 60_000);
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await wait(pauseMs);
     }
   }
 
@@ -310,7 +311,7 @@ function readContinuously(url: string, organizationId: string, key: string) {
       await fetch(`${url}/v1/orgs/${organizationId}`, { headers, signal })
         .then((response) => response.text())
         .catch(() => {});
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await wait(300);
     }
   })();
   return {

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { Pool } from 'pg';
@@ -18,7 +18,7 @@ export async function killWithClaims(pool: Pool, workers: readonly AppProcess[])
   const giveUpAt = performance.now() + 60_000;
   while (performance.now() < giveUpAt) {
     if ((await countClaims(pool)) === 0) {
-      await pause(3);
+      await wait(3);
       continue;
     }
     await Promise.all(workers.map((worker) => worker.kill()));
@@ -62,12 +62,12 @@ export async function breakReplay(options: {
   const startedAt = performance.now();
   useBundle('altered');
   await Promise.all(workers.map((worker) => worker.kill()));
-  await pause(lateMs);
+  await wait(lateMs);
   let late = 0;
   for (let waits = 0; waits < 60; waits += 1) {
     late = await countLate(workers);
     if (late > 0) break;
-    await pause(1_000);
+    await wait(1_000);
   }
   useBundle('present');
   await Promise.all(workers.map((worker) => worker.kill()));
@@ -145,7 +145,7 @@ export async function forgetLastCommits(options: {
       await pool.query(`alter system set ${name} = '${value}'`);
     }
     await pool.query('select pg_reload_conf()');
-    await pause(500);
+    await wait(500);
     await makeChanges();
     const postsBefore = countPosts();
     await becomesTrue(() => countPosts() >= postsBefore + postsToForget, deadlineMs, 20);
@@ -177,7 +177,7 @@ async function untilAnswered<Result>(ask: () => Promise<Result>): Promise<Result
       return await ask();
     } catch (error) {
       if (tries === 50) throw error;
-      await pause(200);
+      await wait(200);
     }
   }
 }

@@ -3,15 +3,15 @@
  * Argo CD's interpreter and by an interpreter of CEL.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { evaluate } from '@marcbachmann/cel-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { regionIn } from '#test/api-server.ts';
 import { blocksOf, readPage } from '#test/documents.ts';
 import type { Manifest } from '#test/render-charts.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { completeStatus, condition } from '../../apps/operator/controller/conditions.ts';
 import type { CustomResource, ReportedCondition } from '../../apps/operator/kube/custom-resource.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
@@ -42,8 +42,7 @@ function withStatus(kind: string, conditions: ReportedCondition[], generation = 
 
 /** Returns the health in Argo CD: the script gets the object as \`obj\` and returns a table. */
 function healthOf(object: CustomResource): { status: string; message: string } {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-health-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const script = `obj = ${toLua(object)}\nlocal hs = (function()\n${scriptOf(object.kind)}\nend)()
     print(hs.status)\nprint(hs.message)`;
   const file = path.join(folder, 'health.lua');

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 
 /**
  * A program of the cluster's tools (kubectl, helm, buildah) failed or could not be run; the message
@@ -48,12 +48,4 @@ export function runCommand(program: string, args: readonly string[], options: Co
     child.stdin.on('error', () => {}); // a program that does not read closes it early
     child.stdin.end(input);
   });
-}
-
-/** Ends a program without waiting for it. */
-export async function endProgram(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  await ended;
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import { scopes } from '#domain/contract/scopes.ts';
@@ -165,6 +166,6 @@ export async function waitUntilSettled(pool: pg.Pool, deadlineMs: number): Promi
     const open = rows[0]?.open ?? 0;
     if (open === 0) return;
     if (performance.now() > giveUpAt) throw new Error(`${open} deliveries are still open after ${deadlineMs / 1000} s`);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await wait(500);
   }
 }

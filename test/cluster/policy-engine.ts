@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
+import { endChild } from '#test/end-child.ts';
 import { getTool } from '../../charts/tools.ts';
 import type { Cluster } from './cluster.ts';
-import { endProgram, runCommand } from './command.ts';
+import { runCommand } from './command.ts';
 
 const startDeadlineMs = 30_000;
 const chain = 'KUBE-ROUTER-FORWARD';
@@ -36,7 +37,7 @@ export async function startPolicyEngine(
   const place = [kubeconfig, `--hostname-override=${name}`, `--service-cluster-ip-range=${serviceRange}`];
   const child = spawn(program, [...parts, ...pages, ...place], { env, stdio: 'ignore' });
   const stop = async () => {
-    await endProgram(child);
+    await endChild(child, 'SIGTERM');
     await runCommand(program, ['--cleanup-config', kubeconfig], { env });
   };
   try {

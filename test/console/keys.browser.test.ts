@@ -1,4 +1,5 @@
 /** The life of a key, in a real browser. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { listKeys } from '#domain/keys/list.ts';
 import { startTestApi } from '#test/setup.ts';
@@ -66,7 +67,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const reader = (async () => {
       while (statuses.at(-1) !== 401 && Date.now() < deadline) {
         statuses.push((await callAs(line)).status);
-        await new Promise((resolve) => setTimeout(resolve, 700));
+        await wait(700);
       }
     })();
     await page.getByRole('link', { name: 'Revoke key…' }).click();

@@ -2,6 +2,7 @@
  * Failed sign-ins on purpose: their cost for this process and its database, and that other people
  * are not affected.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { hashLoad } from '#domain/identity/password.ts';
 import { hiddenFields } from '#test/http-visitor.ts';
@@ -155,7 +156,7 @@ describe('a flood of sign-ins from everywhere', () => {
         mostRunning.hashes = Math.max(mostRunning.hashes, hashLoad().running);
         if (response.status === 503) expect(response.headers.get('retry-after')).toBe('5');
         // 100 clients that each return five times a second: 500 forms a second at most.
-        await new Promise((resolve) => setTimeout(resolve, 200));
+        await wait(200);
       }
     });
     const disturbed = await medianMs(40);

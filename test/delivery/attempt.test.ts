@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type AttemptLine, type AttemptOptions, createAttempts } from '#delivery/attempt.ts';
@@ -189,7 +190,7 @@ describe('an attempt whose admission was committed while its reply was lost', ()
     await proxied.worker.pool.query('select 1');
     proxied.proxy.pause();
     const attempting = ask();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await wait(100);
     await proxied.proxy.reject();
     await proxied.proxy.resume();
     expect(await attempting).toMatchObject({ kind: 'wait' });
@@ -324,7 +325,7 @@ describe('an attempt that fails before anything is sent', () => {
     await holder.query('begin');
     await holder.query('select from slot for update');
     const attempt = ask();
-    await new Promise((resolve) => setTimeout(resolve, postUntilMs + 500));
+    await wait(postUntilMs + 500);
     await holder.query('commit');
     holder.release();
     expect(await attempt).toMatchObject({ kind: 'wait', isInternalError: true });

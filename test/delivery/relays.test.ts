@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import {
   type Attempt,
@@ -84,14 +84,14 @@ class World {
     ];
     let open = 1;
     for (let step = 0; open > 0 && step < 400; step += 1) {
-      await sleep(100);
+      await wait(100);
       if (step === 8 || step === 20) this.workflows = new Map(); // Temporal's store is lost
       const { rows } = await this.engine.owner.query(
         `select count(*)::int as open from delivery where due_at is not null`,
       );
       open = rows[0].open;
     }
-    await sleep(slotMs);
+    await wait(slotMs);
     this.isOver = true;
     await Promise.all(processes);
   }
@@ -116,7 +116,7 @@ class World {
         this.workflows.set(idOf(claim), workflow);
         void this.work(claim, workflow);
       }
-      await sleep(5 + this.random() * 10);
+      await wait(5 + this.random() * 10);
     }
   }
 
@@ -125,7 +125,7 @@ class World {
     while (!this.isOver) {
       const waitMs = await this.attempt(run).catch((error: Error) => void this.violations.push(error.message));
       if (this.workflows.get(idOf(run)) !== workflow || waitMs === undefined) return;
-      await sleep(Math.min(waitMs, 2_000));
+      await wait(Math.min(waitMs, 2_000));
       if (this.workflows.get(idOf(run)) !== workflow) return;
     }
   }
@@ -136,7 +136,7 @@ class World {
     const id = crypto.randomUUID();
     let row = await this.engine.ask(run, id, undefined, slotMs / 1_000);
     while (row.decision === 'lock_busy') {
-      await sleep(5 + this.random() * 10);
+      await wait(5 + this.random() * 10);
       row = await this.engine.ask(run, id, undefined, slotMs / 1_000);
     }
     if (row.decision === 'wait') return Math.min(row.waitMs, slotMs);
@@ -158,7 +158,7 @@ class World {
     const count = (this.underWay.get(id) ?? 0) + 1;
     this.underWay.set(id, count);
     if (count > 1) this.violations.push(`${count} posts at once of ${id}`);
-    await sleep(5 + this.random() * 20);
+    await wait(5 + this.random() * 20);
     this.underWay.set(id, (this.underWay.get(id) ?? 1) - 1);
     return kind === 'prompt' || (kind === 'half' && this.random() < 0.5);
   }
@@ -166,7 +166,7 @@ class World {
   private async repairs(): Promise<void> {
     while (!this.isOver) {
       await this.engine.expire(500, { lateS: 0.6, waitsMs: [50] });
-      await sleep(50);
+      await wait(50);
     }
   }
 
@@ -187,7 +187,7 @@ class World {
       );
       for (const bound of ['webhook', 'healthy', 'degraded', 'host'] as const)
         this.most[bound] = Math.max(this.most[bound], rows[0]?.[bound] ?? 0);
-      await sleep(2);
+      await wait(2);
     }
   }
 }

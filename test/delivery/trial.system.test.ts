@@ -1,10 +1,8 @@
 /** New workers that cannot work, beside one that can: real processes and Temporal. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { expect, inject, it, vi } from 'vitest';
 import { waitUntilOnlyWorker } from '#delivery/other-workers.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { createLog } from '#runtime/log.ts';
@@ -12,6 +10,7 @@ import { spawnWorker, startChildWorker } from '#test/child-worker.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
@@ -87,8 +86,7 @@ it('a stopped worker delivers again only when no other one has polled for a whil
 });
 
 async function bundleFailing(): Promise<string> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-trial-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const file = path.join(folder, 'bundle.json');
   const workflowsPath = fileURLToPath(new URL('../workflows/failing.ts', import.meta.url));
   writeWorkflowBundle(file, await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') }));

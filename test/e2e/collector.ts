@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listenLocally } from '#test/listen-locally.ts';
 
 /** A span of OTLP/HTTP's JSON with plain attributes and times. Times are Unix time in ms. */
 export interface CollectedSpan {
@@ -52,13 +51,9 @@ export async function startCollector() {
       response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
     });
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    return new Promise((closed) => server.close(() => closed()));
-  });
+  const port = await listenLocally(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     bytes: () => Buffer.concat(bodies),
     spans: () => {
       const sent = bodies.flatMap((body) => spansOf(JSON.parse(String(body)) as OtlpBody));

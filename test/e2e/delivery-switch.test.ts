@@ -3,6 +3,7 @@
  * afterwards.
  */
 import type { ServerResponse } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import type { SwitchState } from '#domain/webhooks/delivery-switch.ts';
 import { readDeliverySwitch, setDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
@@ -52,7 +53,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     open.pop()?.writeHead(200).end();
     for (let event = 1; event < 20; event += 1) await makeEvent();
     await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 1, queued: 20 }), patient);
-    await new Promise((resolve) => setTimeout(resolve, quietMs));
+    await wait(quietMs);
 
     expect(receiver.received).toHaveLength(1);
     const { rows } = await owner.pool.query(`select distinct run, attempts from delivery where state = 'queued'`);
@@ -82,7 +83,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
       const { rows } = await owner.pool.query('select run, attempts, failures, state from delivery');
       expect(rows).toEqual([{ run: 1, attempts: 1, failures: 1, state: 'queued' }]);
     }, patient);
-    await new Promise((resolve) => setTimeout(resolve, quietMs));
+    await wait(quietMs);
     expect(receiver.received).toHaveLength(1);
 
     receiver.respond = (response) => void response.writeHead(200).end();

@@ -7,10 +7,11 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApp } from '#test/child-app.ts';
 import { startChildWorker } from '#test/child-worker.ts';
 import { createFactories } from '#test/make.ts';
-import { emptyFolder, spawnOrgctl } from '#test/orgctl.ts';
+import { spawnOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { apiEnvironment, consoleEnvironment } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace, workerEnvironment } from '#test/worker.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import type { Region } from '../../apps/operator/kube/resources.ts';
@@ -101,7 +102,7 @@ async function setup() {
     ...testKeySettings,
     DATABASE_URL: database.ownerUrl,
     REGION: 'us',
-    ORG_API_STATE: emptyFolder(),
+    ORG_API_STATE: temporaryFolder(),
     WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: testNamespace(),

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, inject, it, vi } from 'vitest';
 import { spawnWorker, startChildWorker } from '#test/child-worker.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
@@ -66,8 +67,6 @@ describe('due deliveries are sent soon, and every post is on record,', () => {
   });
 });
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
 /**
  * Refuses connections through the proxy for a while, after some deliveries, and judges the result
  * of all.
@@ -79,7 +78,7 @@ async function judgeOutage(
   await world.grants();
   await world.someDelivered();
   await proxy.reject();
-  await pause(awayMs);
+  await wait(awayMs);
   await proxy.resume();
   await world.judge();
   expect(await world.lost()).toBe(0);

@@ -1,11 +1,11 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { spawnWorker, startChildWorker } from '#test/child-worker.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { assembleApplication } from '../../charts/image/application.ts';
 import { settleTree } from '../../charts/image/files.ts';
@@ -58,10 +58,4 @@ function assemble(): string {
     system: `${process.platform} ${process.arch}`,
   });
   return app;
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-application-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return folder;
 }

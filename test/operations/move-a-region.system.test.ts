@@ -3,9 +3,10 @@
  * to a second release while keys read and events are delivered.
  */
 import { expect, inject, it, vi } from 'vitest';
-import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
+import { callOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { api as apiLabels, worker as workerLabels } from '../charts/alerts-data.ts';
 import { expectQuietAlerts } from './alerts.ts';
@@ -59,7 +60,7 @@ it('a region moves to a second release, each event arrives once, and all alerts 
   ]);
 
   // A move of PostgreSQL itself: no attempt begins while deliveries are held.
-  const env = { DATABASE_URL: database.ownerUrl, REGION: 'us', ORG_API_STATE: emptyFolder() };
+  const env = { DATABASE_URL: database.ownerUrl, REGION: 'us', ORG_API_STATE: temporaryFolder() };
   const orgctl = async (command: string): Promise<string> => {
     const called = await callOrgctl(env, command.split(' ').slice(1));
     expect(called, command).toMatchObject({ code: 0 });

@@ -7,11 +7,12 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { spawnApp } from '#test/child-app.ts';
 import type { TestDatabase } from '#test/database.ts';
 import { createFactories } from '#test/make.ts';
-import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
+import { callOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace, registerNamespace } from '#test/temporal.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { worker as workerLabels } from '../charts/alerts-data.ts';
 import { expectQuietAlerts } from './alerts.ts';
@@ -41,7 +42,7 @@ function orgctlOf(database: TestDatabase, words: Record<string, string>) {
   const env = {
     DATABASE_URL: database.ownerUrl,
     REGION: 'us',
-    ORG_API_STATE: emptyFolder(),
+    ORG_API_STATE: temporaryFolder(),
     WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
   };
   return async (command: string) => {

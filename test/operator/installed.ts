@@ -1,11 +1,10 @@
 /** What the operator's chart installs except its pods: its identity and rights. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CoreV1Api } from '@kubernetes/client-node';
-import { onTestFinished } from 'vitest';
 import { type ApiServer, configOf } from '#test/api-server.ts';
 import { operatorValues, render } from '#test/render-charts.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 
 const chart = path.join(import.meta.dirname, '../../charts/org-api-operator');
 
@@ -28,8 +27,7 @@ export async function installOperator(server: ApiServer, namespace: string, valu
     namespace,
     body: { spec: { audiences: [] } },
   });
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const kubeconfig = path.join(folder, 'kubeconfig.json');
   writeFileSync(kubeconfig, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
   const rules = installed.find(({ kind }) => kind === 'Role')?.rules as Rule[];

@@ -1,11 +1,10 @@
 /** The operator's connections to the API server. */
-import { once } from 'node:events';
 import { createSecureServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { CustomObjectsApi } from '@kubernetes/client-node';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { makeCertificate } from '#test/certificates.ts';
+import { listenLocally } from '#test/listen-locally.ts';
 import { createApis } from '../../apps/operator/kube/client.ts';
 import { ReusedKubeConfig } from '../../apps/operator/kube/kube-config.ts';
 
@@ -19,14 +18,8 @@ async function setup(deadlineMs = 30_000) {
     else respond();
   });
   server.on('secureConnection', (socket) => connections.push(socket));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of connections) socket.destroy();
-    server.close();
-  });
   const kubeConfig = new ReusedKubeConfig();
-  const address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const address = `https://127.0.0.1:${await listenLocally(server)}`;
   kubeConfig.loadFromClusterAndUser({ name: 'test', server: address, skipTLSVerify: true }, { name: 'operator' });
   const api = createApis({ kubeConfig, deadlineMs, onRequest: () => {} })(CustomObjectsApi);
   const t = {

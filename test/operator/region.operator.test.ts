@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CoreV1Api, CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { Migration } from '@mikro-orm/migrations';
@@ -14,6 +13,7 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace } from '#test/worker.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { migrations, type NamedMigration } from '../../apps/migrate/migrations/index.ts';
@@ -37,8 +37,7 @@ afterAll(() => server?.stop());
 async function setup({ kubeConfig = server.kubeConfig, now = () => performance.now() } = {}) {
   const namespace = await createNamespace(server);
   const { database, make } = await setupDatabase();
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const kubeconfig = path.join(folder, 'kubeconfig.json');
   writeFileSync(kubeconfig, kubeConfig.exportConfig());
   const applySecret = (values: Record<string, string> = {}) =>

@@ -1,17 +1,17 @@
 /** docs/operations/remove-a-region.md, with its own commands, against real Kubernetes controllers. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { CoreV1Api } from '@kubernetes/client-node';
-import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
 import { spawnApp } from '#test/child-app.ts';
-import { emptyFolder, spawnOrgctl } from '#test/orgctl.ts';
+import { spawnOrgctl } from '#test/orgctl.ts';
 import { operatorPeers } from '#test/render-charts.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
 import { makeNamespace } from '#test/temporal.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { getTool } from '../../charts/tools.ts';
 import { carryOut, readSection, type Step, without } from '../operations/page.ts';
 import { startControllerManager } from './controller-manager.ts';
@@ -103,8 +103,7 @@ async function arrange() {
   const t = await setupDeclared(server);
   const { namespace, database } = t;
   startControllerManager(server);
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-remove-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const administrator = path.join(folder, 'administrator.json');
   writeFileSync(administrator, server.kubeConfig.exportConfig());
   const shell = { NS: namespace, RELEASE: 'us' };
@@ -175,7 +174,7 @@ async function arrange() {
     kubectl,
     helm: runHelm,
     async readLedger(): Promise<void> {
-      const env = { DATABASE_URL: database.ownerUrl, REGION: 'us', ORG_API_STATE: emptyFolder() };
+      const env = { DATABASE_URL: database.ownerUrl, REGION: 'us', ORG_API_STATE: temporaryFolder() };
       expect((await spawnOrgctl(env, ['ledger'])).stdout).toMatch(/^waiting +0$/m);
     },
     /** Plays Kubernetes' part: its pods follow the Deployment, and the Job of the chart's hook runs. */

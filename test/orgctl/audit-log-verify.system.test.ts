@@ -4,7 +4,8 @@ import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { AuditAnchor } from '#domain/audit-log/chain.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { emptyFolder, setupOrgctl } from '#test/orgctl.ts';
+import { setupOrgctl } from '#test/orgctl.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { writeEntries } from '#test/write-entries.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
 
@@ -28,7 +29,7 @@ it('finds no error in a complete log, and names a changed entry and a chain that
   await vi.waitFor(async () => expect((await verify()).json()).toMatchObject({ entries: 3, faults: [] }), {
     timeout: 30_000,
   });
-  const log = path.join(emptyFolder(), 'worker.log');
+  const log = path.join(temporaryFolder(), 'worker.log');
   const { rows } = await owner.pool.query<AuditAnchor>(
     `select organization_id as "organizationId", to_char(month, 'YYYY-MM') as month, places::float8 as places,
        encode(hash, 'hex') as hash from audit_chain`,
@@ -61,7 +62,7 @@ it('finds no error in a complete log, and names a changed entry and a chain that
 it('scripts that call `orgctl activity verify --anchors FILE --json` get what audit-log prints', async () => {
   const { orgctl } = await setupOrgctl();
   const organizationId = '00000000-0000-7000-8000-000000000000';
-  const kept = path.join(emptyFolder(), 'anchors.jsonl');
+  const kept = path.join(temporaryFolder(), 'anchors.jsonl');
   await writeFile(
     kept,
     JSON.stringify({ auditAnchor: { organizationId, month: '2026-01', places: 1, hash: 'a'.repeat(64) } }),

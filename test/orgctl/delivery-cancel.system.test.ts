@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { callOrgctl, emptyFolder, setupOrgctl } from '#test/orgctl.ts';
+import { callOrgctl, setupOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 
 const timeout = 90_000;
@@ -66,7 +67,7 @@ describe('delivery cancel', () => {
   });
 
   it('explains its options in its help', { timeout }, async () => {
-    const help = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['delivery', 'cancel', '--help']);
+    const help = await callOrgctl({ ORG_API_STATE: temporaryFolder() }, ['delivery', 'cancel', '--help']);
     expect(help.stdout).toContain('orgctl delivery cancel --webhook ID --event ID\n');
   });
 });

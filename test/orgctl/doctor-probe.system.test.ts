@@ -1,8 +1,9 @@
 /** The probe of `orgctl doctor`, which `helm test` runs, against a real API, worker and Temporal. */
 import { describe, expect, it } from 'vitest';
-import { callOrgctl, emptyFolder, setupOrgctl } from '#test/orgctl.ts';
+import { callOrgctl, setupOrgctl } from '#test/orgctl.ts';
 import { startTestApi } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 
@@ -102,7 +103,7 @@ async function setup() {
   });
   const run = async (secret: ProbeSecret): Promise<{ code: number; stdout: string }> => {
     const settings = {
-      ORG_API_STATE: emptyFolder(),
+      ORG_API_STATE: temporaryFolder(),
       REGION: 'us',
       API_URL: api.url,
       PROBE_PORT: String(port),

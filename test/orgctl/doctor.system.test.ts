@@ -1,18 +1,16 @@
 /** Each check of `orgctl doctor` against real servers, with the wrong thing in place. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import type pg from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
-import { callOrgctl, emptyFolder, spawnOrgctl } from '#test/orgctl.ts';
+import { callOrgctl, spawnOrgctl } from '#test/orgctl.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace } from '#test/worker.ts';
 import { findUnmetNeeds, unmetNeedsOf } from '#workflows/server-needs.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
@@ -26,7 +24,7 @@ const lossy = 'a crash loses committed events, as these are off: fsync, full_pag
 
 /** Runs the command with these settings only. */
 async function examine(settings: Record<string, string>, call = callOrgctl) {
-  const env = { REGION: 'us', ORG_API_STATE: emptyFolder(), ...settings };
+  const env = { REGION: 'us', ORG_API_STATE: temporaryFolder(), ...settings };
   const { code, stdout, stderr } = await call(env, ['doctor', '--json']);
   expect(stdout, stderr).not.toBe('');
   const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
@@ -160,8 +158,7 @@ describe('PostgreSQL', () => {
 });
 
 it('a Redis that evicts counts, and one that is away, are found', async () => {
-  const stateFolder = mkdtempSync(path.join(tmpdir(), 'org-api-doctor-'));
-  onTestFinished(() => rmSync(stateFolder, { recursive: true, force: true }));
+  const stateFolder = temporaryFolder();
   const redis = await startRedis({ stateFolder, report: () => {} });
   if (redis === null) throw new Error('no Redis is installed');
   onTestFinished(() => redis.stop());

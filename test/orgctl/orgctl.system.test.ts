@@ -3,8 +3,9 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { isSecret } from '#domain/webhooks/secret.ts';
-import { callOrgctl, emptyFolder, setupOrgctl, spawnOrgctl } from '#test/orgctl.ts';
+import { callOrgctl, setupOrgctl, spawnOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 
 const timeout = 90_000;
@@ -15,7 +16,7 @@ describe('a call of orgctl', () => {
   it('that is invalid exits with 2, a sentence on standard error, and nothing on standard output', {
     timeout,
   }, async () => {
-    const env = { ORG_API_STATE: emptyFolder(), REGION: 'us', DATABASE_URL: 'postgresql://u:p@127.0.0.1:1/none' };
+    const env = { ORG_API_STATE: temporaryFolder(), REGION: 'us', DATABASE_URL: 'postgresql://u:p@127.0.0.1:1/none' };
     const wrong: [args: string[], says: RegExp][] = [
       [[], /Enter a command/],
       [['hooks', 'list'], /Unknown noun hooks/],
@@ -50,24 +51,24 @@ describe('a call of orgctl', () => {
   });
 
   it('for help lists every verb with its options, without any setting', { timeout }, async () => {
-    const help = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['--help']);
+    const help = await callOrgctl({ ORG_API_STATE: temporaryFolder() }, ['--help']);
     expect(help).toMatchObject({ code: 0, stderr: '' });
     for (const noun of ['org', 'person', 'webhook', 'delivery', 'redelivery', 'ledger', 'key', 'secrets'])
       expect(help.stdout).toContain(`  ${noun} `);
-    const webhook = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['webhook', '--help']);
+    const webhook = await callOrgctl({ ORG_API_STATE: temporaryFolder() }, ['webhook', '--help']);
     for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'resume', 'release', 'delete'])
       expect(webhook.stdout).toContain(`orgctl webhook ${verb} `);
-    const redeliver = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['delivery', 'redeliver', '--help']);
+    const redeliver = await callOrgctl({ ORG_API_STATE: temporaryFolder() }, ['delivery', 'redeliver', '--help']);
     expect(redeliver.stdout).toContain('--failed-since T');
     expect(redeliver.stdout).toContain('[--no-wait]');
-    const redelivery = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['redelivery', '--help']);
+    const redelivery = await callOrgctl({ ORG_API_STATE: temporaryFolder() }, ['redelivery', '--help']);
     for (const verb of ['list', 'show', 'cancel']) expect(redelivery.stdout).toContain(`orgctl redelivery ${verb} `);
   });
 
   it('explains missing settings or servers in one sentence, without a stack trace or a password', {
     timeout,
   }, async () => {
-    const folder = emptyFolder();
+    const folder = temporaryFolder();
     const none = await callOrgctl({ ORG_API_STATE: folder }, ['org', 'list', '--region', 'us']);
     expect(none).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('DATABASE_URL is missing') });
     const url = 'postgresql://someone:p4ssw0rd@127.0.0.1:1/none';
@@ -85,7 +86,7 @@ describe('a call of orgctl', () => {
   }, async () => {
     const t = await setupOrgctl();
     const orgId = await t.make.organization();
-    const folder = emptyFolder();
+    const folder = temporaryFolder();
     const stack = { regions: [{ region: 'us', databaseUrl: t.database.ownerUrl, api: 'x', organizations: [] }] };
     writeFileSync(path.join(folder, 'stack.json'), JSON.stringify(stack));
     const secrets = {

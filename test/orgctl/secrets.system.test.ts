@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { childEnvironment } from '#test/child-environment.ts';
-import { callOrgctl, emptyFolder, setupOrgctl } from '#test/orgctl.ts';
+import { callOrgctl, setupOrgctl } from '#test/orgctl.ts';
 import {
   insertApps,
   insertOldSecrets,
@@ -17,6 +17,7 @@ import {
   rotatedWebhookSecretKeys,
 } from '#test/sealed-rows.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 
 const timeout = 90_000;
 
@@ -176,7 +177,7 @@ describe('orgctl secrets', () => {
   });
 
   it('explains its options in its help', { timeout }, async () => {
-    const env = { ORG_API_STATE: emptyFolder() };
+    const env = { ORG_API_STATE: temporaryFolder() };
     expect((await callOrgctl(env, ['--help'])).stdout).toContain('  secrets ');
     const help = await callOrgctl(env, ['secrets', '--help']);
     expect(help).toMatchObject({ code: 0, stderr: '' });

@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { readOptions } from '../../apps/receiver/listen/options.ts';
 import { verificationText, verifyFile } from '../../apps/receiver/listen/verify-file.ts';
-import { temporaryFolder } from './folder.ts';
 import { runListen, setupStack, startTarget } from './listen.ts';
 
 /** A delivery of org-api, posted to the tool's URL. */

@@ -2,14 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
+import { endChild } from '#test/end-child.ts';
+import { listenLocally } from '#test/listen-locally.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { readBody } from '../../apps/receiver/body.ts';
-import { temporaryFolder } from './folder.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -24,21 +25,12 @@ export function runListen(args: string[], env: Record<string, string> = {}) {
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output.text += chunk));
   child.stderr?.on('data', (chunk) => (output.stderr += chunk));
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  onTestFinished(async () => {
-    child.kill('SIGKILL');
-    await ended;
-  });
+  onTestFinished(() => endChild(child).then(() => {}));
   return {
     output,
     ended,
-    stop: () => {
-      child.kill('SIGINT');
-      return ended;
-    },
-    kill: () => {
-      child.kill('SIGKILL');
-      return ended;
-    },
+    stop: () => endChild(child, 'SIGINT'),
+    kill: () => endChild(child),
     pid: child.pid,
     /** Resolves with the match once the output has it; rejects when the program ends first. */
     async says(pattern: RegExp): Promise<RegExpExecArray> {
@@ -64,15 +56,8 @@ export async function startTarget(reply: { status: number; headers?: Record<stri
     came.push({ path: request.url ?? '', rawHeaders: request.rawHeaders, headers: request.headers, body });
     response.writeHead(reply.status, reply.headers).end(reply.body);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  );
-  return { came, reply, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mine?x=1` };
+  const port = await listenLocally(server);
+  return { came, reply, url: `http://127.0.0.1:${port}/mine?x=1` };
 }
 
 /**

@@ -4,10 +4,10 @@ import { connect } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { generateSecret } from '#domain/webhooks/secret.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { readConfig } from '../../apps/receiver/config.ts';
 import { createFailing } from '../../apps/receiver/failing.ts';
 import { createReceived } from '../../apps/receiver/received.ts';
-import { temporaryFolder } from './folder.ts';
 import { setupReceiver } from './setup.ts';
 
 describe('the sample receiver', () => {

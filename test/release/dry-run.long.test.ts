@@ -1,9 +1,9 @@
 /** Everything that a release publishes, made on this machine. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -14,8 +14,7 @@ interface Manifest {
 it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums are right', {
   timeout: 900_000,
 }, () => {
-  const out = mkdtempSync(path.join(tmpdir(), 'org-api-release-test-'));
-  onTestFinished(() => rmSync(out, { recursive: true, force: true }));
+  const out = temporaryFolder();
   execFileSync(process.execPath, ['charts/release/main.ts', '--dry-run', '--out', out], { cwd: root, stdio: 'pipe' });
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   expect(readdirSync(out).sort()).toEqual(

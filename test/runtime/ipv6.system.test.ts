@@ -1,10 +1,11 @@
 /** A network of IPv6 alone: where apps listen, and every setting that names a server. */
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { startApp } from '#test/child-app.ts';
-import { emptyFolder, spawnOrgctl } from '#test/orgctl.ts';
+import { spawnOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { apiEnvironment, consoleEnvironment, setupDatabase } from '#test/setup.ts';
 import { allowSettings, allowSockets } from '#test/socket-guard.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { startForward } from '../cluster/forward.ts';
 import { startCollector } from '../e2e/collector.ts';
@@ -63,7 +64,7 @@ it('each app listens on IPv6, and reaches PostgreSQL, Redis, Temporal, the colle
   expect(receiver.received[0]?.headers.host).toBe(new URL(hook).host);
   await vi.waitFor(() => expect(new Set(collector.spans().map(({ service }) => service)).size).toBe(2), patient);
   const { REDIS_URL = '' } = settings;
-  const env = { REGION: 'us', ORG_API_STATE: emptyFolder(), DATABASE_URL: postgres.href, REDIS_URL, ...temporal };
+  const env = { REGION: 'us', ORG_API_STATE: temporaryFolder(), DATABASE_URL: postgres.href, REDIS_URL, ...temporal };
   const { stdout } = await spawnOrgctl({ ...env, TEMPORAL_NAMESPACE: 'default', API_URL }, ['doctor', '--json']);
   const { findings } = JSON.parse(stdout) as { findings: { check: string; state: string; message: string }[] };
   expect(findings.filter(({ message }) => /ECONNREFUSED|ENOTFOUND|EINVAL|Invalid URL/.test(message))).toEqual([]);

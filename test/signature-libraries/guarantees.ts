@@ -1,5 +1,5 @@
 /** Requirements for the receiver of every language, tested on the example programs. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -10,6 +10,7 @@ import { createResolve } from '#delivery/post/resolve.ts';
 import { tryBothSignatures } from '#delivery/send-test.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import { endChild } from '#test/end-child.ts';
 import { testAllowList } from '#test/secrets.ts';
 import { type Captured, type Case, capture, captureCases } from './captured.ts';
 import { catchRotation } from './rotation.ts';
@@ -128,7 +129,7 @@ async function serve({ serve: [file, ...args] }: ReceiverProgram, secret: string
       else lines.push(line);
     });
   });
-  return { url, handled: () => lines, stop: () => stop(child), post: (captured: Captured) => post(url, captured) };
+  return { url, handled: () => lines, stop: () => endChild(child), post: (captured: Captured) => post(url, captured) };
 }
 
 async function post(url: string, { headers, body }: Captured): Promise<number> {
@@ -149,11 +150,4 @@ function checkSignatures(url: string, secret: string) {
       throw error;
     },
   });
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
 }

@@ -1,14 +1,16 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { ReusedKubeConfig } from '../../apps/operator/kube/kube-config.ts';
 import { group, kinds } from '../../apps/operator/kube/resources.ts';
 import { getPrograms } from '../cluster/kubernetes/programs.ts';
+import { endChild } from './end-child.ts';
 import { allowSockets } from './socket-guard.ts';
 
 const execute = promisify(execFile);
@@ -62,7 +64,7 @@ const auditPolicy = {
  */
 export async function startApiServer(): Promise<ApiServer> {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-server-'));
-  const [etcdPort, peerPort, port] = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
+  const [etcdPort, peerPort, port] = await Promise.all([getFreePort(), getFreePort(), getFreePort()]);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const peerUrl = `http://127.0.0.1:${peerPort}`;
   const keyFile = path.join(folder, 'service-account.key');
@@ -118,7 +120,7 @@ export async function startApiServer(): Promise<ApiServer> {
     await retry(() => waitForKinds(objects), server, folder);
   };
   const stop = async (): Promise<void> => {
-    for (const child of [server, etcd]) await end(child);
+    for (const child of [server, etcd]) await endChild(child);
     rmSync(folder, { recursive: true, force: true });
   };
   try {
@@ -192,13 +194,6 @@ function run(program: string, folder: string, args: string[]): ChildProcess {
   return child;
 }
 
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGKILL');
-  await ended;
-}
-
 async function retry(step: () => Promise<void>, server: ChildProcess, folder: string): Promise<void> {
   const giveUpAt = performance.now() + 90_000;
   for (;;) {
@@ -209,21 +204,9 @@ async function retry(step: () => Promise<void>, server: ChildProcess, folder: st
         const log = readFileSync(path.join(folder, 'kube-apiserver.log'), 'utf8');
         throw new Error(`the API server did not start: ${log.slice(-1_000)}`, { cause: error });
       }
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await wait(200);
     }
   }
-}
-
-function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 let next = 0;

@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { onTestFinished } from 'vitest';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /**
  * A Secret as Kubernetes mounts it: each file is a link into `..data`, which is a link that is
@@ -15,8 +14,7 @@ export interface MountedSecret {
 
 /** Mounts a Secret; it is deleted when the test ends. */
 export function mountSecret(values: Record<string, string>): MountedSecret {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-secret-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   let version = 0;
   function replace(next: Record<string, string>): void {
     version += 1;

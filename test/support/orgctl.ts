@@ -1,15 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
 import { runOrgctl } from '../../apps/orgctl/run.ts';
 import { childEnvironment } from './child-environment.ts';
 import { testKeySettings, testWebhookSecretKeys } from './secrets.ts';
 import { setupDatabase } from './setup.ts';
 import { allowSettings, guardSockets } from './socket-guard.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { testNamespace } from './worker.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -67,13 +66,6 @@ export async function spawnOrgctl(env: Record<string, string>, args: string[]): 
   }
 }
 
-/** A folder without a stack, deleted when the test ends. */
-export function emptyFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-orgctl-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /**
  * An installation for one test, and `orgctl` on it. With `shell`, in a separate process that has these
  * variables too.
@@ -85,7 +77,7 @@ export async function setupOrgctl(shell: Readonly<Record<string, string>> | null
     ...testKeySettings,
     DATABASE_URL: installation.database.ownerUrl,
     REGION: 'us',
-    ORG_API_STATE: emptyFolder(),
+    ORG_API_STATE: temporaryFolder(),
     WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
     WEBHOOK_ALLOW: '127.0.0.0/8',
     CONSOLE_URL: 'https://console.example.org/',

@@ -1,6 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listenLocally } from './listen-locally.ts';
 import { allowSockets } from './socket-guard.ts';
 
 /** A post to a test's receiver, with the body's bytes. */
@@ -35,12 +34,7 @@ export async function startReceiver() {
       receiver.respond(response, post);
     });
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    return new Promise((closed) => server.close(() => closed()));
-  });
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  receiver.url = `http://127.0.0.1:${await listenLocally(server)}`;
   allowSockets('receivers', receiver.url);
   return receiver;
 }

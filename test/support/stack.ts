@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -8,6 +7,8 @@ import { onTestFinished } from 'vitest';
 import { endpoints } from '../../apps/api/endpoints.ts';
 import { userCache } from '../../apps/dev/servers/cache-folder.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { endChild } from './end-child.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const run = promisify(execFile);
@@ -33,9 +34,8 @@ export interface StackFile {
  * ends. `settings` are the user's settings.
  */
 export async function stackPlace(settings: Record<string, string> = {}) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-stack-'));
+  const folder = temporaryFolder();
   chmodSync(folder, 0o711);
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   // The environment of a new machine: no settings of org-api, and no named server. Only the cache
   // is the user's: the run's set-up has put Temporal there, which each stack would otherwise build
   // for minutes.
@@ -62,14 +62,14 @@ export async function stackPlace(settings: Record<string, string> = {}) {
         env,
         stdio: ['ignore', 'pipe', 'pipe'],
       });
-      onTestFinished(() => stopped(child, 'SIGTERM').then(() => {}));
+      onTestFinished(() => endChild(child, 'SIGTERM').then(() => {}));
       const output = collect(child);
       const ready = new Promise<void>((resolve, reject) => {
         child.stdout?.on('data', () => output.text.includes('Ctrl-C stops everything') && resolve());
         child.once('exit', (code) => reject(new Error(`npm start ended with ${code}:\n${output.text}`)));
       });
       ready.catch(() => {}); // a test that stops the start does not await it
-      return { child, output, ready, stop: (signal: NodeJS.Signals = 'SIGINT') => stopped(child, signal) };
+      return { child, output, ready, stop: (signal: NodeJS.Signals = 'SIGINT') => endChild(child, signal) };
     },
 
     /** Launches it and resolves when it is ready. */
@@ -105,14 +105,6 @@ function collect(child: ChildProcess) {
     });
   }
   return output;
-}
-
-/** Sends a signal and resolves with the exit code (null when a signal ended it). */
-function stopped(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode);
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  child.kill(signal);
-  return ended;
 }
 
 /** The statuses of the nine reads of an organization with a key, in order. */

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
@@ -68,7 +69,7 @@ export async function makeChange(
       return;
     } catch (error) {
       if (performance.now() > giveUpAt) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await wait(200);
     }
   }
 }

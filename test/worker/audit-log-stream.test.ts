@@ -6,8 +6,8 @@ import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { appendAuditChainSql } from '#domain/audit-log/chain.ts';
 import { parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
-import { emptyFolder } from '#test/orgctl.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { openAs } from '#test/webhook-rows.ts';
 import { writeEntries } from '#test/write-entries.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
@@ -142,7 +142,7 @@ it('sends anchors out of the region in a form that orgctl reads, and says when t
   await sender.send(anchors);
   // The lines of a collector's file: it writes 64-bit integers as text.
   const line = collector.text.replaceAll(/"intValue":(\d+)/g, '"intValue":"$1"');
-  const file = path.join(emptyFolder(), 'anchors.json');
+  const file = path.join(temporaryFolder(), 'anchors.json');
   await writeFile(file, `${collector.text}\n{"resourceLogs":[]}\n${line}\n`);
   expect(await readAnchors(file)).toEqual([...anchors, ...anchors]);
   await writeFile(file, `${line}\n${line.slice(0, -20)}`);

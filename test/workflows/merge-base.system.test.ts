@@ -3,12 +3,12 @@
  * rollback the reverse.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import '#test/worker.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -49,8 +49,7 @@ describe.skipIf('why' in base)(title, () => {
 
 /** Writes the files of the merge base that a replay needs into a temporary folder. */
 function checkOut(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'merge-base-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const { commit } = base as { commit: string };
   const archive = execFileSync('git', ['archive', commit, 'package.json', 'apps', 'workflows', 'test/workflows'], {
     cwd: root,

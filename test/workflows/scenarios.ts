@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { type DeliverEventInput, deliverQueue, workflowIdOf } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput } from '#workflows/send-test/types.ts';
@@ -157,7 +158,7 @@ export const scenarios: readonly Scenario[] = [
       const eventId = await stage.makeEvent();
       await stage.attempts(1, 0);
       await stage.killPostgres();
-      await new Promise((resolve) => setTimeout(resolve, 3_000));
+      await wait(3_000);
       await stage.restartPostgres();
       await stage.state('delivered');
       return { eventId };

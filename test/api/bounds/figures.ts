@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /** Metrics of an API about its memory and its connections. */
 export interface Figures {
@@ -44,7 +45,7 @@ export async function untilFigures(
     const figures = await readFigures(metricsUrl);
     if (isSo(figures)) return figures;
     if (performance.now() > endsAt) throw new Error(`it did not come to that: ${JSON.stringify(figures)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await wait(50);
   }
 }
 

@@ -3,9 +3,7 @@
  * memory, short iterations of the event loop, and never a truncated body that looks complete.
  */
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -13,6 +11,7 @@ import { fingerprints } from '#domain/keys/key.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { exchange } from '#test/exchange.ts';
+import { listenLocally } from '#test/listen-locally.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation, startTestApi } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
@@ -289,10 +288,7 @@ it('large responses write 256 KiB in one iteration of the event loop, all togeth
     }
     largeBodies.send(ctx, counted(), chunks * chunkBytes);
   });
-  const server = createServer(app.callback()).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(createServer(app.callback()));
   let isDone = false;
   const clients = Promise.all(Array.from({ length: 8 }, () => exchange(`http://127.0.0.1:${port}/`))).finally(() => {
     isDone = true;
@@ -317,9 +313,6 @@ it('a body that fails half-way ends the connection, so that no client takes a pa
     }
     largeBodies.send(ctx, failing(), 2 * chunkBytes);
   });
-  const server = createServer(app.callback()).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(createServer(app.callback()));
   await expect(exchange(`http://127.0.0.1:${port}/`)).rejects.toThrow(/cut off|aborted|ECONNRESET/);
 });

@@ -1,6 +1,7 @@
 /**
  * A pod uses bounded memory for responses: reads wait for it, and it is released however they end.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { constants, type TestSettings } from '#test/constants.ts';
 import type { MadeKey } from '#test/make.ts';
@@ -120,7 +121,7 @@ it('memory is released on every path: 200, 304, error response, and a client tha
 
   for (const afterMs of [0, 2, 5, 10, 20, 40, 80, 160, 320]) {
     const reader = await openReader(api.url, { path, key: key.key, times: 3 });
-    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    await wait(afterMs);
     reader.socket.destroy();
   }
   await untilFigures(api.metricsUrl, isFree);

@@ -4,6 +4,7 @@
  * until the duration has passed. Then the process prints `{"admitted", "rejected", "byPod"}`:
  * numbers of calls.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { Limiter } from '../../../apps/api/limiter/limiter.ts';
 
@@ -24,7 +25,7 @@ async function loop(): Promise<void> {
     const decision = await limiter.decide('key');
     counts[decision.admitted ? 'admitted' : 'rejected']++;
     if (decision.decidedBy === 'process') counts.byPod++;
-    if (!decision.admitted) await new Promise((resolve) => setTimeout(resolve, 1));
+    if (!decision.admitted) await wait(1);
   }
 }
 await Promise.all(Array.from({ length: 8 }, loop));

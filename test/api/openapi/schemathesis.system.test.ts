@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { importFile } from '../../../apps/import/document/import-file.ts';
 import { generateSample } from '../../../apps/import/generate/sample.ts';
@@ -135,10 +135,4 @@ values = ["*"]
 max-examples = ${maxExamples}
 database = "none"
 `;
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-schemathesis-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
 }

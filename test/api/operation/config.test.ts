@@ -1,10 +1,10 @@
 /** The API's settings. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { readConfig } from '../../../apps/api/config.ts';
 
 const needed = { REGION: 'us', API_DATABASE_URL: 'postgresql://api:pw@localhost/org_api', ...testKeySettings };
@@ -71,8 +71,7 @@ it('the configuration says what each missing setting is for, and treats an empty
 });
 
 it('the configuration reads any setting from the file in NAME_FILE without the trailing newline; the setting itself wins', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-config-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const file = path.join(folder, 'secret');
   writeFileSync(file, `${testKeySettings.KEY_PEPPERS}\n`);
   const { KEY_PEPPERS: _, ...rest } = needed;

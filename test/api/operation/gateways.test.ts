@@ -3,7 +3,7 @@
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { constants } from '#test/constants.ts';
 import { setup } from '#test/setup.ts';
@@ -36,7 +36,7 @@ it('a gateway that keeps idle connections for less time than the pod meets no cl
     // Nothing was sent before the first request. The second request follows a rejection.
     for (const path of ['/nowhere', `/v1/orgs/${orgId}`, '/livez']) {
       const idleSinceMs = performance.now();
-      await sleep(gatewayIdleMs * 0.75);
+      await wait(gatewayIdleMs * 0.75);
       // On a busy machine the timer may be late, and the gateway has closed the connection by then.
       if (performance.now() - idleSinceMs >= gatewayIdleMs) return;
       received.push(await ask(socket, path, key));

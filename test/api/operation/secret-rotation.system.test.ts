@@ -3,6 +3,7 @@
  * docs/design/operation.md.
  */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
@@ -53,7 +54,7 @@ it('a new database login and a new pepper are loaded while reads continue, and n
   for (const [index, key] of [...keys, ...keys, ...keys].entries()) {
     if ((await sessionsOf(second.user)) > 0) break;
     waiting.push(read(api, key, endpoints[index % endpoints.length]?.resource));
-    await new Promise((resolve) => setTimeout(resolve, 15));
+    await wait(15);
   }
   await lock.query('commit');
   lock.release();
@@ -216,7 +217,7 @@ function keepReading(api: TestApi, keys: { key: string; orgId: string }[]) {
   const loops = keys.map(async (key) => {
     while (going) {
       statuses.push(await read(api, key));
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await wait(300);
     }
   });
   const stop = async (): Promise<number[]> => {

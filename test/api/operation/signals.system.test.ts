@@ -1,5 +1,6 @@
 /** An API that receives SIGTERM loses no request. */
 import { Agent } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { spawnApp } from '#test/child-app.ts';
 import { exchange } from '#test/exchange.ts';
@@ -26,7 +27,7 @@ it('SIGTERM under constant load on keep-alive connections fails no request and e
     while (target === leaving.url) {
       const ready = await exchange(`${leaving.url}/readyz`).catch(() => null);
       if (ready?.status !== 200) target = staying.url;
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await wait(200);
     }
   }
   async function load(connection: number): Promise<void> {

@@ -1,7 +1,7 @@
 /** Metrics, logs and traces for operators, and the values that these must not contain. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { listenLocally } from '#test/listen-locally.ts';
 import { setup, setupDatabase, startTestApi } from '#test/setup.ts';
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
@@ -100,10 +100,8 @@ it('request traces reach the OTLP endpoint, and contain only ids and statuses', 
       response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
     });
   });
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void collector.close());
+  const port = await listenLocally(collector);
   const { database, make } = await setupDatabase();
-  const { port } = collector.address() as AddressInfo;
   const api = await startTestApi(database, { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
   const creator = await make.member();
   const { key } = await make.apiKey({ creator });

@@ -1,4 +1,5 @@
 /** A committed change that removes a key's right applies to every read that starts afterwards. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
@@ -134,7 +135,7 @@ it('an expiry is seen by every read that begins after its time', async () => {
     const startedAt = Date.now();
     const { status } = await api.get(`/v1/orgs/${creator.orgId}`, { key });
     reads.push({ startedAt, status });
-    if (startedAt < expiresAt.getTime()) await new Promise((resolve) => setTimeout(resolve, 20));
+    if (startedAt < expiresAt.getTime()) await wait(20);
   }
   expect(reads[0]?.status).toBe(200);
   for (const read of reads) if (read.startedAt >= expiresAt.getTime()) expect(read.status).toBe(401);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { insertOrganization, insertWebhook } from '#test/webhook-changes.ts';
 import { machineMs } from './clock.ts';
@@ -106,7 +107,7 @@ export async function commitPaced(
   const running: Promise<void>[] = [];
   for (const [index, change] of changes.entries()) {
     const dueInMs = startedAt + (index * 1000) / perSecond - performance.now();
-    if (dueInMs > 0) await new Promise((resolve) => setTimeout(resolve, dueInMs));
+    if (dueInMs > 0) await wait(dueInMs);
     running.push(commitChange(pool, change).then((atMs) => void committedAtMs.set(change.grantId, atMs)));
   }
   await Promise.all(running);
@@ -152,7 +153,7 @@ export async function settles(
     const waiting = rows[0]?.waiting ?? 0;
     if (waiting === 0) return;
     if (performance.now() > giveUpAt) throw new Error(`${waiting} deliveries still wait after ${deadlineMs / 1000} s`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await wait(100);
   }
 }
 

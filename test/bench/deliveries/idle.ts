@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { cpuMicrosOf } from '../reads/processes.ts';
 import type { Result } from './results.ts';
 import type { BenchStack } from './stack.ts';
@@ -9,7 +10,7 @@ const seconds = 20;
  * worker's other loops (maintenance, ledger, metrics) and PostgreSQL's background work.
  */
 export async function measureIdle(stack: BenchStack, report: (line: string) => void): Promise<Result> {
-  await new Promise((resolve) => setTimeout(resolve, 3_000)); // earlier work has ended
+  await wait(3_000); // earlier work has ended
   const { pool } = stack.owner;
   const calls = async () =>
     (
@@ -19,7 +20,7 @@ export async function measureIdle(stack: BenchStack, report: (line: string) => v
     ).rows[0]?.calls ?? 0;
   const read = () => [stack.pids.postgres, stack.pids.worker].map((pid) => cpuMicrosOf(pid) ?? Number.NaN);
   const [before, callsBefore] = [read(), await calls()];
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+  await wait(seconds * 1_000);
   const share = read().map((micros, nth) => (micros - (before[nth] ?? 0)) / (seconds * 1e6));
   const perSecond = ((await calls()) - callsBefore) / seconds;
   const [postgres = Number.NaN, worker = Number.NaN] = share;

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { deleteWebhook } from '#delivery/requests.ts';
 import { intervalOfRatio } from './bootstrap.ts';
 import { addOrganization, addOrganizations, type BenchOrganization, queueEvents } from './changes.ts';
@@ -83,7 +84,7 @@ async function compareBeside([stack, options, report]: Run, { what, aim, begin }
   for (let round = 0; round < rounds; round += 1) {
     const measureTurn = async (isPaused: boolean) => {
       const queued = await begin(isPaused);
-      await new Promise((resolve) => setTimeout(resolve, hangingLeadSeconds * 1000));
+      await wait(hangingLeadSeconds * 1000);
       (isPaused ? without : beside).push(await measure());
       for (const organization of queued) attempts += await endDisturbing(stack, organization);
       await stack.owner.pool.query('vacuum (analyze) delivery'); // so that it does not affect the next turn
@@ -136,6 +137,6 @@ async function endDisturbing(stack: BenchStack, { id }: BenchOrganization): Prom
     const { open = 0, attempts = 0 } = rows[0] ?? {};
     if (open === 0) return attempts;
     if (performance.now() > giveUpAt) throw new Error(`${open} deliveries of the deleted webhooks stay open`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await wait(100);
   }
 }

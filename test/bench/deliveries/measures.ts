@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { cpuMicrosOf } from '../reads/processes.ts';
 import {
   type BenchOrganization,
@@ -91,7 +92,7 @@ async function withProcessorTime(
   const read = () => [workerPid, pids.postgres, pids.temporal].map(cpuMicrosOf);
   const before = read();
   const seconds = await work();
-  await new Promise((resolve) => setTimeout(resolve, restMs));
+  await wait(restMs);
   const [workerMicros = null, postgresMicros = null, temporalMicros = null] = read().map((to, index) => {
     const from = before[index] ?? null;
     return from === null || to === null ? null : (to - from) / deliveries;

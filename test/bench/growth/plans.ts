@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { asOwner, type BenchServers } from '../servers.ts';
 import type { GrownRegion } from './region.ts';
 import { type Task, tasks } from './tasks.ts';
@@ -35,7 +35,7 @@ async function setServer(adminUrl: string, settings: Record<string, string>): Pr
     for (const [name, value] of Object.entries(settings)) await admin.query(`alter system set ${name} = ${value}`);
     await admin.query('select pg_reload_conf()');
   });
-  await pause(500); // every connection rereads its settings when it is idle
+  await wait(500); // every connection rereads its settings when it is idle
 }
 
 /**

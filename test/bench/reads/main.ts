@@ -5,6 +5,7 @@
 import { mkdtempSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { startCommand } from '#runtime/command-line.ts';
 import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
 import { asOwner, readWrites, type Writes } from '../servers.ts';
@@ -132,7 +133,7 @@ async function printPaced(
     `  (of which the load itself was late p50 ${run.lateP50Ms.toFixed(1)} ms, ` +
       `p99 ${run.lateP99Ms.toFixed(1)} ms; it took ${(run.cpuShare * 100).toFixed(0)} % of a core)`,
   );
-  await new Promise((resolve) => setTimeout(resolve, countsAreOldMs));
+  await wait(countsAreOldMs);
   printWrites(before, await asOwner(region.ownerUrl, readWrites), perSecond * (seconds + warmUpSeconds));
   return run.requests;
 }

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { KeySecrets } from '#domain/keys/key.ts';
@@ -58,7 +59,7 @@ export async function startProgram(
       child.kill('SIGKILL');
       throw new Error(`the program ${name} did not start within ${readyMs / 1000} s; what it said stands above`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await wait(50);
   }
   return {
     url,

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { type BenchOrganization, commitPaced, prepareChanges } from '../deliveries/changes.ts';
 import { visit } from '../growth/measure.ts';
@@ -59,7 +60,7 @@ export function startLoad(stack: SoakStack, region: SoakRegion, rates: Rates): L
     const startedAt = performance.now();
     for (let nth = 0; !isStopping; nth += 1) {
       const dueInMs = startedAt + (nth * 1_000) / perSecond - performance.now();
-      if (dueInMs > 0) await new Promise((resolve) => setTimeout(resolve, dueInMs));
+      if (dueInMs > 0) await wait(dueInMs);
       const each = work(nth).catch((error: unknown) => fail(String(error)));
       running.add(each);
       void each.finally(() => running.delete(each));

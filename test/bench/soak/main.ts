@@ -3,6 +3,7 @@
  * the measurement.
  */
 import { cpus } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readWhole, startCommand } from '#runtime/command-line.ts';
 import type { AppProcess } from '#test/app-processes.ts';
@@ -54,7 +55,6 @@ const startedAt = performance.now();
 const say = (line: string) => console.log(line);
 const report = (line: string) =>
   say(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(4)} s  ${line}`);
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
 
 /** Runs the day, and returns its samples. */
 async function runDay(
@@ -81,7 +81,7 @@ async function runDay(
   }
   async function passHours(): Promise<void> {
     for (let hour = 1; hour <= hours; hour += 1) {
-      await wait((hour * runSeconds * 1_000) / hours - secondsPassed() * 1_000 - 1_000);
+      await wait(Math.max(0, (hour * runSeconds * 1_000) / hours - secondsPassed() * 1_000 - 1_000));
       if (hour < hours) await runHour(hour); // the last hour includes what the others left
       const { reads, deliveries } = load.counts;
       report(

@@ -1,6 +1,7 @@
 /** Each post has a connection of its own; TLS sessions are resumed. */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TlsSessions } from '#delivery/post/tls-sessions.ts';
@@ -26,7 +27,7 @@ describe('a post', () => {
     const url = `http://127.0.0.1:${server.port}/`;
     for (let nth = 0; nth < 3; nth += 1) {
       expect(await post(url)).toMatchObject({ status: 200 });
-      await new Promise((elapsed) => setTimeout(elapsed, 60)); // the second response is on its way
+      await wait(60); // the second response is on its way
       expect(await post(url)).toMatchObject({ status: 500 });
     }
     expect(server.connections).toBe(6);

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { keepOn, post, startRawServer, startSocketServer } from './raw-server.ts';
 
@@ -201,7 +202,7 @@ describe('an attempt has failed when', () => {
   it('a response exceeds the time limit that all phases share', async () => {
     const server = await startRawServer((s) => void setTimeout(() => s.end(head), 300));
     const slowLookUp = async () => {
-      await new Promise((done) => setTimeout(done, 300));
+      await wait(300);
       return { ok: true as const, addresses: ['127.0.0.1'] };
     };
     const outcome = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs, resolve: slowLookUp });

@@ -1,13 +1,13 @@
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { makeCertificate, type TestCertificate } from '#test/certificates.ts';
+import { listenLocally } from '#test/listen-locally.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 
 /** PostgreSQL's SSLRequest: its length, then a code that is not a version of the protocol. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
@@ -26,11 +26,7 @@ async function firstBytes(parameters: string): Promise<Buffer> {
 
 /** Connects a pool of this URL to a server that does not finish a login. Returns the pool's error. */
 async function connectTo(parameters: string, accept: (socket: Socket) => void): Promise<Error> {
-  const server = createServer(accept);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(createServer(accept));
   const url = `postgresql://someone:secret@127.0.0.1:${port}/base${parameters}`;
   const database = await openDatabase({ server: parsePostgresUrl(url), applicationName: 'test', poolMax: 1 });
   onTestFinished(() => database.close());
@@ -50,8 +46,7 @@ it('a connection whose URL has no sslmode requests no TLS', async () => {
 });
 
 it('a connection by TLS sends nothing to a server whose certificate is of another authority, name or time', async () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-tls-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const authority = makeCertificate({ subject: 'Test Authority', isAuthority: true });
   const file = path.join(folder, 'ca.pem');
   writeFileSync(file, authority.cert);

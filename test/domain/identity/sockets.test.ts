@@ -3,10 +3,9 @@ import { spawn } from 'node:child_process';
 import dgram from 'node:dgram';
 import dns from 'node:dns/promises';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/accept-link.ts';
@@ -14,9 +13,11 @@ import { createEnrolment } from '#domain/identity/create-link.ts';
 import { addPasskey, listFactors, startPasskey } from '#domain/identity/factors.ts';
 import { type Attestation, array, bytes, createAuthenticator, number, signatureOf } from '#test/authenticator.ts';
 import { childEnvironment } from '#test/child-environment.ts';
+import { listenLocally } from '#test/listen-locally.ts';
 import { listOpenSockets } from '#test/open-sockets.ts';
 import { goodPassword, settings, setupPeople, visitor } from '#test/people.ts';
 import { allowSockets, checkChildren, guardSockets, watchSockets } from '#test/socket-guard.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { certifiedBy } from './certified-passkey.ts';
 
 const party = settings.relyingParty;
@@ -27,10 +28,8 @@ async function startCounter() {
   const server: Server = createServer((_request, response) => {
     requests += 1;
     response.end();
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  onTestFinished(() => void server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/list.crl`, requests: () => requests };
+  });
+  return { url: `http://127.0.0.1:${await listenLocally(server)}/list.crl`, requests: () => requests };
 }
 
 describe('a new passkey with a certificate', () => {
@@ -137,8 +136,7 @@ it('the guard of a process rejects what SECURITY.md does not list for it, and ac
 it('the guard of a separate process rejects what SECURITY.md does not list for its app, also when it was killed', async () => {
   const { url } = await startCounter();
   allowSockets('receivers', url);
-  const root = mkdtempSync(path.join(tmpdir(), 'org-api-guarded-'));
-  onTestFinished(() => rmSync(root, { recursive: true }));
+  const root = temporaryFolder();
   const dies = `() => process.kill(process.pid, 'SIGKILL')`;
   const code = `require('node:net').connect(${new URL(url).port}, '127.0.0.1', ${dies})`;
   const run = async (file: string) => {

@@ -5,8 +5,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
@@ -16,6 +15,7 @@ import { childEnvironment } from '#test/child-environment.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { registerNamespace } from '#test/temporal.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { kinds, type Region } from '../../../apps/operator/kube/resources.ts';
 import type { RegionKill } from '../region-child.ts';
 
@@ -125,8 +125,7 @@ async function setup(secrets: Record<string, string> = {}) {
   const namespace = await createNamespace(server);
   const { database, owner, make } = await setupDatabase();
   const temporalNamespace = `org-api-kills-${randomBytes(4).toString('hex')}`;
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const kubeconfig = path.join(folder, 'kubeconfig.json');
   writeFileSync(kubeconfig, server.operatorConfig.exportConfig());
   await server.apply({

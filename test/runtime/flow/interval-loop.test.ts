@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 
@@ -16,7 +17,7 @@ function setupLoop(everyMs = 1) {
   return { loop, runs, errors };
 }
 
-const rest = () => new Promise((resolve) => setTimeout(resolve, 20));
+const rest = () => wait(20);
 
 it('a run starts only after the previous one has ended', async () => {
   const { loop, runs } = setupLoop();

@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { activityInfo } from '@temporalio/activity';
 import { Client } from '@temporalio/client';
@@ -144,7 +145,7 @@ async function run(asked: BareRequest): Promise<BareMessage> {
     const running: Promise<void>[] = [];
     for (let index = 0; index < asked.deliveries; index += 1) {
       const dueInMs = startedAt + (index * 1000) / asked.perSecond - performance.now();
-      if (dueInMs > 0) await new Promise((resolve) => setTimeout(resolve, dueInMs));
+      if (dueInMs > 0) await wait(dueInMs);
       running.push(one());
     }
     await Promise.all(running);

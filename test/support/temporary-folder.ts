@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 
 /** Creates a folder that is deleted when the test ends. */
 export function temporaryFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-receiver-'));
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-test-folder-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
