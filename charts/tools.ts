@@ -1,12 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { cacheFolder } from '../apps/dev/servers/cache-folder.ts';
-import { startTracked } from '../apps/dev/servers/children.ts';
-import { secondsSince } from '../apps/dev/servers/process.ts';
+import { cacheFolder, provideFolder } from '../apps/dev/servers/cache-folder.ts';
+import { secondsSince, startTracked } from '../apps/dev/servers/process.ts';
 import { downloadEnvironment, programEnvironment } from '../apps/dev/servers/program-environment.ts';
-import { provideOnce } from '../apps/dev/state-lock.mjs';
 
 /** A program that Go builds from a package of a module's version. */
 interface GoProgram {
@@ -100,23 +98,19 @@ export function findTool(name: ToolName): Promise<string | null> {
 async function look(name: ToolName, report: Report): Promise<string | null> {
   if (runs(name, name)) return name;
   const cached = cachedTool(name);
-  const folder = path.dirname(cached);
-  const isProvided = await provideOnce(`${folder}.lock`, {
-    isThere: () => runs(cached, name),
-    provide: () => buildWithGo(name, tools[name], folder, report),
-  });
+  const fill = (draft: string) => buildWithGo(name, tools[name], draft, report);
+  const isProvided = await provideFolder(path.dirname(cached), fill, { isThere: () => runs(cached, name) });
   return isProvided ? cached : null;
 }
 
 const cachedTool = (name: ToolName): string => cacheFolder('chart-tools', `${name}-${tools[name].version}`, name);
 
 /** Makes a program that was built elsewhere, in the same version, the cached one if there is none. */
-export function provideTool(name: ToolName, program: string): void {
-  const cached = cachedTool(name);
-  if (existsSync(cached)) return;
-  mkdirSync(path.dirname(cached), { recursive: true });
-  copyFileSync(program, `${cached}.${process.pid}`);
-  renameSync(`${cached}.${process.pid}`, cached);
+export async function provideTool(name: ToolName, program: string): Promise<void> {
+  await provideFolder(path.dirname(cachedTool(name)), (draft) => {
+    copyFileSync(program, path.join(draft, name));
+    return true;
+  });
 }
 
 /** Returns the program's path. @throws Error with the remedy when it cannot be installed. */
@@ -159,28 +153,30 @@ export async function buildWithGo(name: string, program: GoProgram, folder: stri
   const progress = setInterval(() => {
     report(`${name}: still building with Go (${secondsSince(startedAt)}, ${modules} modules downloaded)`);
   }, 10_000);
-  const draft = `${folder}.building-${process.pid}`;
   const [cwd, ...args] =
     inModule === undefined
       ? [undefined, 'install', ...flags, `${source}@${version}`]
-      : [getModule(`${inModule}@${version}`), 'build', '-mod=readonly', ...flags, '-o', path.join(draft, name), source];
+      : [
+          getModule(`${inModule}@${version}`),
+          'build',
+          '-mod=readonly',
+          ...flags,
+          '-o',
+          path.join(folder, name),
+          source,
+        ];
   // A module's own workspace names folders that its archive does not contain.
-  const env = { ...downloadEnvironment(), CGO_ENABLED: '0', GOWORK: 'off', GOBIN: draft };
-  const child = startTracked(() => spawn('go', args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] }));
-  // Go writes a line for each module, and what is wrong.
-  createInterface({ input: child.stderr }).on('line', (line) => {
-    if (line.startsWith('go: downloading ')) modules += 1;
-    else complaint = line;
+  const env = { ...downloadEnvironment(), CGO_ENABLED: '0', GOWORK: 'off', GOBIN: folder };
+  const { exited } = await startTracked(() => {
+    const child = spawn('go', args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    // Go writes a line for each module, and what is wrong.
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      if (line.startsWith('go: downloading ')) modules += 1;
+      else complaint = line;
+    });
+    return child;
   });
-  const code = await new Promise<number | null>((resolve) => {
-    child.once('error', () => resolve(null));
-    child.once('exit', resolve);
-  });
-  clearInterval(progress);
-  if (code === 0) {
-    mkdirSync(folder, { recursive: true });
-    renameSync(path.join(draft, name), path.join(folder, name));
-  } else report(`${name}: Go could not build it: ${complaint}`);
-  rmSync(draft, { recursive: true, force: true });
-  return code === 0;
+  const isBuilt = (await exited.finally(() => clearInterval(progress))) === 'exit code 0';
+  if (!isBuilt) report(`${name}: Go could not build it: ${complaint}`);
+  return isBuilt;
 }

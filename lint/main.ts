@@ -41,7 +41,8 @@ function report(pattern: RegExp, find: (file: string, text: string) => string[])
 
 const checks: Record<string, () => boolean> = {
   style: () => run('biome', ['ci', '--colors=off', '.']),
-  imports: () => run('depcruise', ['--config', 'lint/imports.cjs', 'apps', 'charts', 'docs', 'lint', 'test', 'workflows']),
+  imports: () =>
+    run('depcruise', ['--config', 'lint/imports.cjs', 'apps', 'charts', 'docs', 'lint', 'test', 'workflows']),
   rooms: () => {
     const product = files.filter((file) => /^(apps|charts|workflows)\/.*\.ts$/.test(file));
     return reportAll(findLargeRooms(new Map(product.map((file) => [file, read(file).split('\n').length - 1]))));

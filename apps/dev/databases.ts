@@ -4,7 +4,7 @@ import type { Database } from '#domain/db/database.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { openDatabase } from '#domain/open-database.ts';
-import type { RegionSecrets } from './state.ts';
+import type { RegionMemory } from './state.ts';
 
 const applicationName = 'org-api-dev';
 
@@ -42,7 +42,7 @@ export async function withDatabase<Result>(
 }
 
 /** Returns each app's login. Logins belong to the server, so the database is part of their names. */
-export function loginsOf(owner: PostgresServer, region: Region, { passwords }: RegionSecrets) {
+export function loginsOf(owner: PostgresServer, region: Region, { passwords }: RegionMemory) {
   const login = (role: keyof typeof passwords): PostgresServer => ({
     ...owner,
     user: `${owner.database}_${region}_${role}`.slice(0, 63),

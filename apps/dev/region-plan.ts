@@ -1,6 +1,6 @@
 /** What is known of a region before its data: its apps, its namespace and its ports. */
 import type { Region } from '#domain/contract/regions.ts';
-import { choosePort, portVariable } from './servers/ports.ts';
+import { choosePort } from './servers/ports.ts';
 import type { Report } from './servers/process.ts';
 
 /** The apps of a region, each with a folder of its name in the region's. */
@@ -12,10 +12,20 @@ export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
 
 export type RegionPorts = Awaited<ReturnType<typeof choosePorts>>;
 
+/**
+ * The ports of a stack's servers: the last of the first region's ten. They are preferred, so that
+ * addresses stay the same from start to start.
+ */
+export const serverPorts = (firstPort: number) => ({
+  postgres: firstPort + 6,
+  redis: firstPort + 7,
+  temporal: firstPort + 8,
+  temporalUi: firstPort + 9,
+});
+
 /** Chooses six ports of the ten from `first` on, or others when these are taken. */
 export async function choosePorts(region: Region, first: number, report: Report) {
-  const choose = (offset: number, server: string) =>
-    choosePort(first + offset, `${region} ${server}`, report, portVariable);
+  const choose = (offset: number, server: string) => choosePort(first + offset, `${region} ${server}`, report);
   return {
     api: await choose(0, 'API'),
     metrics: await choose(1, 'API metrics'),

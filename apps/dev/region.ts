@@ -10,7 +10,7 @@ import { Settings as ConsoleSettings } from '../console/config.ts';
 import { migrate } from '../migrate/migrate.ts';
 import { Settings as ReceiverSettings } from '../receiver/config.ts';
 import { Settings as WorkerSettings } from '../worker/config.ts';
-import { type AppProcess, startApp } from './app-process.ts';
+import { startApp } from './app-process.ts';
 import type { DevConfig } from './config.ts';
 import { getRegionDatabase, loginsOf, withDatabase } from './databases.ts';
 import { type RegionApp, type RegionPorts, temporalNamespaceOf } from './region-plan.ts';
@@ -25,7 +25,6 @@ import {
 import { importSources, listSources } from './samples.ts';
 import { allOrFirstFailure, type Report, secondsSince } from './servers/process.ts';
 import type { StackRegion, State } from './state.ts';
-import type { Timed } from './timeline.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
 /** What every step of a start has. */
@@ -34,7 +33,6 @@ interface Start {
   ports: ReadonlyMap<Region, RegionPorts>;
   state: State;
   report: Report;
-  timed: Timed;
 }
 
 /** The servers that a region's apps use beside PostgreSQL. */
@@ -44,15 +42,16 @@ export interface RegionServers {
   temporal: Promise<{ address: string; ui: string | null }>;
   /** Resolves when the workflow bundle is written: the worker waits for it. */
   bundle: Promise<void>;
-  /** Called for each app as soon as it runs, so that it is stopped even when another one fails. */
-  onStarted: (app: AppProcess) => void;
 }
 
-/** A region that serves: its entry for `stack.json`, and what is printed once and never stored. */
+/** A region that serves. */
 export interface StartedRegion {
+  /** Its entry for `stack.json`. */
   stack: StackRegion;
-  /** Null when no organization has an owner. */
+  /** Printed once and never stored; null when no organization has an owner. */
   owner: SampleOwner | null;
+  /** Each resolves when an app ends, with a sentence. */
+  ends: Promise<string>[];
 }
 
 /** A region with its data, and what its apps need. */
@@ -74,110 +73,88 @@ export async function prepareRegions(start: Start, postgres: Promise<PostgresSer
 
 /** Prepares a region's data: database, migrations, imports, sample keys and webhooks. */
 async function prepareRegion(
-  { config, state, report, timed }: Start,
+  { config, state, report: reportAll }: Start,
   region: Region,
   ports: RegionPorts,
   server: PostgresServer,
   sources: Awaited<ReturnType<typeof listSources>>,
 ) {
+  const report = (line: string) => reportAll(`${region}: ${line}`);
   // With an external server and one region the database is the URL's own.
   const { database } = config.postgres ?? { database: 'org_api' };
   const isOwn = config.postgres !== null && config.regions.length === 1;
-  const secrets = state.getSecrets(region);
-  const owner = await getRegionDatabase(server, isOwn ? database : `${database}_${region}`);
-  const logins = loginsOf(owner, region, secrets);
-  const roles = Object.keys(logins) as (keyof typeof logins)[];
-  const { applied, current } = await timed(`${region} schema`, () =>
-    migrate({
-      owner,
-      logins: roles.map((role) => ({ role, server: logins[role] })),
-      report: (line) => report(`${region}: ${line}`),
-    }),
-  );
-  if (applied.length === 0) report(`${region}: the schema is current (${current})`);
-
   const before = state.getMemory(region);
-  const memory = await timed(`${region} import`, () =>
-    importSources({ region, owner, sources, memory: before, report: (line) => report(`${region}: ${line}`) }),
-  );
-  const receiver = `http://127.0.0.1:${ports.receiver}`;
-  const peppers = keyPeppers.parse(secrets.keyPeppers);
-  const tagSecrets = keyTagSecrets.parse(secrets.keyTagSecrets);
-  const access = await timed(`${region} keys and webhooks`, () =>
-    withDatabase(owner, async (database) => {
-      const organizations = await ensureSampleKeys(database, { region, peppers, tagSecrets }, memory.organizations);
-      const known = memory.webhooks;
-      const sealingKeys = secrets.webhookSecretKeys;
-      const webhooks = await ensureSampleWebhooks(database, {
-        receiverUrl: receiver,
-        sealingKeys,
-        organizations,
-        known,
-      });
-      return { organizations, webhooks };
-    }),
-  );
-  state.writeMemory(region, { ...memory, ...access });
+  const owner = await getRegionDatabase(server, isOwn ? database : `${database}_${region}`);
+  const logins = loginsOf(owner, region, before);
+  const roles = Object.keys(logins) as (keyof typeof logins)[];
+  const roleLogins = roles.map((role) => ({ role, server: logins[role] }));
+  const { applied, current } = await migrate({ owner, logins: roleLogins, report });
+  if (applied.length === 0) report(`the schema is current (${current})`);
+
+  const imported = await importSources({ region, owner, sources, memory: before, report });
+  const receiverUrl = `http://127.0.0.1:${ports.receiver}`;
+  const peppers = keyPeppers.parse(before.keyPeppers);
+  const tagSecrets = keyTagSecrets.parse(before.keyTagSecrets);
+  const { webhooks: known, webhookSecretKeys: sealingKeys } = before;
+  const access = await withDatabase(owner, async (database) => {
+    const organizations = await ensureSampleKeys(database, { region, peppers, tagSecrets }, imported.organizations);
+    const webhooks = await ensureSampleWebhooks(database, { receiverUrl, sealingKeys, organizations, known });
+    return { organizations, webhooks };
+  });
+  const memory = state.writeMemory(region, { ...imported, ...access });
   const hasNewSamples = before.imported.length === 0 && sources.some(({ isSample }) => isSample);
-  return { region, ports, secrets, owner, logins, receiver, ...access, hasNewSamples };
+  return { region, ports, owner, logins, memory, receiver: receiverUrl, hasNewSamples };
 }
 
 /** Starts the apps of a region, each as soon as it has what it needs, until all serve. */
 export async function startRegion(
-  { ports: allPorts, state, report, timed }: Start,
+  { ports: allPorts, state, report }: Start,
   prepared: PreparedRegion,
-  { redis, temporal, bundle, onStarted }: RegionServers,
+  { redis, temporal, bundle }: RegionServers,
 ): Promise<StartedRegion> {
-  const { region, ports, secrets, owner, logins, organizations, webhooks, receiver } = prepared;
+  const { region, ports, memory, owner, logins, receiver } = prepared;
+  const { organizations, webhooks } = memory;
   const api = `http://127.0.0.1:${ports.api}`;
   // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
   const consoleUrl = `http://localhost:${ports.console}`;
   const namespace = temporalNamespaceOf(region);
-  const start = async (
-    name: RegionApp,
-    settings: z.ZodObject,
-    readyUrl: string,
-    line: string,
-    own: Record<string, string>,
-  ) => {
-    const startedAt = performance.now();
+  const ends: Promise<string>[] = [];
+  const start = async (name: RegionApp, settings: z.ZodObject, readyUrl: string, own: Record<string, string>) => {
     const folder = path.join(state.folder, region, name);
     const env = { ...passedSettings(settings), REGION: region, HOST: '127.0.0.1', ...own };
-    onStarted(await timed(`${region} ${name}`, () => startApp({ name, folder, env, readyUrl })));
-    report(`${region}: ${line} (${secondsSince(startedAt)})`);
+    const { exited } = await startApp({ region, name, folder, env, readyUrl, report });
+    ends.push(exited.then((how) => `The ${region} ${name} ended by itself (${how})`));
   };
-  const keySettings = { KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets };
+  const keySettings = { KEY_PEPPERS: memory.keyPeppers, KEY_TAG_SECRETS: memory.keyTagSecrets };
   const deliverySettings = {
     TEMPORAL_NAMESPACE: namespace,
-    WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
+    WEBHOOK_SECRET_KEYS: memory.webhookSecretKeys,
     // The sample receiver stays reachable even when the caller sets other addresses.
     WEBHOOK_ALLOW: [stackAllow, process.env.WEBHOOK_ALLOW].filter(Boolean).join(','),
   };
-  const redisSettings = redis === null ? {} : { REDIS_URL: redisUrlOf(redis) };
   // For the message that names the region of a key.
   const baseUrls = [...allPorts].map(([code, { api }]) => [
     `BASE_URL_${code.toUpperCase()}`,
     `http://127.0.0.1:${api}`,
   ]);
+  const secretsOf = webhooks.map(({ organizationId, secret }) => [organizationId, [secret]]);
 
   const startReceiver = () =>
-    start('receiver', ReceiverSettings, receiver, `the sample receiver lists events at ${receiver}`, {
+    start('receiver', ReceiverSettings, receiver, {
       PORT: `${ports.receiver}`,
-      RECEIVER_SECRETS: JSON.stringify(
-        Object.fromEntries(webhooks.map(({ organizationId, secret }) => [organizationId, [secret]])),
-      ),
+      RECEIVER_SECRETS: JSON.stringify(Object.fromEntries(secretsOf)),
     });
   const startApi = () =>
-    start('api', ApiSettings, `${api}/readyz`, `the API answers at ${api}`, {
+    start('api', ApiSettings, `${api}/readyz`, {
       ...keySettings,
-      ...redisSettings,
+      ...(redis === null ? {} : { REDIS_URL: redisUrlOf(redis) }),
       ...Object.fromEntries(baseUrls),
       PORT: `${ports.api}`,
       METRICS_PORT: `${ports.metrics}`,
       API_DATABASE_URL: postgresUrlOf(logins.api),
     });
   const startConsole = async () =>
-    start('console', ConsoleSettings, `http://127.0.0.1:${ports.console}/readyz`, `the console is at ${consoleUrl}`, {
+    start('console', ConsoleSettings, `http://127.0.0.1:${ports.console}/readyz`, {
       ...keySettings,
       ...deliverySettings,
       TEMPORAL_ADDRESS: (await temporal).address,
@@ -189,7 +166,7 @@ export async function startRegion(
     });
   const startWorker = async () => {
     const [{ address }] = await allOrFirstFailure([temporal, bundle]);
-    await start('worker', WorkerSettings, `http://127.0.0.1:${ports.workerMetrics}/readyz`, 'the worker is running', {
+    await start('worker', WorkerSettings, `http://127.0.0.1:${ports.workerMetrics}/readyz`, {
       ...deliverySettings,
       TEMPORAL_ADDRESS: address,
       WORKER_DATABASE_URL: postgresUrlOf(logins.worker),
@@ -222,7 +199,7 @@ export async function startRegion(
     ...(ui === null ? {} : { temporalUi: ui }),
     organizations,
   };
-  return { stack, owner: link };
+  return { stack, owner: link, ends };
 }
 
 /**

@@ -1,33 +1,30 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { regionCodes } from '#domain/contract/regions.ts';
 import { startCommand } from '#runtime/command-line.ts';
 import { InvalidSettingsError, StartupError } from '#runtime/errors.ts';
 import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
-import { stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
-import { choosePorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
-import { stopLaunching, stopProcesses } from './servers/children.ts';
+import { choosePorts, regionApps, serverPorts, temporalNamespaceOf } from './region-plan.ts';
 import { startPostgres } from './servers/postgres.ts';
-import { allOrFirstFailure } from './servers/process.ts';
+import { allOrFirstFailure, stopLaunching, stopProcesses } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
+import { stopLeftOver } from './servers/server-program.ts';
 import { startTemporal } from './servers/temporal.ts';
-import { lockState, openState } from './state.ts';
-import { createTimeline, type Timed } from './timeline.ts';
+import { openState } from './state.ts';
 import { prepareWorkflowBundle } from './workflow-bundle.ts';
 
 /**
  * `npm start`: brings up everything that the service needs, imports data, serves, and stops in
  * reverse order on Ctrl-C. README.md in this folder lists what waits for what.
  */
-const report = (line: string) => console.error(`  ${line}`);
+const report = (line: string) => console.error(`  ${(performance.now() / 1000).toFixed(1).padStart(5)} s  ${line}`);
 /** How long an interrupted start may take to end its steps. What runs then is stopped. */
 const interruptedStepsMs = 5_000;
 
-/** What is running, in the order in which it was started; stopped in reverse. */
-const open: { name: string; stop: () => Promise<void> }[] = [];
 /** Settles when everything is up or a step has failed. */
 let starting: Promise<void> = Promise.resolve();
 let isInterrupted = false;
@@ -35,78 +32,59 @@ let isStopping = false;
 
 const stopAll = once(async () => {
   isStopping = true;
-  for (const { name, stop } of open.reverse())
-    await stop().catch((error: Error) => report(`${name} did not stop: ${error.message}`));
-  await stopProcesses();
+  await stopProcesses(report);
 });
 
 async function bringUp(config: DevConfig): Promise<void> {
-  const { timed, lines } = createTimeline();
   const state = openState(config.stateFolder);
-  const unlock = lockState(config.stateFolder);
-  open.push({ name: 'the state folder', stop: async () => unlock() });
-  for (const region of config.regions)
+  // Before ports are chosen. The stack of a killed start may have had other regions.
+  for (const region of regionCodes)
     for (const app of regionApps) await stopLeftOver(path.join(config.stateFolder, region, app));
   const ports = new Map<DevConfig['regions'][number], Awaited<ReturnType<typeof choosePorts>>>();
   for (const [index, region] of config.regions.entries())
     ports.set(region, await choosePorts(region, config.firstPort + index * 10, report));
 
-  const servers = startServers(config, timed);
-  const { prepareRegions, startRegion } = await timed('loading of the database code', () => import('./region.ts'));
-  const start = { config, ports, state, report, timed };
+  const servers = startServers(config);
+  const { prepareRegions, startRegion } = await import('./region.ts');
+  const start = { config, ports, state, report };
   const [regions, redis] = await allOrFirstFailure([prepareRegions(start, servers.postgres), servers.redis]);
-  const ends: Promise<string>[] = [];
-  const serving = regions.map((prepared) =>
-    startRegion(start, prepared, {
-      ...servers,
-      redis,
-      onStarted({ name, stop, exited }) {
-        const app = `${prepared.region} ${name}`;
-        open.push({ name: `the ${app}`, stop });
-        ends.push(exited.then((how) => `The ${app} ended by itself (${how})`));
-      },
-    }),
-  );
+  const serving = regions.map((prepared) => startRegion(start, prepared, { ...servers, redis }));
   const started = await allOrFirstFailure(serving);
   if (isInterrupted) return;
-  const { findSampleOrganization, summaryOf } = await import('./summary.ts');
+  const { summaryOf } = await import('./summary.ts');
   state.writeStack(started.map(({ stack }) => stack));
-  for (const { stack } of started)
-    state.writeCurlConfig(stack.region, findSampleOrganization(stack)?.sampleKey ?? null);
-  console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s. Each part: when it began, how long it took.`);
-  console.log([...lines(), summaryOf(started, path.relative(process.cwd(), state.stackFile))].join('\n'));
-  stayUntilAnAppEnds(ends);
+  console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s.`);
+  console.log(summaryOf(started, path.relative(process.cwd(), state.stackFile)));
+  stayUntilAnAppEnds(started.flatMap(({ ends }) => ends));
 }
 
 /** Starts what needs nothing else. Each failure is reported by the step that awaits it. */
-function startServers(config: DevConfig, timed: Timed) {
-  const { postgres, redis, temporalAddress, stateFolder } = config;
-  const servers = {
-    temporal: timed('Temporal', async () => {
+function startServers({ postgres, redis, temporalAddress, stateFolder, regions, firstPort }: DevConfig) {
+  const ports = serverPorts(firstPort);
+  const start = {
+    async temporal() {
       if (temporalAddress !== null) return { address: temporalAddress, ui: null };
-      const namespaces = config.regions.map(temporalNamespaceOf);
-      const uiPort = config.firstPort + 9; // the last of the first region's ten
-      return kept('Temporal', await startTemporal({ stateFolder, namespaces, uiPort, report }));
-    }),
-    postgres: timed('PostgreSQL', async () => {
+      const namespaces = regions.map(temporalNamespaceOf);
+      return startTemporal({ stateFolder, namespaces, port: ports.temporal, uiPort: ports.temporalUi, report });
+    },
+    async postgres() {
       if (postgres !== null) return postgres;
-      return parsePostgresUrl(kept('PostgreSQL', await startPostgres({ stateFolder, report })).adminUrl);
-    }),
-    redis: timed('Redis', async () => {
+      return parsePostgresUrl((await startPostgres({ stateFolder, port: ports.postgres, report })).adminUrl);
+    },
+    async redis() {
       if (redis !== null) return redis;
-      const started = await startRedis({ stateFolder, report });
-      return started === null ? null : parseRedisUrl(kept('Redis', started).url);
-    }),
-    bundle: timed('workflow bundle', prepareWorkflowBundle),
+      const started = await startRedis({ stateFolder, port: ports.redis, report });
+      return started && parseRedisUrl(started.url);
+    },
+  };
+  const servers = {
+    temporal: start.temporal(),
+    postgres: start.postgres(),
+    redis: start.redis(),
+    bundle: prepareWorkflowBundle(report),
   };
   for (const server of Object.values(servers)) server.catch(() => {});
   return servers;
-}
-
-/** Remembers what is stopped at the end. */
-function kept<Server extends { stop: () => Promise<void> }>(name: string, server: Server): Server {
-  open.push({ name, stop: server.stop });
-  return server;
 }
 
 /** The apps and servers are detached, so a timer keeps this process running until it is stopped. */

@@ -36,17 +36,11 @@ export interface SampleWebhook {
   secret: string;
 }
 
-/** What the stack remembers of a region between starts. `imported` has the hashes of files. */
-export interface RegionMemory {
-  organizations: StackOrganization[];
-  imported: string[];
-  webhooks: SampleWebhook[];
-}
+/** What the stack remembers of a region between starts, readable by the folder's owner only. */
+export type RegionMemory = ReturnType<typeof createMemory>;
 
-/** Secrets that a region's apps share, created once, readable by the state folder's owner only. */
-export type RegionSecrets = ReturnType<typeof createSecrets>;
-
-function createSecrets() {
+/** Secrets that a region's apps share, and nothing imported. */
+function createMemory() {
   const secret = () => randomBytes(32).toString('base64');
   const password = () => randomBytes(18).toString('base64url');
   return {
@@ -54,73 +48,67 @@ function createSecrets() {
     keyTagSecrets: secret(),
     webhookSecretKeys: `1:${secret()}`,
     passwords: { api: password(), worker: password(), console: password(), platform: password() },
+    /** Hashes of files. */
+    imported: [] as string[],
+    organizations: [] as StackOrganization[],
+    webhooks: [] as SampleWebhook[],
   };
 }
 
-/**
- * Locks a state folder, so that a second `npm start` on it does not stop the first one's apps.
- *
- * @returns a function that releases the lock.
- * @throws ServerUnavailableError when another process holds it.
- */
-export function lockState(folder: string): () => void {
-  const { release, holder } = acquireLock(path.join(folder, 'npm-start.lock'));
-  if (release !== undefined) return release;
-  throw new ServerUnavailableError(
-    `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this ` +
-      'one its own ORG_API_STATE and ORG_API_PORT.',
-  );
-}
+/** Returns the organization whose key the examples use; undefined when none has a key. */
+export const findSampleOrganization = ({ organizations }: StackRegion): StackOrganization | undefined =>
+  organizations.find(({ sampleKey }) => sampleKey !== null);
 
 export type State = ReturnType<typeof openState>;
 
 /**
- * Opens the state folder's files. Each is replaced in one step, so that a kill damages none.
+ * Opens the files of a state folder, for this process alone: a second `npm start` on it would stop
+ * the first one's apps. Each file is replaced in one step, so that a kill damages none.
  *
- * @throws ServerUnavailableError when the folder cannot be created.
+ * @throws ServerUnavailableError when another process has it, or when it cannot be created.
  */
 export function openState(folder: string) {
+  const at = (file: string) => path.join(folder, file);
   try {
     mkdirSync(folder, { recursive: true, mode: 0o711 });
   } catch (cause) {
     const why = (cause as Error).message;
     throw new ServerUnavailableError(`The folder ${folder} cannot be created (${why}): set ORG_API_STATE to another.`);
   }
-  const at = (file: string) => path.join(folder, file);
+  const { holder } = acquireLock(at('npm-start.lock')); // the end of this process releases it
+  if (holder !== undefined && holder !== process.pid)
+    throw new ServerUnavailableError(
+      `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this ` +
+        'one its own ORG_API_STATE and ORG_API_PORT.',
+    );
   const write = (file: string, text: string) => replaceFile(at(file), `${text}\n`);
   const writeJson = (file: string, value: unknown) => write(file, JSON.stringify(value, null, 2));
+  const readMemories = (): Partial<Record<Region, RegionMemory>> =>
+    existsSync(at('secrets.json')) ? JSON.parse(readFileSync(at('secrets.json'), 'utf8')) : {};
 
-  /** A file with an entry for each region. */
-  function entriesOf<Entry>(file: string) {
-    const read = (): Partial<Record<Region, Entry>> =>
-      existsSync(at(file)) ? JSON.parse(readFileSync(at(file), 'utf8')) : {};
-    return {
-      find: (region: Region): Entry | null => read()[region] ?? null,
-      write: (region: Region, entry: Entry) => writeJson(file, { ...read(), [region]: entry }),
-    };
-  }
-  const secrets = entriesOf<RegionSecrets>('secrets.json');
-  const memory = entriesOf<RegionMemory>('memory.json');
-
-  return {
+  const state = {
     folder,
     stackFile: at('stack.json'),
-    writeStack: (regions: StackRegion[]) => writeJson('stack.json', { regions }),
 
-    /** Writes a sample key as a configuration of curl, out of the shell's history. */
-    writeCurlConfig(region: Region, sampleKey: string | null): void {
-      if (sampleKey === null) rmSync(at(`${region}.curl`), { force: true });
-      else write(`${region}.curl`, `header = "Authorization: Bearer ${sampleKey}"`);
+    /** Writes what programs read of the stack, and a sample key of each region for `curl --config`. */
+    writeStack(regions: StackRegion[]): void {
+      writeJson('stack.json', { regions });
+      for (const stack of regions) {
+        const { sampleKey = null } = findSampleOrganization(stack) ?? {};
+        if (sampleKey === null) rmSync(at(`${stack.region}.curl`), { force: true });
+        else write(`${stack.region}.curl`, `header = "Authorization: Bearer ${sampleKey}"`);
+      }
     },
 
-    /** Returns the region's secrets. Creates them the first time. */
-    getSecrets(region: Region): RegionSecrets {
-      const found = secrets.find(region) ?? createSecrets();
-      secrets.write(region, found);
-      return found;
+    /** Returns what is known of the region. Creates its secrets the first time. */
+    getMemory(region: Region): RegionMemory {
+      return state.writeMemory(region, { ...createMemory(), ...readMemories()[region] });
     },
-    getMemory: (region: Region): RegionMemory =>
-      memory.find(region) ?? { organizations: [], imported: [], webhooks: [] },
-    writeMemory: memory.write,
+
+    writeMemory(region: Region, memory: RegionMemory): RegionMemory {
+      writeJson('secrets.json', { ...readMemories(), [region]: memory });
+      return memory;
+    },
   };
+  return state;
 }

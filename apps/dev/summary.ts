@@ -4,7 +4,7 @@ import { printable } from '#runtime/command-line.ts';
 import { endpoints } from '../api/endpoints.ts';
 import type { StartedRegion } from './region.ts';
 import type { SampleOwner } from './sample-access.ts';
-import type { StackOrganization, StackRegion } from './state.ts';
+import { findSampleOrganization } from './state.ts';
 
 /** Returns what `npm start` prints when everything is ready. */
 export function summaryOf(started: StartedRegion[], stackFile: string): string {
@@ -15,10 +15,6 @@ export function summaryOf(started: StartedRegion[], stackFile: string): string {
     '',
   ].join('\n');
 }
-
-/** Returns the organization whose key the examples use; undefined when none has a key. */
-export const findSampleOrganization = ({ organizations }: StackRegion): StackOrganization | undefined =>
-  organizations.find(({ sampleKey }) => sampleKey !== null);
 
 function regionLines({ stack, owner }: StartedRegion): string[] {
   const { region, api, console, metrics, receiver, temporalUi, temporalNamespace, organizations } = stack;

@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
-import { provideOnce } from '../../apps/dev/state-lock.mjs';
+import { cacheFolder, provideFolder } from '../../apps/dev/servers/cache-folder.ts';
 
 /**
  * Returns the folder in which `npm ci --omit=dev` has installed the packages of this
@@ -14,29 +13,21 @@ export async function getModules(repository: string, report: (line: string) => v
   const hash = createHash('sha256').update(`${process.platform} ${process.arch}`);
   for (const name of ['package-lock.json', '.npmrc']) hash.update(readFileSync(path.join(repository, name)));
   const folder = cacheFolder(`image-modules-${hash.digest('hex').slice(0, 16)}`);
-  await provideOnce(`${folder}.lock`, {
-    isThere: () => existsSync(folder),
-    provide: () => install(repository, folder, report),
-  });
+  await provideFolder(folder, (draft) => install(repository, draft, report));
   return folder;
 }
 
 function install(repository: string, folder: string, report: (line: string) => void): boolean {
   report('installing the dependencies for the image (once a lock)');
-  const making = `${folder}.${process.pid}`;
-  rmSync(making, { recursive: true, force: true });
-  mkdirSync(making, { recursive: true });
   for (const name of ['package.json', 'package-lock.json', '.npmrc'])
-    copyFileSync(path.join(repository, name), path.join(making, name));
+    copyFileSync(path.join(repository, name), path.join(folder, name));
   const args = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   try {
-    execFileSync('npm', args, { cwd: making, stdio: ['ignore', 2, 2] });
+    execFileSync('npm', args, { cwd: folder, stdio: ['ignore', 2, 2] });
+    return true;
   } catch {
-    rmSync(making, { recursive: true, force: true });
     throw new Error(
       'npm ci failed, as it says above: fix that, or run npm install when the lock is behind package.json.',
     );
   }
-  renameSync(making, folder);
-  return true;
 }

@@ -58,7 +58,7 @@ describe('kubeconform, strict', { timeout: buildMs }, () => {
   beforeAll(async () => {
     program = await getTool('kubeconform');
     const locationOf = (folder: string) => `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`;
-    const folders = [getSchemas(), getOwnSchemas()];
+    const folders = [await getSchemas(), await getOwnSchemas()];
     options = ['-strict', '-summary', ...folders.flatMap((folder) => ['-schema-location', locationOf(folder)])];
   }, buildMs);
 

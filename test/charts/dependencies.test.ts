@@ -64,9 +64,9 @@ describe('a chart with two regions and the operator as its parts', () => {
     ['true', 'null'],
     ['a.b', 'on'],
     ['x'.repeat(53), 'x'.repeat(63)],
-  ])('renders objects that Kubernetes decodes as release %s in namespace %s', (release, namespace) => {
+  ])('renders objects that Kubernetes decodes as release %s in namespace %s', async (release, namespace) => {
     const manifests = renderPlatform(true, { release, namespace });
-    for (const version of kubernetesVersions) expect(listUndecoded(manifests, version), version).toEqual([]);
+    for (const version of kubernetesVersions) expect(await listUndecoded(manifests, version), version).toEqual([]);
     for (const { kind, metadata } of manifests) {
       expect([kind, metadata.namespace]).toEqual([kind, namespace]);
       expect(metadata.name).toMatch(/^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/); // what a Service may be called

@@ -14,7 +14,7 @@ describe('the examples for Argo CD and Flux', { timeout: buildMs }, () => {
   let validate: (text: string) => { status: number | null; output: string };
   beforeAll(async () => {
     const program = await getTool('kubeconform');
-    const folders = [getSchemas(), await getDeployerSchemas()];
+    const folders = [await getSchemas(), await getDeployerSchemas()];
     const locations = folders.flatMap((folder) => [
       '-schema-location',
       `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`,

@@ -95,7 +95,7 @@ const inPlainWords = /values don't meet the specifications of the schema|The val
 describe.each(Object.keys(everything) as (keyof typeof everything)[])('%s', (name) => {
   it('renders, for any value, pods that are admitted and objects that decode, or says what is wrong', {
     timeout: 600_000,
-  }, () => {
+  }, async () => {
     const cases = [caseOf(name), ...casesOf(name)];
     const { objects, results } = renderAll(cases);
     const raw = results.flatMap(({ error }, index) =>
@@ -104,7 +104,7 @@ describe.each(Object.keys(everything) as (keyof typeof everything)[])('%s', (nam
     expect(results).toHaveLength(cases.length);
     expect(results[0]?.error).toBeUndefined();
     expect(raw).toEqual([]);
-    for (const version of kubernetesVersions) expect(listUndecoded(objects, version), version).toEqual([]);
+    for (const version of kubernetesVersions) expect(await listUndecoded(objects, version), version).toEqual([]);
     expect(results.filter(({ error }) => error !== undefined).length).toBeGreaterThan(cases.length / 3);
     // A security context is the operator's own, and the values of these cases are none that holds.
     const judged = results.flatMap(({ objects = [] }, index) =>

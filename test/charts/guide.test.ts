@@ -15,6 +15,7 @@ import { makeCertificate } from '#test/certificates.ts';
 import { blocksOf, brokenLinks, commandsOf, readGuide, readRunbooks } from '#test/documents.ts';
 import { chart, type Manifest, ofKind, pick, podsOf, render } from '#test/render-charts.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { readConfig as readOperatorConfig } from '../../apps/operator/config.ts';
@@ -46,8 +47,7 @@ describe('the guide', () => {
   });
 
   it('makes the values of the second region from those of the first', () => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'org-api-guide-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     writeFileSync(
       path.join(folder, 'us-values.yaml'),
       examples.find((one) => fileOf(one) === 'us-values.yaml' && !isAddition(one)) ?? '',
@@ -78,14 +78,14 @@ describe('the guide', () => {
       expect(podsOf(renderOperator(parse(more))), more).toHaveLength(1);
   });
 
-  it('has values of both charts whose objects Kubernetes decodes, with each addition', () => {
+  it('has values of both charts whose objects Kubernetes decodes, with each addition', async () => {
     const ofRegion = ['{}', ...additions].flatMap((one) => renderGuide(parse(one, { merge: true })));
     const objects = [
       ...ofRegion,
       ...['{}', ...ofOperator.filter(isAddition)].flatMap((one) => renderOperator(parse(one))),
     ];
     expect(ofKind(objects, 'Region').length).toBeGreaterThan(0);
-    for (const version of kubernetesVersions) expect(listUndecoded(objects, version), version).toEqual([]);
+    for (const version of kubernetesVersions) expect(await listUndecoded(objects, version), version).toEqual([]);
   });
 
   it('starts the operator beside a release: one image, one region, readable Secrets, and servers that it may reach', async () => {
@@ -123,8 +123,7 @@ describe('the guide', () => {
   it('asks every app and the migrations for TLS to PostgreSQL, and for nothing else', () => {
     const [, parameters = ''] = /export TLS='([^']+)'/.exec(guide.text) ?? [];
     const file = new URLSearchParams(parameters).get('sslrootcert') ?? '';
-    const folder = mkdtempSync(path.join(tmpdir(), 'org-api-guide-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const text = makeCertificate({ subject: 'An authority', isAuthority: true }).cert;
     writeFileSync(path.join(folder, 'ca.crt'), text);
     const url = `postgresql://api:p@db/org_api${parameters.replace(file, path.join(folder, 'ca.crt'))}`;

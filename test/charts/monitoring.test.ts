@@ -86,7 +86,7 @@ describe('monitoring', () => {
       '-strict',
       '-summary',
       '-schema-location',
-      `${getSchemas()}/{{.ResourceKind}}{{.KindSuffix}}.json`,
+      `${await getSchemas()}/{{.ResourceKind}}{{.KindSuffix}}.json`,
     ];
     const program = await getTool('kubeconform');
     const check = (text: string) => spawnSync(program, options, { input: text, encoding: 'utf8' });

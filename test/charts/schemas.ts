@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
+import { cacheFolder, provideFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { getModule, getTool } from '../../charts/tools.ts';
 
 /** The Kubernetes versions whose API the charts are checked against: the oldest and newest supported. */
@@ -35,7 +35,7 @@ interface Kind {
  * `<kind>-<group>-<version>.json`. They are created once, from the OpenAPI document and CRDs in the
  * Go modules of the API server and the operators.
  */
-export function getSchemas(version: (typeof kubernetesVersions)[number] = 'v1.36.3'): string {
+export function getSchemas(version: (typeof kubernetesVersions)[number] = 'v1.36.3'): Promise<string> {
   return keepSchemas(version, (write) => {
     writeBuiltIn(version, write);
     for (const [module, file] of crds) writeCrd(readFileSync(path.join(getModule(module), file), 'utf8'), write);
@@ -46,8 +46,11 @@ export function getSchemas(version: (typeof kubernetesVersions)[number] = 'v1.36
  * Returns what kubeconform says about objects when a Kubernetes version does not decode all of
  * them, strictly; else nothing.
  */
-export function listUndecoded(objects: readonly object[], version: (typeof kubernetesVersions)[number]): string[] {
-  const folders = [getSchemas(version), getOwnSchemas()];
+export async function listUndecoded(
+  objects: readonly object[],
+  version: (typeof kubernetesVersions)[number],
+): Promise<string[]> {
+  const folders = [await getSchemas(version), await getOwnSchemas()];
   const locations = folders.flatMap((one) => ['-schema-location', `${one}/{{.ResourceKind}}{{.KindSuffix}}.json`]);
   const input = objects.map((one) => JSON.stringify(one)).join('\n---\n');
   const options = ['-strict', '-summary', ...locations];
@@ -57,7 +60,7 @@ export function listUndecoded(objects: readonly object[], version: (typeof kuber
 }
 
 /** The same for the definitions in charts/org-api-crds. */
-export function getOwnSchemas(): string {
+export function getOwnSchemas(): Promise<string> {
   const folder = path.join(import.meta.dirname, '../../charts/org-api-crds/templates');
   const texts = readdirSync(folder).map((name) => readFileSync(path.join(folder, name), 'utf8'));
   const hash = createHash('sha256').update(texts.join()).digest('hex').slice(0, 16);
@@ -94,17 +97,15 @@ const deployerCrds = [
 
 type WriteSchema = (kind: Kind, schema: Schema) => void;
 
-function keepSchemas(name: string, writeAll: (write: WriteSchema) => void): string {
+async function keepSchemas(name: string, writeAll: (write: WriteSchema) => void): Promise<string> {
   const folder = cacheFolder('chart-tools', `schemas-${name}`);
-  if (existsSync(folder)) return folder;
-  const making = `${folder}.${process.pid}`;
-  mkdirSync(making, { recursive: true });
-  writeAll(({ group, version, kind }, schema) => {
-    const file = [kind, group.split('.')[0], version].filter(Boolean).join('-').toLowerCase();
-    writeFileSync(path.join(making, `${file}.json`), JSON.stringify(schema));
+  await provideFolder(folder, (draft) => {
+    writeAll(({ group, version, kind }, schema) => {
+      const file = [kind, group.split('.')[0], version].filter(Boolean).join('-').toLowerCase();
+      writeFileSync(path.join(draft, `${file}.json`), JSON.stringify(schema));
+    });
+    return true;
   });
-  if (existsSync(folder)) rmSync(making, { recursive: true });
-  else renameSync(making, folder);
   return folder;
 }
 

@@ -1,17 +1,17 @@
 /** Locks between processes: one owner, also when the last one was killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
+import { endChild } from '#test/end-child.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { acquireLock } from '../../apps/dev/state-lock.mjs';
 
 const lockModule = JSON.stringify(path.join(import.meta.dirname, '../../apps/dev/state-lock.mjs'));
 
 function setup() {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-lock-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   return { folder, file: path.join(folder, 'lock') };
 }
 
@@ -25,7 +25,7 @@ ${program}`;
     env: childEnvironment,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
+  onTestFinished(() => endChild(child).then(() => {}));
   return child;
 }
 
@@ -66,9 +66,7 @@ it('a lock names the process that holds it, until that process ends in any way',
   const child = runChild(`acquireLock(file); console.log('held'); setInterval(() => {}, 1e6);`, place);
   await new Promise((resolve) => child.stdout?.once('data', resolve));
   expect(acquireLock(place.file)).toEqual({ holder: child.pid });
-  const ended = codeOf(child);
-  child.kill('SIGKILL');
-  await ended;
+  await endChild(child);
   expect(acquireLock(place.file)).toEqual({ release: expect.any(Function) });
 });
 

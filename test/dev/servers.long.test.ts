@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { listenLocally } from '#test/listen-locally.ts';
 import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
 import { type RunningPostgres, startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { becomesTrue } from '../../apps/dev/servers/process.ts';
@@ -57,15 +58,15 @@ function mark(server: RunningPostgres) {
 const marked = (server: RunningPostgres) => query(server.adminUrl, 'select value from mark');
 
 describe('the embedded PostgreSQL', () => {
-  it('continues with its data after a stop, on the same port', async () => {
+  it('continues with its data after a stop, on the port that it is given', async () => {
     const { postgres } = setup();
     const first = await postgres();
     await mark(first);
     await first.stop();
 
-    const second = await postgres();
+    const second = await postgres(first.port);
 
-    expect(second).toMatchObject({ adopted: false, port: first.port });
+    expect(second.port).toBe(first.port);
     expect(await marked(second)).toEqual([{ value: 7 }]);
   });
 
@@ -79,19 +80,18 @@ describe('the embedded PostgreSQL', () => {
 
     const second = await postgres();
 
-    expect(second.adopted).toBe(false);
     expect(await marked(second)).toEqual([{ value: 7 }]);
   });
 
-  it('adopts the postmaster that already runs, and stops it', async () => {
+  it('stops the postmaster that a killed start left, and continues with its data', async () => {
     const { postgres } = setup();
     const first = await postgres();
+    await mark(first);
 
     const second = await postgres();
 
-    expect(second).toMatchObject({ adopted: true, pid: first.pid, adminUrl: first.adminUrl });
-    await second.stop();
     expect(isAlive(first.pid)).toBe(false);
+    expect(await marked(second)).toEqual([{ value: 7 }]);
     await first.stop(); // finds nothing left to stop
   });
 
@@ -115,14 +115,13 @@ describe('the embedded PostgreSQL', () => {
 
     const second = await postgres();
 
-    expect(second.adopted).toBe(false);
     expect(await marked(second)).toEqual([{ value: 7 }]);
     expect(other.exitCode).toBeNull();
   });
 
   it('takes another port when the wanted one is in use, and says so', async () => {
     const { postgres, lines } = setup();
-    const taken = await listen();
+    const taken = await listenLocally(createServer());
     const server = await postgres(taken);
     expect(server.port).not.toBe(taken);
     expect(lines).toContainEqual(expect.stringContaining(`port ${taken} is taken`));
@@ -191,20 +190,13 @@ describe('the embedded PostgreSQL', () => {
 });
 
 describe('the embedded Redis', () => {
-  it('adopts the server that already runs, and stops it', async () => {
+  it('stops the server that a killed start left, and starts another', async () => {
     const { redis } = setup();
     const first = await redis();
     const second = await redis();
-    expect(second).toMatchObject({ adopted: true, pid: first.pid, url: first.url });
-    await Promise.all([second.stop(), second.stop(), first.stop()]);
     expect(isAlive(first.pid)).toBe(false);
-  });
-
-  it('starts again on its port after it was killed', async () => {
-    const { redis } = setup();
-    const first = await redis();
-    await kill(first.pid);
-    expect(await redis()).toMatchObject({ adopted: false, port: first.port });
+    await Promise.all([second.stop(), second.stop(), first.stop()]);
+    expect(isAlive(second.pid)).toBe(false);
   });
 
   it('stops even when it was paused', async () => {
@@ -226,14 +218,4 @@ async function sleepAsOwnerOf(folder: string): Promise<ChildProcess> {
   onTestFinished(() => void child.kill('SIGKILL'));
   await new Promise((resolve) => child.once('spawn', resolve));
   return child;
-}
-
-/** Returns a port that another program listens on until the test ends. */
-async function listen(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen({ port: 0, host: '127.0.0.1' }, resolve));
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (typeof address !== 'object' || !address) throw new Error('no address');
-  return address.port;
 }

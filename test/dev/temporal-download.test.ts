@@ -1,18 +1,16 @@
 /** The development server's download: only the expected file is used. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { listenLocally } from '#test/listen-locally.ts';
 import { fetchVerified, temporalArchives } from '../../apps/dev/servers/temporal-program.ts';
 
 const archive = randomBytes(10_000);
 const sha256 = createHash('sha256').update(archive).digest('hex');
 
 async function serve(bytes: Buffer, status = 200): Promise<string> {
-  const server = createServer((_request, response) => response.writeHead(status).end(bytes)).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await new Promise((resolve) => server.once('listening', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/archive.tar.gz`;
+  const port = await listenLocally(createServer((_request, response) => response.writeHead(status).end(bytes)));
+  return `http://127.0.0.1:${port}/archive.tar.gz`;
 }
 
 it('a download with the pinned SHA-256 is used', async () => {

@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { chmodSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker, testNamespace, workerEnvironment } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
@@ -37,14 +36,12 @@ it('a worker that starts before Temporal is alive and not ready, and delivers on
   );
   expect(receiver.received).toHaveLength(0);
 
-  const stateFolder = mkdtempSync(path.join(tmpdir(), 'org-api-temporal-'));
+  const stateFolder = temporaryFolder();
   chmodSync(stateFolder, 0o711);
-  onTestFinished(() => rmSync(stateFolder, { recursive: true, force: true }));
   const options = { stateFolder, namespaces: [testNamespace()], port, report: () => {} };
   const temporal = await startTemporal(options);
   onTestFinished(() => temporal.stop());
-  const { http } = JSON.parse(readFileSync(path.join(stateFolder, 'temporal/server.json'), 'utf8')) as { http: string };
-  allowSockets('test', http); // the start asks there whether it is ready
+  allowSockets('test', temporal.http); // the start asks there whether it is ready
 
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
   await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), patient);

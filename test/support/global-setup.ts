@@ -68,7 +68,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const adminUrl = process.env.DATABASE_URL || (await open.postgres());
     const redisUrl = process.env.REDIS_URL || (await open.redis());
     const temporalAddress = process.env.TEMPORAL_ADDRESS || (await open.temporal());
-    const [template] = await Promise.all([buildTemplate(adminUrl), prepareWorkflowBundle()]);
+    const [template] = await Promise.all([buildTemplate(adminUrl), prepareWorkflowBundle(report)]);
     if (process.env.DATABASE_URL) open.closers.push(() => dropDatabases(adminUrl, template.prefix));
     project.provide('databaseAdminUrl', adminUrl);
     project.provide('templateDatabase', template.name);

@@ -2,8 +2,9 @@ import { chownSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { type Cluster, SERVER_ENVIRONMENT, STOP_SIGNALS } from '../../apps/dev/servers/postgres-cluster.ts';
-import { spawnDetached, stopServer } from '../../apps/dev/servers/process.ts';
+import type { Cluster } from '../../apps/dev/servers/postgres-cluster.ts';
+import { spawnDetached } from '../../apps/dev/servers/process.ts';
+import { programEnvironment } from '../../apps/dev/servers/program-environment.ts';
 
 const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'fsync=off'];
 
@@ -13,15 +14,10 @@ const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max
  */
 export async function startCopy({ account, binaries, logFile }: Cluster, data: string): Promise<number> {
   const port = await getFreePort();
-  const { pid } = await spawnDetached({
-    command: binaries.postgres,
-    args: ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])],
-    cwd: '/',
-    env: SERVER_ENVIRONMENT,
-    logFile: `${logFile}-${path.basename(data)}`,
-    account,
-  });
-  onTestFinished(() => stopServer(pid, data, STOP_SIGNALS));
+  const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+  const launch = { command: binaries.postgres, args, cwd: '/', env: programEnvironment(), account };
+  const { stop } = await spawnDetached(launch, `${logFile}-${path.basename(data)}`);
+  onTestFinished(stop);
   return port;
 }
 

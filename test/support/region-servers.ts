@@ -57,7 +57,7 @@ export async function startServers(report: (line: string) => void): Promise<Chao
 
   const ports: Record<ServerName, number | null> = { postgres: null, redis: null, temporal: null };
   const start = {
-    postgres: () => startPostgres({ ...options, durable: true }),
+    postgres: () => startPostgres({ ...options, port: ports.postgres, durable: true }),
     redis: async () => {
       const redis = await startRedis({ ...options, port: ports.redis });
       if (redis === null) throw new ServerUnavailableError('This needs a Redis: install redis-server 7 or newer.');
@@ -72,10 +72,10 @@ export async function startServers(report: (line: string) => void): Promise<Chao
     return stopping;
   };
   try {
-    const starting = [start.postgres(), start.redis(), start.temporal(), prepareWorkflowBundle()] as const;
+    const starting = [start.postgres(), start.redis(), start.temporal(), prepareWorkflowBundle(report)] as const;
     const [postgres, redis, temporal] = await Promise.all(starting);
     Object.assign(pids, { postgres: postgres.pid, redis: redis.pid, temporal: temporal.pid });
-    Object.assign(ports, { redis: redis.port, temporal: Number(temporal.address.split(':')[1]) });
+    Object.assign(ports, { postgres: postgres.port, redis: redis.port, temporal: temporal.port });
     const urls = await makeDatabase(postgres.adminUrl);
     return {
       folder,

@@ -9,8 +9,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { discardCluster } from '../../apps/dev/servers/postgres-cluster.ts';
-import { stopRedisOf } from '../../apps/dev/servers/redis.ts';
-import { stopTemporalOf } from '../../apps/dev/servers/temporal.ts';
+import { stopLeftOver } from '../../apps/dev/servers/server-program.ts';
 import { isAlive } from '../../apps/dev/state-lock.mjs';
 
 /** The folder that has room in memory on Linux; it need not exist. */
@@ -30,8 +29,7 @@ export const stateOf = (folder: string) => path.join(folder, 'state');
 
 /** Stops the servers of a folder and deletes it, including data elsewhere. */
 export async function removeRunFolder(folder: string): Promise<void> {
-  await stopRedisOf(stateOf(folder));
-  await stopTemporalOf(stateOf(folder));
+  for (const server of ['redis', 'temporal']) await stopLeftOver(path.join(stateOf(folder), server));
   await discardCluster(stateOf(folder));
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import type { Report } from './process.ts';
+import { type Report, startTracked } from './process.ts';
 
 /**
  * Installs Debian packages as root on Debian or a derivative, and reports it. Returns whether
@@ -18,17 +18,16 @@ export async function installPackages(packages: readonly string[], report: Repor
   return (await aptGet(['update'])) && (await aptGet(install));
 }
 
-function aptGet(args: readonly string[]): Promise<boolean> {
-  const child = spawn('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=60', ...args], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: {
-      DEBIAN_FRONTEND: 'noninteractive',
-      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-      LC_ALL: 'C',
-    },
-  });
-  return new Promise((resolve) => {
-    child.once('error', () => resolve(false));
-    child.once('exit', (code) => resolve(code === 0));
-  });
+/** Its errors are shown as they are. */
+async function aptGet(args: readonly string[]): Promise<boolean> {
+  const env = {
+    DEBIAN_FRONTEND: 'noninteractive',
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    LC_ALL: 'C',
+  };
+  const options = ['-q', '-o', 'DPkg::Lock::Timeout=60', ...args];
+  const { exited } = await startTracked(() =>
+    spawn('apt-get', options, { stdio: ['ignore', 'ignore', 'inherit'], env }),
+  );
+  return (await exited) === 'exit code 0';
 }

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import type { Report } from './process.ts';
 
-/** Sets the first of the ports that people use: those of the apps and of Temporal's pages. */
+/** Sets the first of the ports of a stack. */
 export const portVariable = 'ORG_API_PORT';
 
 /**
@@ -22,20 +22,16 @@ export async function getFreePort(): Promise<number> {
 }
 
 /**
- * Returns the preferred port when it is free; otherwise a free one, and reports the change with the
- * variable that moves the preferred one (null: none).
+ * Returns the preferred port (null: none) when it is free; otherwise a free one, and reports the
+ * change with the variable that moves the preferred one.
  */
-export async function choosePort(
-  preferred: number | null,
-  server: string,
-  report: Report,
-  variable: string | null = null,
-): Promise<number> {
+export async function choosePort(preferred: number | null, server: string, report: Report): Promise<number> {
   if (preferred === null) return getFreePort();
   if ((await tryPort(preferred)) !== null) return preferred;
   const port = await getFreePort();
-  const remedy = variable === null ? '' : ` (${variable} sets another)`;
-  report(`${server}: port ${preferred} is taken by another program, using ${port} instead${remedy}`);
+  report(
+    `${server}: port ${preferred} is taken by another program, using ${port} instead (${portVariable} sets another)`,
+  );
   return port;
 }
 

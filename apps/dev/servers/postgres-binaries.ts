@@ -10,20 +10,10 @@
  * - The package's library links, which npm may be configured to skip, are created here.
  */
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-} from 'node:fs';
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { provideOnce } from '../state-lock.mjs';
+import { provideFolder } from './cache-folder.ts';
 import { type Account, type Report, ServerUnavailableError } from './process.ts';
 
 /** Holds programs and data of root that another account must reach. */
@@ -40,24 +30,20 @@ export interface PostgresBinaries {
 export async function getPostgresBinaries(account: Account | null, report: Report): Promise<PostgresBinaries> {
   const { native, release } = getPackage();
   linkLibraries(native);
-  const copy = path.join(SHARED_FOLDER, `postgresql-${release}`);
-  const found = tryBinaries(native, account);
+  let found = tryBinaries(native, account);
+  if (typeof found === 'string' && account !== null) {
+    const copy = path.join(SHARED_FOLDER, `postgresql-${release}`);
+    const fill = (draft: string) => {
+      report(`PostgreSQL runs as ${account.name}, who cannot enter this clone: copying its programs to ${copy}, once`);
+      copyPrograms(native, draft);
+      return true;
+    };
+    await provideFolder(copy, fill, { isThere: () => typeof tryBinaries(copy, account) !== 'string' });
+    found = tryBinaries(copy, account);
+  }
   if (typeof found !== 'string') return found;
-  if (account !== null)
-    await provideOnce(`${copy}.lock`, {
-      isThere: () => typeof tryBinaries(copy, account) !== 'string',
-      provide() {
-        report(
-          `PostgreSQL runs as ${account.name}, who cannot enter this clone: copying its programs to ${copy}, once`,
-        );
-        copyPrograms(native, copy);
-        return true;
-      },
-    });
-  const copied = account === null ? found : tryBinaries(copy, account);
-  if (typeof copied !== 'string') return copied;
   throw new ServerUnavailableError(
-    `The PostgreSQL programs from npm do not run on this machine (${copied}): set DATABASE_URL to a PostgreSQL 15 or ` +
+    `The PostgreSQL programs from npm do not run on this machine (${found}): set DATABASE_URL to a PostgreSQL 15 or ` +
       'newer.',
   );
 }
@@ -106,8 +92,7 @@ function tryBinaries(native: string, account: Account | null): PostgresBinaries 
 
 /** npm unpacks with the umask of the user who installed, which may exclude other users. */
 function copyPrograms(native: string, copy: string): void {
-  mkdirSync(SHARED_FOLDER, { recursive: true, mode: 0o755 });
-  rmSync(copy, { recursive: true, force: true }); // an interrupted copy
+  chmodSync(SHARED_FOLDER, 0o755);
   cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
   chmodSync(copy, 0o755);
   for (const entry of readdirSync(copy, { recursive: true, withFileTypes: true })) {

@@ -21,27 +21,11 @@ import {
 import path from 'node:path';
 import { canEnter, chooseAccount } from './postgres-account.ts';
 import { getPostgresBinaries, type PostgresBinaries, SHARED_FOLDER } from './postgres-binaries.ts';
-import {
-  type Account,
-  type Report,
-  replaceFile,
-  runProgram,
-  ServerUnavailableError,
-  secondsSince,
-  stopServer,
-} from './process.ts';
+import { type Account, type Report, replaceFile, runProgram, ServerUnavailableError, secondsSince } from './process.ts';
+import { programEnvironment } from './program-environment.ts';
+import { stopLeftOver } from './server-program.ts';
 
-/** Fast shutdown, then immediate shutdown (the next start recovers), then SIGKILL. */
-export const STOP_SIGNALS = [
-  ['SIGINT', 30_000],
-  ['SIGQUIT', 5_000],
-  ['SIGKILL', 5_000],
-] as const;
-
-/** The whole environment of initdb and the server: no LANG, no PGDATA. */
-export const SERVER_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
-
-/** An initialized cluster. `folder` contains only `data`; `account` null means the current user. */
+/** An initialized cluster. `folder` is its own; `account` null means the current user. */
 export interface Cluster {
   folder: string;
   data: string;
@@ -99,9 +83,7 @@ function foldersOf(stateFolder: string): { inState: string; elsewhere: string } 
 }
 
 async function discardFolder(folder: string): Promise<void> {
-  const data = path.join(folder, 'data');
-  const pid = readPostmasterPid(data);
-  if (pid !== null) await stopServer(pid, data, STOP_SIGNALS);
+  await stopLeftOver(folder);
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -109,15 +91,6 @@ async function discardFolder(folder: string): Promise<void> {
 export async function discardCluster(stateFolder: string): Promise<void> {
   if (!existsSync(stateFolder)) return;
   for (const folder of Object.values(foldersOf(realpathSync(stateFolder)))) await discardFolder(folder);
-}
-
-/** Returns the pid in `postmaster.pid`, or null. It may be dead or another program's. */
-export function readPostmasterPid(data: string): number | null {
-  try {
-    return Number.parseInt(readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10) || null;
-  } catch {
-    return null;
-  }
 }
 
 function checkVersion({ folder, data, binaries }: Cluster): void {
@@ -147,14 +120,8 @@ async function initialize(cluster: Cluster, durable: boolean, report: Report): P
       : ['--locale=C.UTF-8'];
   const args = ['-D', unfinished, `--pwfile=${passwordFile}`, '--username=postgres', '--auth=scram-sha-256'];
   args.push('--no-instructions', '--encoding=UTF8', ...locale, ...(durable ? [] : ['--no-sync']));
-  const complaint = await runProgram({
-    command: binaries.initdb,
-    args,
-    cwd: folder,
-    env: SERVER_ENVIRONMENT,
-    logFile: cluster.logFile,
-    account,
-  });
+  const launch = { command: binaries.initdb, args, cwd: folder, env: programEnvironment(), account };
+  const complaint = await runProgram(launch, cluster.logFile);
   if (complaint !== null)
     throw new ServerUnavailableError(
       `PostgreSQL could not create its data folder in ${folder} (${complaint}): fix that, or set DATABASE_URL to a ` +

@@ -3,7 +3,6 @@
  *
  * - `postgres` is started directly, not by `pg_ctl`, which gives its pid and its end at once.
  * - There is no Unix socket: a deep folder makes its path too long (107 bytes).
- * - A running postmaster of this data folder is adopted, and `stop()` stops it.
  * - A pid file whose pid belongs to another program now would keep PostgreSQL from starting.
  *   PG_GRANDPARENT_PID names that pid, which PostgreSQL then does not take for a postmaster.
  *   Deleting the file would lose the id of the shared memory, by which PostgreSQL waits for
@@ -16,27 +15,18 @@ import { connectionOptions } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { choosePort } from './ports.ts';
-import {
-  type Cluster,
-  prepareCluster,
-  readPostmasterPid,
-  SERVER_ENVIRONMENT,
-  STOP_SIGNALS,
-} from './postgres-cluster.ts';
-import { isServerOf, type Report, spawnDetached } from './process.ts';
+import { type Cluster, prepareCluster } from './postgres-cluster.ts';
+import type { Report } from './process.ts';
+import { programEnvironment } from './program-environment.ts';
 import { startServer } from './server-program.ts';
 
 /** A PostgreSQL that answers. `adminUrl` is the superuser's. */
 export type RunningPostgres = Awaited<ReturnType<typeof startPostgres>>;
 
-type Postmaster = { pid: number; port: number };
-
 const applicationName = 'org-api-dev';
-const READY_DEADLINE_MS = 120_000; // recovery after a crash in the middle of an import takes longest
 
 /**
- * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there. `port`
- * null takes the previous port or any free one.
+ * Brings up PostgreSQL with its data in `stateFolder`, on `port` or another free one.
  *
  * @throws ServerUnavailableError
  */
@@ -49,45 +39,33 @@ export async function startPostgres(options: {
   const { stateFolder, port = null, durable = true, report } = options;
   const cluster = await prepareCluster({ stateFolder, durable, report });
   const { data, folder, logFile, account, binaries } = cluster;
-  const server = await startServer<Postmaster>({
+  const lockFile = path.join(data, 'postmaster.pid');
+  const server = await startServer({
     name: `PostgreSQL ${binaries.version}`,
-    mark: data,
+    folder,
     logFile,
-    stopSignals: STOP_SIGNALS,
-    readyMs: READY_DEADLINE_MS,
-    adoptMs: READY_DEADLINE_MS,
+    readyMs: 120_000, // recovery after a crash in the middle of an import takes longest
     instead: 'set DATABASE_URL to a PostgreSQL 15 or newer',
     report,
-    findLast() {
-      const [pid, lastPort] = [readPostmasterPid(data), readLastPort(cluster)];
-      return pid === null || lastPort === null ? null : { pid, port: lastPort };
-    },
-    async spawn() {
-      const lockPid = readPostmasterPid(data);
-      const foreignPid = lockPid !== null && !isServerOf(lockPid, data) ? lockPid : null;
-      const chosen = await choosePort(port ?? readLastPort(cluster), 'PostgreSQL', report);
-      const child = await spawnDetached({
-        command: binaries.postgres,
-        args: ['-D', data, '-p', String(chosen), ...settings(durable)],
-        cwd: '/',
-        env: { ...SERVER_ENVIRONMENT, ...(foreignPid !== null && { PG_GRANDPARENT_PID: String(foreignPid) }) },
-        logFile,
-        account,
-      });
-      return { server: { pid: child.pid, port: chosen }, child };
+    async prepare() {
+      const lockPid = existsSync(lockFile) ? Number.parseInt(readFileSync(lockFile, 'utf8'), 10) : null;
+      const chosen = await choosePort(port, 'PostgreSQL', report);
+      return {
+        server: { port: chosen },
+        launch: {
+          command: binaries.postgres,
+          args: ['-D', data, '-p', String(chosen), ...settings(durable)],
+          cwd: '/',
+          env: { ...programEnvironment(), ...(lockPid !== null && { PG_GRANDPARENT_PID: String(lockPid) }) },
+          account,
+        },
+      };
     },
     findFailure: ({ port }) => findFailure(cluster, port),
     // Any other failure removes the file.
-    isTemporary: () => existsSync(path.join(data, 'postmaster.pid')),
+    isTemporary: () => existsSync(lockFile),
   });
   return { ...server, adminUrl: adminUrl(cluster, server.port), folder };
-}
-
-/** Returns the port of the last command line, which PostgreSQL notes before it listens, or null. */
-function readLastPort({ data }: Cluster): number | null {
-  const file = path.join(data, 'postmaster.opts');
-  const port = existsSync(file) ? /"-p" "(\d+)"/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
-  return port === undefined ? null : Number(port);
 }
 
 function settings(durable: boolean): string[] {

@@ -1,23 +1,21 @@
 /**
- * Server processes of the embedded stack: started detached, found by pid, stopped by pid.
+ * Processes of a development stack: servers, apps, and programs that prepare something.
  *
- * - Ctrl-C in a terminal signals the whole foreground group, and the apps need the servers while
- *   they drain.
- * - A pid belongs to org-api only if the process's command line contains its folder: pids are used
- *   again. `/proc/<pid>/cwd` and `exe` cannot be read by Docker's root for another user's process.
+ * - Each is detached: Ctrl-C in a terminal signals the whole foreground group, and the apps need the
+ *   servers while they drain. What still runs at the end is stopped in reverse order.
+ * - A file notes the pid of a process and when that process started (`identify`), so that a later
+ *   start stops what a killed one has left, and no other process: pids are used again.
  * - A zombie counts as gone: where pid 1 reaps no processes (many containers), a killed server stays
  *   one.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { closeSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
+import { once as event } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StartupError } from '#runtime/errors.ts';
-import { isAlive } from '../state-lock.mjs';
-import { startTracked } from './children.ts';
-import { programEnvironment } from './program-environment.ts';
+import { once } from '#runtime/flow/once.ts';
+import { identify, isRunning } from '../state-lock.mjs';
 
 /** A server that cannot be had. The message says what happened, why, and what to do next. */
 export class ServerUnavailableError extends StartupError {
@@ -34,46 +32,122 @@ export interface Account {
   name: string;
 }
 
-/**
- * Starts a program in a separate session, which may outlive this process, and appends its output to
- * `logFile`. `env` is its whole environment. Without `account` it runs as this process's user.
- * `listens` says whether the process has said by its own channel that it listens (`hasChannel`; see
- * `runApp`): no other process can.
- */
-export async function spawnDetached(options: {
+/** How a program is started. `env` is its whole environment. */
+export interface Launch {
   command: string;
   args: string[];
   cwd: string;
   env: Record<string, string>;
-  logFile: string;
+  /** The account that it runs as; without it, this process's user. */
   account?: Account | null;
+  /** Whether the process says by a channel of its own that it listens (`runApp`): no other can. */
   hasChannel?: boolean;
-}) {
-  const { command, args, cwd, env, logFile, account, hasChannel = false } = options;
-  const log = openSync(logFile, 'a', 0o600);
-  const child = startTracked(() =>
-    spawn(command, args, {
-      cwd,
-      env,
-      detached: true,
-      stdio: ['ignore', log, log, ...(hasChannel ? (['ipc'] as const) : [])],
-      ...(account && { uid: account.uid, gid: account.gid }),
-    }),
-  );
-  closeSync(log);
-  child.unref();
+}
+
+/** In order, then by force. For PostgreSQL, SIGINT ends sessions and SIGTERM waits for them. */
+const stopSignals = [
+  ['SIGINT', 30_000],
+  ['SIGKILL', 5_000],
+] as const;
+
+/** Stops of the processes that this one has started and that still run, in that order. */
+const running = new Set<() => Promise<void>>();
+let isEnding = false;
+
+/** Makes every later start of a process fail, so that the steps of a start end soon. */
+export function stopLaunching(): void {
+  isEnding = true;
+}
+
+/** Stops the processes that still run, the last one first. */
+export async function stopProcesses(report: Report): Promise<void> {
+  stopLaunching();
+  for (const stop of [...running].reverse()) await stop().catch((error: Error) => report(error.message));
+}
+
+export type StartedProcess = Awaited<ReturnType<typeof startTracked>>;
+
+/**
+ * Starts a process, which `stopProcesses` stops.
+ *
+ * @throws Error after `stopLaunching`, and when there is no such program.
+ */
+export async function startTracked(start: () => ChildProcess) {
+  if (isEnding) throw new Error('the start was interrupted');
+  const child = start();
+  const owner = (child.pid !== undefined && identify(child.pid)) || '';
+  const stop = once(() => stopProcess(owner));
+  running.add(stop);
+  /** Describes how it ended; never rejects. */
+  const exited = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`));
+    child.once('error', ({ message }) => resolve(message));
+  });
+  void exited.then(() => running.delete(stop));
   let listens = false;
   child.once('message', () => {
     listens = true;
     child.disconnect();
   });
-  /** Describes how it ended; never rejects. */
-  const exited = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`));
-  });
-  await once(child, 'spawn');
+  await event(child, 'spawn');
   const hasExited = () => child.exitCode !== null || child.signalCode !== null;
-  return { pid: child.pid as number, exited, hasExited, listens: () => listens };
+  return { pid: child.pid as number, owner, exited, hasExited, listens: () => listens, stop };
+}
+
+/** Starts a program in a separate session, which may outlive this process, with its output in a log. */
+export async function spawnDetached(launch: Launch, logFile: string): Promise<StartedProcess> {
+  const { command, args, cwd, env, account, hasChannel = false } = launch;
+  const log = openSync(logFile, 'a', 0o600);
+  try {
+    return await startTracked(() => {
+      const stdio = ['ignore', log, log, ...(hasChannel ? (['ipc'] as const) : [])] as const;
+      const identity = account && { uid: account.uid, gid: account.gid };
+      const child = spawn(command, args, { cwd, env, detached: true, stdio: [...stdio], ...identity });
+      child.unref();
+      return child;
+    });
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** Runs a program to its end. Returns its complaint when it fails, else null. */
+export async function runProgram(launch: Launch, logFile: string): Promise<string | null> {
+  const logStart = fileSize(logFile);
+  const { exited } = await spawnDetached(launch, logFile);
+  const staying = setInterval(() => {}, 1_000); // the program does not keep this process running
+  const exit = await exited.finally(() => clearInterval(staying));
+  return exit === 'exit code 0' ? null : readLastComplaint(logFile, logStart) || exit;
+}
+
+async function stopProcess(owner: string): Promise<void> {
+  const pid = Number.parseInt(owner, 10);
+  for (const [signal, deadlineMs] of stopSignals) {
+    if (!isRunning(owner)) return;
+    try {
+      process.kill(pid, signal);
+      process.kill(pid, 'SIGCONT'); // a server that a test paused handles no signal before it continues
+    } catch {
+      // It ended meanwhile, or belongs to another user. The wait below decides.
+    }
+    if (await becomesTrue(() => !isRunning(owner), deadlineMs)) return;
+  }
+  throw new ServerUnavailableError(`Process ${pid} does not stop: end it by hand (kill -9 ${pid}).`);
+}
+
+/** Notes a process in a file, so that a later start finds it, also after a kill. */
+export const noteProcess = (file: string, { owner }: StartedProcess): void => replaceFile(file, owner);
+
+/** Returns whether the process that a file notes runs. */
+export const isNotedRunning = (file: string): boolean => existsSync(file) && isRunning(readFileSync(file, 'utf8'));
+
+/**
+ * Stops the process that a file notes.
+ *
+ * @throws ServerUnavailableError when it does not end.
+ */
+export async function stopNoted(file: string): Promise<void> {
+  if (existsSync(file)) await stopProcess(readFileSync(file, 'utf8'));
 }
 
 /**
@@ -86,49 +160,6 @@ export async function allOrFirstFailure<T extends readonly Promise<unknown>[]>(
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   await Promise.allSettled(steps);
   return Promise.all(steps) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
-}
-
-/** Returns whether `pid` runs and has `folder` on its command line, which a zombie has lost. */
-export function isServerOf(pid: number, folder: string): boolean {
-  try {
-    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(folder);
-    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', `${pid}`], { env: programEnvironment() }).includes(
-      folder,
-    );
-  } catch {
-    return false;
-  }
-}
-
-/** Signals, and how long each may take. */
-export type StopSignals = readonly (readonly [signal: NodeJS.Signals, deadlineMs: number])[];
-
-/**
- * Stops the server of `folder` under `pid` by each signal in turn, for its milliseconds.
- *
- * @throws ServerUnavailableError when it survives the last signal.
- */
-export async function stopServer(pid: number, folder: string, signals: StopSignals): Promise<void> {
-  for (const [signal, deadlineMs] of signals) {
-    if (!isServerOf(pid, folder)) return;
-    try {
-      process.kill(pid, signal);
-      process.kill(pid, 'SIGCONT'); // a server that a test paused handles no signal before it continues
-    } catch {
-      // It ended meanwhile, or belongs to another user. The wait below decides.
-    }
-    if (await becomesTrue(() => !isAlive(pid), deadlineMs)) return;
-  }
-  throw new ServerUnavailableError(`Process ${pid} of ${folder} does not stop: end it by hand (kill -9 ${pid}).`);
-}
-
-/** Runs a program as `spawnDetached` starts it. Returns its complaint when it fails, else null. */
-export async function runProgram(options: Parameters<typeof spawnDetached>[0]): Promise<string | null> {
-  const logStart = fileSize(options.logFile);
-  const { exited } = await spawnDetached(options);
-  const staying = setInterval(() => {}, 1_000); // the program does not keep this process running
-  const exit = await exited.finally(() => clearInterval(staying));
-  return exit === 'exit code 0' ? null : readLastComplaint(options.logFile, logStart) || exit;
 }
 
 /** Asks every `everyMs` until `condition` holds. Returns false after `deadlineMs`. */
@@ -149,22 +180,6 @@ export async function becomesTrue(
 export function readLastComplaint(logFile: string, fromByte: number): string {
   const lines = readFileSync(logFile).subarray(fromByte).toString('utf8').trim().split('\n');
   return (lines.findLast((line) => /fatal|panic|error|did not start/i.test(line)) ?? lines.at(-1) ?? '').trim();
-}
-
-const noteFile = 'server.json';
-
-/** Notes what is known of a folder's server, so that a later start finds it, also after a kill. */
-export function writeNote(folder: string, note: object): void {
-  replaceFile(path.join(folder, noteFile), JSON.stringify(note));
-}
-
-/** Returns the last note of a folder's server, or null. */
-export function readNote<Note>(folder: string): Note | null {
-  try {
-    return JSON.parse(readFileSync(path.join(folder, noteFile), 'utf8')) as Note;
-  } catch {
-    return null;
-  }
 }
 
 /** Replaces a file in one step, so that neither a kill nor a second writer leaves half of it. */

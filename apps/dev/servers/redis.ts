@@ -7,36 +7,26 @@
  * - No password: it holds fingerprints and times of development keys, on loopback.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { installPackages } from './apt.ts';
 import { choosePort } from './ports.ts';
-import { type Report, readNote, spawnDetached, stopServer, writeNote } from './process.ts';
+import type { Report } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 import { startServer } from './server-program.ts';
 
-type Found = { pid: number; port: number };
-
-const OLDEST_MAJOR = 7;
-const READY_DEADLINE_MS = 10_000;
-const STOP_SIGNALS = [
-  ['SIGTERM', 10_000],
-  ['SIGKILL', 5_000],
-] as const;
-/** The command line identifies the process by the folder; `set-proc-title` would replace it. */
+const oldestMajor = 7;
 const settings = {
   bind: '127.0.0.1',
   save: '',
   appendonly: 'no',
   'maxmemory-policy': 'noeviction',
-  'set-proc-title': 'no',
+  'set-proc-title': 'no', // `ps` shows the folder, and so the stack
 };
 
 /**
- * Brings up Redis for `stateFolder`, or adopts the one that runs for it. `port` null takes the
- * previous port or any free one. Returns null, and reports it, when this machine has no Redis and
- * none can be installed.
+ * Brings up Redis for `stateFolder`, on `port` or another free one. Returns null, and reports it,
+ * when this machine has no Redis and none can be installed.
  *
  * @throws ServerUnavailableError when Redis is installed and fails.
  */
@@ -44,40 +34,23 @@ export async function startRedis(options: { stateFolder: string; port?: number |
   const { stateFolder, port = null, report } = options;
   const program = await getProgram(report);
   if (program === null) return null;
-  const folder = folderOf(stateFolder);
-  mkdirSync(folder, { recursive: true });
-  const logFile = path.join(stateFolder, 'redis.log');
-  const server = await startServer<Found>({
+  const folder = path.join(stateFolder, 'redis');
+  const server = await startServer({
     name: `Redis ${program.version}`,
-    mark: folder,
-    logFile,
-    stopSignals: STOP_SIGNALS,
-    readyMs: READY_DEADLINE_MS,
-    adoptMs: READY_DEADLINE_MS,
-    instead: `set REDIS_URL to a Redis ${OLDEST_MAJOR} or newer`,
+    folder,
+    readyMs: 10_000,
+    instead: `set REDIS_URL to a Redis ${oldestMajor} or newer`,
     report,
-    findLast: () => readNote(folder),
-    async spawn(last) {
-      const chosen = await choosePort(port ?? last?.port ?? null, 'Redis', report);
+    async prepare() {
+      const chosen = await choosePort(port, 'Redis', report);
       const values = { ...settings, port: String(chosen), dir: folder };
       const args = Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
-      const env = programEnvironment();
-      const child = await spawnDetached({ command: program.command, args, cwd: folder, env, logFile });
-      const server = { pid: child.pid, port: chosen };
-      writeNote(folder, server);
-      return { server, child };
+      const launch = { command: program.command, args, cwd: folder, env: programEnvironment() };
+      return { server: { port: chosen }, launch };
     },
-    findFailure: async ({ pid, port }) => ((await findPidBehind(port)) === pid ? null : 'no response'),
+    findFailure: async ({ port }, { pid }) => ((await findPidBehind(port)) === pid ? null : 'no response'),
   });
   return { ...server, url: `redis://127.0.0.1:${server.port}` };
-}
-
-const folderOf = (stateFolder: string) => path.join(stateFolder, 'redis');
-
-/** Stops the Redis of a state folder, even when another process started it. */
-export async function stopRedisOf(stateFolder: string): Promise<void> {
-  const last = readNote<Found>(folderOf(stateFolder));
-  if (last !== null) await stopServer(last.pid, folderOf(stateFolder), STOP_SIGNALS);
 }
 
 async function getProgram(report: Report) {
@@ -86,7 +59,7 @@ async function getProgram(report: Report) {
   const installed = (await installPackages(['redis-server'], report)) ? findProgram() : null;
   if (installed === null)
     report(
-      `Redis: no redis-server or valkey-server of version ${OLDEST_MAJOR} or newer on PATH, so the limiter ` +
+      `Redis: no redis-server or valkey-server of version ${oldestMajor} or newer on PATH, so the limiter ` +
         'counts inside the API process. Install one, or set REDIS_URL, to count in Redis.',
     );
   return installed;
@@ -96,7 +69,7 @@ function findProgram(): { command: string; version: string } | null {
   for (const command of ['redis-server', 'valkey-server']) {
     const { stdout } = spawnSync(command, ['--version'], { encoding: 'utf8', env: programEnvironment() });
     const version = /\bv=(\d+[\d.]*)/.exec(stdout ?? '')?.[1];
-    if (version && Number.parseInt(version, 10) >= OLDEST_MAJOR) return { command, version };
+    if (version && Number.parseInt(version, 10) >= oldestMajor) return { command, version };
   }
   return null;
 }

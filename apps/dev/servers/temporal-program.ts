@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { buildWithGo } from '../../../charts/tools.ts';
-import { provideOnce } from '../state-lock.mjs';
-import { cacheFolder } from './cache-folder.ts';
+import { cacheFolder, provideFolder } from './cache-folder.ts';
 import { type Report, ServerUnavailableError } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 
@@ -35,9 +34,10 @@ export async function getTemporalProgram(report: Report): Promise<string> {
   if (doesRun('temporal')) return 'temporal';
   const folder = cacheFolder(`temporal-${temporalVersion}`);
   const program = path.join(folder, 'temporal');
-  const isProvided = await provideOnce(`${folder}.lock`, {
+  const fill = async (draft: string) =>
+    (await download(draft, report)) || (await buildWithGo('temporal', sources, draft, report));
+  const isProvided = await provideFolder(folder, fill, {
     isThere: () => doesRun(program),
-    provide: async () => (await download(folder, report)) || (await buildWithGo('temporal', sources, folder, report)),
     onWait: () => report('Temporal: another process installs it; waiting'),
   });
   if (isProvided) return program;
@@ -56,7 +56,6 @@ async function download(folder: string, report: Report): Promise<boolean> {
   const url = `${releaseUrl}/temporal_cli_${temporalVersion}_${archive.name}.tar.gz`;
   const bytes = await fetchVerified(url, archive.sha256, report);
   if (bytes === null) return false;
-  mkdirSync(folder, { recursive: true });
   const file = path.join(folder, 'archive.tar.gz');
   writeFileSync(file, bytes);
   spawnSync('tar', ['-xzf', file, '-C', folder, 'temporal'], { env: programEnvironment() });

@@ -2,8 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { type LimitDecision, Limiter, type LimiterOptions } from '../../../apps/api/limiter/limiter.ts';
-import { freePort, type RedisServer, startRedis } from './redis-server.ts';
-import { until } from './until.ts';
+import { getFreePort } from '../../../apps/dev/servers/ports.ts';
+import { type RedisServer, startRedis } from './redis-server.ts';
 
 /**
  * Longer than in production, because the machine of a test run is busy. Only the Redis that the
@@ -52,7 +52,8 @@ async function burst(limiter: Limiter, calls: number, key = 'key'): Promise<Limi
   return settled;
 }
 const admitted = (decisions: LimitDecision[]) => decisions.filter((decision) => decision.admitted).length;
-const mode = (limiter: Limiter, wanted: string) => until(`the mode is ${wanted}`, () => limiter.mode === wanted);
+const patient = { timeout: 10_000, interval: 10 };
+const mode = (limiter: Limiter, wanted: string) => expect.poll(() => limiter.mode, patient).toBe(wanted);
 
 describe('the limiter while Redis is away', () => {
   it('admits exactly 120 calls through a pause of Redis (SIGSTOP), and then Redis decides again', async () => {
@@ -126,7 +127,7 @@ describe('the limiter while Redis is away', () => {
       }
     };
     const loops = Promise.all(Array.from({ length: 32 }, loop));
-    await until('some calls have been admitted', () => count > 100);
+    await expect.poll(() => count, patient).toBeGreaterThan(100);
     await server.kill();
     await loops;
     expect(limiter.mode).toBe('process');
@@ -141,7 +142,7 @@ describe('the limiter while Redis is away', () => {
     server.resume();
     await mode(limiter, 'redis');
     const back = performance.now();
-    await until('a window has passed', () => performance.now() - back > 1_000);
+    await expect.poll(() => performance.now() - back, patient).toBeGreaterThan(1_000);
     expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, decidedBy: 'redis', left: 2 });
     await server.look.del('limit:us:key');
     expect((await burst(limiter, 4)).map((decision) => decision.admitted)).toEqual([true, true, true, false]);
@@ -211,7 +212,7 @@ describe('the limiter while Redis is away', () => {
     await server.look.config('SET', 'maxmemory', '0');
     await mode(limiter, 'redis');
 
-    await server.look.replicaof('127.0.0.1', await freePort());
+    await server.look.replicaof('127.0.0.1', await getFreePort());
     await mode(limiter, 'process');
     expect(modeChanges.at(-1)).toMatch(/^process: (READONLY|MASTERDOWN) /);
     expect(admitted(await burst(limiter, 30))).toBe(30);

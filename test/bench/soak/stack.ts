@@ -70,7 +70,7 @@ async function openStack(
   onStop(() => redis.stop());
   const temporal = await startTemporal({ stateFolder: folder, namespaces: [namespace], report });
   onStop(() => temporal.stop());
-  await prepareWorkflowBundle();
+  await prepareWorkflowBundle(report);
 
   const admin = await connect(postgres.adminUrl);
   await admin.query(`create database ${name} template template0 encoding 'UTF8'`);

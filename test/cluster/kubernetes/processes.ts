@@ -1,6 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { becomesTrue, spawnDetached } from '../../../apps/dev/servers/process.ts';
-import { isAlive } from '../../../apps/dev/state-lock.mjs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  becomesTrue,
+  isNotedRunning,
+  noteProcess,
+  spawnDetached,
+  stopNoted,
+} from '../../../apps/dev/servers/process.ts';
 import { inState, stateFolder } from './node.ts';
 
 const pidFile = (name: string): string => inState('pid', name);
@@ -15,33 +20,19 @@ export const programEnvironment = {
 /** Starts a program of the node, which outlives this process. Its output is in `log/NAME.log`. */
 export async function startProcess(name: string, command: string, args: readonly string[]): Promise<void> {
   for (const folder of ['pid', 'log']) mkdirSync(inState(folder), { recursive: true });
-  const { pid } = await spawnDetached({
-    command,
-    args: [...args],
-    cwd: stateFolder,
-    env: programEnvironment,
-    logFile: logFile(name),
-  });
-  writeFileSync(pidFile(name), `${pid}`);
+  const launch = { command, args: [...args], cwd: stateFolder, env: programEnvironment };
+  noteProcess(pidFile(name), await spawnDetached(launch, logFile(name)));
 }
 
 /** Returns whether a program of the node runs. */
-export function isRunning(name: string): boolean {
-  const pid = readPid(name);
-  return pid !== null && isAlive(pid);
-}
+export const isRunning = (name: string): boolean => isNotedRunning(pidFile(name));
 
 /** The names of the programs that were started and not stopped. */
 export const listStarted = (): string[] => (existsSync(inState('pid')) ? readdirSync(inState('pid')) : []);
 
-/** Asks a program to end, and kills it after ten seconds. */
+/** Stops a program of the node. */
 export async function stopProcess(name: string): Promise<void> {
-  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    const pid = readPid(name);
-    if (pid === null || !isAlive(pid)) break;
-    process.kill(pid, signal);
-    if (await becomesTrue(() => !isAlive(pid), 10_000)) break;
-  }
+  await stopNoted(pidFile(name));
   rmSync(pidFile(name), { force: true });
 }
 
@@ -53,13 +44,3 @@ export async function waitUntil(what: string, condition: () => boolean | Promise
 }
 
 const readEnd = (name: string): string => readFileSync(logFile(name), 'utf8').trim().split('\n').slice(-3).join('\n  ');
-
-/** Returns null for none, and for a process that is another program: pids are used again. */
-function readPid(name: string): number | null {
-  try {
-    const pid = Number(readFileSync(pidFile(name), 'utf8'));
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(stateFolder) ? pid : null;
-  } catch {
-    return null;
-  }
-}

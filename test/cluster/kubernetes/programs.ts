@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { cacheFolder } from '../../../apps/dev/servers/cache-folder.ts';
-import { provideOnce } from '../../../apps/dev/state-lock.mjs';
+import { cacheFolder, provideFolder } from '../../../apps/dev/servers/cache-folder.ts';
 import { run } from '../../../charts/image/buildah.ts';
 import { provideTool } from '../../../charts/tools.ts';
 
@@ -33,8 +32,8 @@ export type Program = (typeof components)[number] | 'dns' | 'pause';
  */
 export async function getPrograms(report: (line: string) => void): Promise<string> {
   const folder = cacheFolder(`kubernetes-${fingerprint()}`);
-  await provideOnce(`${folder}.lock`, { isThere: () => existsSync(folder), provide: () => build(folder, report) });
-  provideTool('helm', path.join(folder, 'helm'));
+  await provideFolder(folder, (draft) => build(draft, report));
+  await provideTool('helm', path.join(folder, 'helm'));
   return folder;
 }
 
@@ -50,22 +49,15 @@ function fingerprint(): string {
 function build(folder: string, report: (line: string) => void): true {
   const version = readVersion('k8s.io/kubernetes');
   report(`building Kubernetes ${version} with Go (about five minutes with an empty cache, once)`);
-  const draft = `${folder}.${process.pid}`;
-  mkdirSync(draft, { recursive: true });
-  try {
-    buildInto(draft, './components', versionFlags(['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version']));
-    const helmFlags = ['pkg/chartutil', 'pkg/lint/rules'].flatMap((one) =>
-      minorFlags(`helm.sh/helm/v3/${one}.k8sVersion`),
-    );
-    helmFlags.push(`-X helm.sh/helm/v3/internal/version.version=${readVersion('helm.sh/helm/v3')}`);
-    buildInto(draft, 'helm.sh/helm/v3/cmd/helm', helmFlags);
-    for (const name of ['./dns', './pause']) buildInto(draft, name, []);
-    for (const name of components) symlinkSync('components', path.join(draft, name));
-    renameSync(draft, folder);
-    return true;
-  } finally {
-    rmSync(draft, { recursive: true, force: true });
-  }
+  buildInto(folder, './components', versionFlags(['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version']));
+  const helmFlags = ['pkg/chartutil', 'pkg/lint/rules'].flatMap((one) =>
+    minorFlags(`helm.sh/helm/v3/${one}.k8sVersion`),
+  );
+  helmFlags.push(`-X helm.sh/helm/v3/internal/version.version=${readVersion('helm.sh/helm/v3')}`);
+  buildInto(folder, 'helm.sh/helm/v3/cmd/helm', helmFlags);
+  for (const name of ['./dns', './pause']) buildInto(folder, name, []);
+  for (const name of components) symlinkSync('components', path.join(folder, name));
+  return true;
 }
 
 /** Builds without debug information, which halves the programs and the time to link them. */
