@@ -49,11 +49,13 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('link', { name: 'Download filtered CSV' }).click();
     const file = readFileSync(await (await downloading).path(), 'utf8');
     expect(file.split('\r\n').length).toBe(3);
-    expect(file).toContain('"2026-11-20T09:00:00.000Z","API key “=1+1”","Was denied the outcomes (getFirmOutcomes)"');
+    expect(file).toContain(
+      '"2026-11-20T09:00:00.000Z","API key “=1+1”","Was denied access to the outcomes (getFirmOutcomes)"',
+    );
     expect(file).toContain(`"'=1+1"`);
     expect(file).toContain(rejected);
 
-    await page.getByRole('link', { name: 'Was denied the outcomes' }).click();
+    await page.getByRole('link', { name: 'Was denied access to the outcomes' }).click();
     await page.getByRole('heading', { name: 'Event details' }).waitFor();
     await ready(page);
     const text = (await page.locator('main').textContent()) ?? '';

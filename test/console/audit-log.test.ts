@@ -98,7 +98,7 @@ describe('the audit log', () => {
     for (const part of [
       'Ada Rivers',
       'Report',
-      'Was denied the roster of clients',
+      'Was denied access to the roster of clients',
       '403 insufficient_scope',
       '203.0.113.5',
       `${own}`,

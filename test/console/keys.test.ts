@@ -5,6 +5,7 @@ import { scopes } from '#domain/contract/scopes.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { type HttpVisitor, unescaped } from '#test/http-visitor.ts';
 import { startTestApi } from '#test/setup.ts';
+import { writeEntries } from '#test/write-entries.ts';
 import { curlLine, firstReads } from '../../apps/console/pages/keys/first-call.ts';
 import { factorFields } from '../../apps/console/web/second-factor.ts';
 import { type ConsoleInstallation, type Enrolled, shareConsole } from './setup.ts';
@@ -27,6 +28,7 @@ describe('creating a key', () => {
     const visitor = t.http(ada);
     const made = await createKey(visitor, ada);
     expect(made.status).toBe(200);
+    expect(made.text).toMatch(/<dt>Name<\/dt><dd><bdi>Monthly report<\/bdi>.*?<dt>Expires<\/dt><dd><time /s);
     const key = keyForm.exec(made.text)?.[0] ?? '';
     expect(unescaped(made.text)).toContain(
       `curl -H "Authorization: Bearer ${key}" http://127.0.0.1:8080/v1/orgs/${ada.orgId}`,
@@ -225,6 +227,9 @@ describe('a key', () => {
     const successor = (await keysOf(t, ada)).find(({ id }) => id !== old.id);
     expect((await t.http(ada).get(`/o/${ada.orgId}/keys/${old.id}`)).text).toContain(`/keys/${successor?.id}`);
     expect((await t.http(ada).get(`/o/${ada.orgId}/keys/${successor?.id}`)).text).toContain(`/keys/${old.id}`);
+    const again = (await t.http(ada).get(at)).text;
+    expect(again).toContain(`was already replaced by <a href="/o/${ada.orgId}/keys/${successor?.id}">`);
+    expect((await t.http(ada).get(at.replace('/rotate', '/revoke'))).text).not.toContain('rotate it</a> instead');
     for (const overlapHours of ['169', '-1', '', '1e9'])
       expect((await t.http(ada).submit(at, at, { overlapHours, expiry: 'never' })).status).toBe(422);
   });
@@ -261,6 +266,38 @@ describe('a key', () => {
     });
     expect(response.status).toBe(422);
     expect((await keysOf(t, ada)).length).toBe(1);
+  });
+
+  it('that expires within a day says at what hour, and any other on which day', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    for (const hours of [1, 25])
+      await t.make.apiKey({ creator: creatorOf(ada), expiresAt: new Date(t.now().getTime() + hours * 3_600_000) });
+    const times =
+      (await t.http(ada).get(`/o/${ada.orgId}/keys`)).text.match(/data-heading="Expires".*?<\/time>/gs) ?? [];
+    expect(times.map((cell) => cell.includes('data-day'))).toEqual([true, false]);
+  });
+
+  it('that has ended shows a later call as denied, and an earlier one as a use', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    const [used, tried] = [
+      await t.make.apiKey({ creator: creatorOf(ada) }),
+      await t.make.apiKey({ creator: creatorOf(ada) }),
+    ];
+    await writeEntries(t.owner, [{ orgId: ada.orgId, keyId: used.id }]);
+    for (const { id } of [used, tried]) {
+      const at = `/o/${ada.orgId}/keys/${id}/revoke`;
+      expect((await t.http(ada).submit(at, at)).status).toBe(303);
+    }
+    await writeEntries(t.owner, [{ orgId: ada.orgId, keyId: tried.id, status: 401, code: 'unauthorized' }]);
+    for (const [key, isDenied] of [
+      [used, false],
+      [tried, true],
+    ] as const) {
+      const { text } = await t.http(ada).get(`/o/${ada.orgId}/keys/${key.id}`);
+      expect(/<dt>Last used<\/dt><dd>.*?<\/dd>/s.exec(text)?.[0].includes('Denied')).toBe(isDenied);
+    }
   });
 
   it('warns about its expiry only until it is replaced', async () => {

@@ -84,7 +84,7 @@ const signatureResults: Record<string, string> = {
 function readVerb(status: number): string {
   if (status < 400) return 'Read';
   if (status === 400) return 'Sent an invalid request for';
-  return status === 404 ? 'Named an unknown organization in a request for' : 'Was denied';
+  return status === 404 ? 'Named an unknown organization in a request for' : 'Was denied access to';
 }
 
 /** Each action's title in the filter, and its description, which follows the actor's name. */

@@ -14,9 +14,11 @@ export const reads: Readonly<Record<string, string>> = {
   getOrgSeats: 'the seat counts',
 };
 
-/** Returns what operations read, in words: `the members, the roles`. */
+const and = new Intl.ListFormat('en');
+
+/** Returns what operations read, in words: `the members and the roles`. */
 export const describeReads = (operations: readonly string[]): string =>
-  operations.map((operation) => reads[operation] ?? operation).join(', ');
+  and.format(operations.map((operation) => reads[operation] ?? operation));
 
 /** Returns what the operations of a scope read, in words. */
 export const describeScope = (scope: Scope): string => describeReads(operationsOfScope[scope]);

@@ -19,6 +19,10 @@ export function day(at: Date): Html {
   return rendered(at, '', html` data-day`);
 }
 
+/** Renders the day of a time, and of one within a day from `now` also the hour. */
+export const dayOrTime = (at: Date, now: Date): Html =>
+  Math.abs(at.getTime() - now.getTime()) < 86_400_000 ? time(at) : day(at);
+
 const days = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric', year: 'numeric' });
 
 /** Returns a day of UTC, for example `Nov 23, 2026 UTC`, whatever the viewer's zone. */

@@ -77,7 +77,7 @@ it('a sentence names the actor and the object by their current names', () => {
     describe({ action: 'api.getFirmRoster', personId: 'usr_1', keyId: 'k', keyLabel: 'Report', status: 200 }),
   ).toBe('API key “Report”: Read the roster of clients (getFirmRoster)');
   expect(describe({ action: 'api.getFirmRoster', keyId: 'k', keyLabel: '', keyHint: 'aln_us_1…2', status: 403 })).toBe(
-    'API key “aln_us_1…2”: Was denied the roster of clients (getFirmRoster)',
+    'API key “aln_us_1…2”: Was denied access to the roster of clients (getFirmRoster)',
   );
   expect(describe({ action: 'api.rate_limited', keyId: 'k', keyLabel: 'R', status: 429, count: 3 })).toBe(
     'API key “R”: Exceeded the rate limit: 3 requests denied within a minute',

@@ -4,7 +4,7 @@ import { badge } from '../../components/notice.ts';
 import { keyStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
 import { displayName, truncate } from '../../components/text.ts';
-import { day, relativeTime } from '../../components/time.ts';
+import { dayOrTime, relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { Page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -37,8 +37,11 @@ export const keyBreadcrumbs = (visit: MemberVisit, key: KeyUsage): Page['breadcr
   ['API keys', visit.at('/keys')],
 ];
 
-/** Returns a key's name for a title. */
+/** Returns a key's name. */
 export const keyTitle = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): string => truncate(label || hint, 60);
+
+/** Returns a key with its name in quotation marks, for a title or a button. */
+export const quotedKey = (key: Pick<KeyUsage, 'label' | 'hint'>): string => `API key “${keyTitle(key)}”`;
 
 /** Returns the last use of a key, or its creation: a new key may not be deployed yet. */
 export const lastUseOf = ({ lastUsedAt, createdAt }: KeyUsage): number => (lastUsedAt ?? createdAt).getTime();
@@ -48,6 +51,17 @@ export const isUnused = (key: KeyUsage, now: Date): boolean =>
   key.state === 'live' && now.getTime() - lastUseOf(key) > unusedDays * dayMs;
 
 const unused = badge('plain', 'Unused');
+
+/** Renders the calls of a key in the last day, which are counted in intervals. */
+export const recentUses = ({ uses24h }: KeyUsage): Html =>
+  html`${uses24h.toLocaleString('en')} <span class="quiet">Counted within a minute</span>`;
+
+/** Renders the last call of a key. One after the key has ended was denied. */
+export function lastUse({ lastUsedAt, revokedAt, expiresAt, creatorLeftAt }: KeyUsage): Html {
+  const ends = [revokedAt, expiresAt, creatorLeftAt].filter((end) => end !== null);
+  const isDenied = lastUsedAt !== null && ends.some((end) => end <= lastUsedAt);
+  return html`${relativeTime(lastUsedAt, 'Never')} ${isDenied ? badge('plain', 'Denied') : nothing}`;
+}
 
 /** Returns the columns of a list of keys, or `only` those with the given headings. */
 export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column<KeyUsage>[] {
@@ -65,7 +79,7 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
     { heading: 'Scopes', whenNarrow: 'hidden', cell: ({ scopes }) => chips(scopes) },
     {
       heading: 'Last used',
-      cell: (key) => html`${relativeTime(key.lastUsedAt, 'Never')} ${isUnused(key, now) ? unused : nothing}`,
+      cell: (key) => html`${lastUse(key)} ${isUnused(key, now) ? unused : nothing}`,
     },
     {
       heading: 'Calls in 24\u00a0h',
@@ -75,7 +89,8 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
     },
     {
       heading: 'Expires',
-      cell: ({ expiresAt }) => (expiresAt === null ? html`<span class="quiet">Never</span>` : day(expiresAt)),
+      cell: ({ expiresAt }) =>
+        expiresAt === null ? html`<span class="quiet">Never</span>` : dayOrTime(expiresAt, now),
     },
   ];
   return only === undefined ? columns : columns.filter(({ heading }) => only.includes(heading));

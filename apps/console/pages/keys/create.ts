@@ -12,7 +12,7 @@ import { type Html, html } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { keyName, keyTitle } from './cells.ts';
+import { keyName, quotedKey } from './cells.ts';
 import { checkExpiry, expiryField, expiryFields, initialExpiry, readExpiry } from './expiry.ts';
 import { newKey } from './first-call.ts';
 import { fullPage } from './full.ts';
@@ -42,7 +42,7 @@ export const createRoutes = member.formPage({
     return page({
       title: 'API key created',
       breadcrumbs: [['API keys', visit.at('/keys')]],
-      body: html`${newKey(visit, { key: created.key, scopes })}
+      body: html`${newKey(visit, { key: created.key, label, scopes, expiresAt })}
         <p class="actions">${linkButton(visit.at(`/keys/${created.id}`), 'I’ve saved it')}</p>`,
     });
   },
@@ -58,9 +58,9 @@ async function newestKey(visit: MemberVisit): Promise<Html> {
   if (newest === undefined) return html``;
   return shownBefore(
     'A new API key',
-    html`If you didn’t store ${keyName(newest)}, rotate it.`,
+    html`If you didn’t store “${keyName(newest)}”, rotate it.`,
     visit.at(`/keys/${newest.id}/rotate`),
-    `Rotate API key ${keyTitle(newest)}`,
+    `Rotate ${quotedKey(newest)}`,
   );
 }
 
@@ -86,7 +86,7 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
           name: 'scopes',
           label: 'Permissions',
           kind: 'checkbox',
-          hint: 'Choose only what the system needs. The key can never read more than you can.',
+          hint: 'Choose only what the system needs. A key never changes anything, and never reads more than you can.',
           choices: scopes.map((scope) => {
             const isHeld = visit.may(scope);
             return {

@@ -1,5 +1,8 @@
 import type { Scope } from '#domain/contract/scopes.ts';
 import { copyable, shownOnce } from '../../components/secret.ts';
+import { detailList } from '../../components/table.ts';
+import { displayName } from '../../components/text.ts';
+import { time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -22,10 +25,17 @@ export function curlLine(parts: { apiUrl: string; organizationId: string; key: s
 }
 
 /** Shows a new key once, with a first call to try. */
-export function newKey(visit: MemberVisit, created: { key: string; scopes: readonly string[] }): Html {
+export function newKey(
+  visit: MemberVisit,
+  created: { key: string; label: string; scopes: readonly string[]; expiresAt: Date | null },
+): Html {
   const { apiUrl } = visit.console;
   const line = curlLine({ apiUrl, organizationId: visit.organizationId, ...created });
-  return html`${shownOnce({
+  return html`${detailList([
+    created.label !== '' && ['Name', displayName(created.label)],
+    ['Expires', time(created.expiresAt, 'Never')],
+  ])}
+  ${shownOnce({
     label: 'API key',
     value: created.key,
     advice: 'Store it with your system’s other secrets, not in code, tickets or chats.',

@@ -14,7 +14,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { readerOf } from '../audit-log/filter.ts';
 import { auditLogTable } from '../audit-log/table.ts';
 import { callersTable } from './callers.ts';
-import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
+import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, lastUse, recentUses, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';
 import { ownerSection } from './owner-section.ts';
 
@@ -82,8 +82,8 @@ async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],
     key.creatorLeftAt !== null && ['Inactive since', time(key.creatorLeftAt)],
     ['Expires', time(key.expiresAt, 'Never')],
-    ['Last used', relativeTime(key.lastUsedAt, 'Never')],
-    ['Calls in 24 hours', key.uses24h.toLocaleString('en')],
+    ['Last used', lastUse(key)],
+    ['Calls in 24 hours', recentUses(key)],
     key.predecessorId !== null && ['Replaces', await neighbor(visit, key.predecessorId)],
     key.successorId !== null && ['Replaced by', await neighbor(visit, key.successorId)],
   ]);

@@ -53,7 +53,7 @@ async function livePage(visit: MemberVisit): Promise<Page> {
       ${soon > 0 ? notice('warning', expiringSentence(soon)) : nothing}
       ${table({ caption: 'Active API keys', columns: keyColumns(visit), rows: keys })}
       <p class="quiet">${keys.length} of ${liveKeysPerOrganization} active keys. Rate limit: 120 calls per minute and
-        key.</p>`,
+        key. Calls are counted within a minute.</p>`,
   });
 }
 

@@ -5,14 +5,13 @@ import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { detailList } from '../../components/table.ts';
-import { relativeTime } from '../../components/time.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { callersTable } from './callers.ts';
-import { keyBreadcrumbs, keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
+import { keyBreadcrumbs, keyHintCell, keyName, lastUse, quotedKey, recentUses, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';
 
 /** Revokes a key, after a page that shows its callers. */
@@ -50,14 +49,14 @@ async function revokePage(
         <p class="actions">${linkButton(visit.at('/keys'), 'View API keys', 'secondary')}</p>`,
     });
   return page({
-    title: `Revoke API key ${keyTitle(key)}?`,
+    title: `Revoke ${quotedKey(key)}?`,
     breadcrumbs,
     body: html`
       ${reported === null ? nothing : reportedNotice}
       ${await consequences(visit, key)}
       ${form(visit, {
         state,
-        button: `Revoke API key ${keyTitle(key)}`,
+        button: `Revoke ${quotedKey(key)}`,
         kind: 'danger',
         cancel: visit.at(`/keys/${key.id}`),
       })}`,
@@ -66,13 +65,15 @@ async function revokePage(
 
 async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const callers = await listCallers(visit.console.database, visit.organizationId, key.id);
-  return html`<p>All further calls with this key return 401. You can’t undo this. To replace the key without an
-    interruption, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
+  const instead = html`To replace the key without an interruption, <a href="${visit.at(`/keys/${key.id}/rotate`)}">
+    rotate it</a> instead.`;
+  return html`<p>All further calls with this key return 401. You can’t undo this.
+    ${key.state === 'live' && key.successorId === null ? instead : nothing}</p>
     ${detailList([
       ['Key', html`${keyName(key)} ${keyHintCell(key)} ${statusOf(key, visit.console.now())}`],
       ['Permissions', key.scopes.join(', ')],
-      ['Last used', relativeTime(key.lastUsedAt, 'Never')],
-      ['Calls in 24 hours', key.uses24h.toLocaleString('en')],
+      ['Last used', lastUse(key)],
+      ['Calls in 24 hours', recentUses(key)],
     ])}
     ${
       callers.length === 0

@@ -14,7 +14,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { keyBreadcrumbs, keyName, keyTitle } from './cells.ts';
+import { keyBreadcrumbs, keyName, quotedKey } from './cells.ts';
 import { checkExpiry, expiryField, expiryFields, initialExpiry, readExpiry } from './expiry.ts';
 import { getKey } from './find-key.ts';
 import { newKey } from './first-call.ts';
@@ -43,7 +43,7 @@ export const rotateRoutes = member.formPage({
       title: 'API key rotated',
       breadcrumbs: keyBreadcrumbs(visit, old),
       body: html`${overlapNotice(rotated, hours, now())}
-        ${newKey(visit, { key: rotated.key, scopes: old.scopes })}
+        ${newKey(visit, { ...rotated, label: old.label, scopes: old.scopes, expiresAt: change.expiresAt })}
         <p class="actions">${linkButton(visit.at(`/keys/${rotated.id}`), 'I’ve saved it')}</p>`,
     });
   },
@@ -81,10 +81,11 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const isFull = (await listLiveKeys(database, visit.organizationId, now())).length >= liveKeysPerOrganization;
   const missing = key.scopes.filter((scope) => !visit.may(scope));
   return page({
-    title: `Rotate API key ${keyTitle(key)}`,
+    title: `Rotate ${quotedKey(key)}`,
     breadcrumbs: keyBreadcrumbs(visit, key),
     body: html`
       <p>Replaces ${keyName(key)} with a new key with the same name and permissions.</p>
+      ${key.state === 'live' && key.successorId !== null ? replaced(visit, key.successorId) : nothing}
       ${key.creatorId === visit.by.personId ? nothing : newOwner(key)}
       ${obstacle(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });
@@ -100,6 +101,13 @@ function obstacle(key: KeyUsage, missing: readonly string[]): Html | null {
   return notice('bad', `${why}Ask a member who has these permissions.`);
 }
 
+const replaced = (visit: MemberVisit, successorId: string): Html =>
+  notice(
+    'warning',
+    html`This key was already replaced by <a href="${visit.at(`/keys/${successorId}`)}">another key</a>. Rotate it again
+      only if you need one more key.`,
+  );
+
 const newOwner = ({ creatorName }: KeyUsage): Html =>
   notice(
     'info',
@@ -114,7 +122,7 @@ const noOverlap =
 function rotateForm(visit: MemberVisit, state: FormState, key: KeyUsage, isFull: boolean): Html {
   return form(visit, {
     state,
-    button: `Rotate API key ${keyTitle(key)}`,
+    button: `Rotate ${quotedKey(key)}`,
     cancel: visit.at(`/keys/${key.id}`),
     fields: html`
       ${isFull ? notice('warning', noOverlap) : nothing}
