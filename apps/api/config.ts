@@ -4,6 +4,7 @@ import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { currentKeySecrets } from '#runtime/settings/key-secrets.ts';
 import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
 import { tryPostgres, tryRedis } from '#runtime/settings/try-connection.ts';
+import { trySecrets } from '#runtime/settings/try-secrets.ts';
 import {
   databaseUrl,
   httpUrl,
@@ -59,7 +60,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     schema: Settings,
     environment,
     names: ['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS'],
-    tries: { API_DATABASE_URL: tryPostgres, REDIS_URL: tryRedis },
+    tries: {
+      API_DATABASE_URL: tryPostgres('api'),
+      REDIS_URL: tryRedis,
+      KEY_PEPPERS: trySecrets,
+      KEY_TAG_SECRETS: trySecrets,
+    },
   });
   const { values } = followed;
   return Object.freeze({

@@ -4,6 +4,7 @@ import { currentKeySecrets } from '#runtime/settings/key-secrets.ts';
 import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { tryPostgres } from '#runtime/settings/try-connection.ts';
+import { trySecrets } from '#runtime/settings/try-secrets.ts';
 import {
   databaseUrl,
   httpUrl,
@@ -63,7 +64,10 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     environment,
     names: ['CONSOLE_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
     tries: {
-      CONSOLE_DATABASE_URL: tryPostgres,
+      CONSOLE_DATABASE_URL: tryPostgres('console'),
+      KEY_PEPPERS: trySecrets,
+      KEY_TAG_SECRETS: trySecrets,
+      WEBHOOK_SECRET_KEYS: trySecrets,
       TEMPORAL_API_KEY: async (apiKey) => {
         // Temporal's client takes as long to load as everything else.
         const { tryTemporal } = await import('#workflows/connection.ts');

@@ -4,6 +4,7 @@ import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { tryPostgres } from '#runtime/settings/try-connection.ts';
+import { trySecrets } from '#runtime/settings/try-secrets.ts';
 import {
   addressBlocks,
   databaseUrl,
@@ -162,7 +163,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     environment,
     names: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
     tries: {
-      WORKER_DATABASE_URL: tryPostgres,
+      WORKER_DATABASE_URL: tryPostgres('worker'),
+      WEBHOOK_SECRET_KEYS: trySecrets,
       TEMPORAL_API_KEY: async (apiKey) => {
         // Temporal's client takes as long to load as everything else.
         const { tryTemporal } = await import('#workflows/connection.ts');

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CoreV1Api, CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
@@ -15,6 +16,7 @@ import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from
 import { setupDatabase } from '#test/setup.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace } from '#test/worker.ts';
+import { ensureLogin } from '../../apps/migrate/logins.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { migrations, type NamedMigration } from '../../apps/migrate/migrations/index.ts';
 import { startOperator } from '../../apps/operator/app.ts';
@@ -228,9 +230,15 @@ describe('the operator', () => {
     onTestFinished(() => connections.close());
     const region = regionWith({ database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } } });
     const first = await connections.openDatabase(region);
+    const nextUser = `org_api_login_${randomBytes(4).toString('hex')}`;
+    const next = Object.assign(new URL(database.urls.operator), {
+      username: nextUser,
+      password: 'the-next-password',
+    }).href;
     const wrong = Object.assign(new URL(database.urls.operator), { password: 'hunter2' }).href;
 
-    for (const url of ['postgresql://u:hunter%zz@127.0.0.1/org', 'postgresql://u:hunter2@db.example.com/org', wrong]) {
+    const rejected = ['postgresql://u:hunter%zz@127.0.0.1/org', 'postgresql://u:hunter2@db.example.com/org', wrong];
+    for (const url of [...rejected, database.ownerUrl]) {
       await applySecret({ OPERATOR_DATABASE_URL: url });
       expect(await connections.openDatabase(region)).toBe(first);
     }
@@ -239,9 +247,17 @@ describe('the operator', () => {
       expect.stringMatching(/^DATABASE_URL rejected: .*write it as %25/),
       expect.stringMatching(/^DATABASE_URL rejected: .*without TLS/),
       'DATABASE_URL rejected: cannot be used to connect to PostgreSQL (28P01)',
+      'DATABASE_URL rejected: names a login without the role org_api_operator',
     ]);
     expect(seen.join()).not.toContain('hunter');
-    await applySecret({ OPERATOR_DATABASE_URL: database.ownerUrl });
+    const owner = new pg.Client({ connectionString: database.ownerUrl });
+    await owner.connect();
+    await ensureLogin(owner, { role: 'operator', server: parsePostgresUrl(next) });
+    onTestFinished(async () => {
+      await owner.query(`drop owned by ${nextUser}; drop role ${nextUser}`);
+      await owner.end();
+    });
+    await applySecret({ OPERATOR_DATABASE_URL: next });
     expect(await connections.openDatabase(region)).not.toBe(first);
     expect(seen.at(-1)).toBe('DATABASE_URL changed');
   });

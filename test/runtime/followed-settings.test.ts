@@ -40,7 +40,17 @@ const keyring = (bytes: number): Values => {
   const key = (version: number) => `${version}:${randomBytes(bytes).toString('base64')}`;
   const old = key(1);
   const next = `${key(2)},${old}`;
-  return { old, next, bad: { malformed: 'hunter2', 'the same version twice': `${key(1)},${old}`, empty: '' } };
+  return {
+    old,
+    next,
+    bad: {
+      malformed: 'hunter2',
+      'the same version twice': `${key(1)},${old}`,
+      'another secret under a version in use': `${key(2)},${key(1)}`,
+      'without the first one in use': key(2),
+      empty: '',
+    },
+  };
 };
 
 async function postgresLogin(role: LoginRole): Promise<Values> {
@@ -64,6 +74,7 @@ async function postgresLogin(role: LoginRole): Promise<Values> {
       'no URL': 'hunter2',
       'a wrong password': changed({ password: 'hunter2' }),
       'another server': changed({ port: '1' }),
+      'the login of another app': database.urls[role === 'api' ? 'worker' : 'api'],
       'another database': changed({ pathname: '/hunter2' }),
       'unverified TLS': changed({ search: '?sslmode=require' }),
       'a parameter that is not read': changed({ search: '?options=hunter2' }),
@@ -106,11 +117,17 @@ const settings: Record<string, (role: LoginRole) => Values | Promise<Values>> = 
   WORKER_DATABASE_URL: postgresLogin,
   REDIS_URL: redisLogin,
   KEY_PEPPERS: () => keyring(16),
-  KEY_TAG_SECRETS: () => ({
-    old: randomBytes(16).toString('base64'),
-    next: randomBytes(16).toString('base64'),
-    bad: { malformed: 'hunter2', empty: '' },
-  }),
+  KEY_TAG_SECRETS: () => {
+    const [old, next] = [randomBytes(16), randomBytes(16)].map((secret) => secret.toString('base64')) as [
+      string,
+      string,
+    ];
+    return {
+      old,
+      next: `${next},${old}`,
+      bad: { malformed: 'hunter2', 'without the first one in use': next, empty: '' },
+    };
+  },
   WEBHOOK_SECRET_KEYS: () => keyring(32),
   TEMPORAL_API_KEY: temporalKey,
 };

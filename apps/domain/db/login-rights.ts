@@ -19,13 +19,11 @@ export interface LoginRights {
   /** Whether it owns the database. */
   isOwner: boolean;
   groups: string[];
-  /** The only group of its app's login; null for the owner. */
-  expectedGroup: string | null;
 }
 
 /** Reads the rights of the login that is connected. */
-export async function readLoginRights(client: pg.Client, role: LoginRole | 'owner'): Promise<LoginRights> {
-  const { rows } = await client.query<Omit<LoginRights, 'expectedGroup'>>(
+export async function readLoginRights(client: pg.Client): Promise<LoginRights> {
+  const { rows } = await client.query<LoginRights>(
     `select r.rolsuper or r.rolcreatedb or r.rolreplication or r.rolbypassrls as "isPowerful",
        r.rolcreaterole or r.rolsuper as "mayCreateRoles", d.datdba = r.oid as "isOwner",
        array(select g.rolname::text from pg_auth_members m join pg_roles g on g.oid = m.roleid
@@ -34,5 +32,5 @@ export async function readLoginRights(client: pg.Client, role: LoginRole | 'owne
   );
   const [rights] = rows;
   if (rights === undefined) throw new Error('PostgreSQL does not list the login that is connected');
-  return { ...rights, expectedGroup: role === 'owner' ? null : groupRoles[role] };
+  return rights;
 }

@@ -8,7 +8,7 @@ import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { TriedValue, type TryValue } from '#runtime/settings/tried-value.ts';
-import { connectToPostgres } from '#runtime/settings/try-connection.ts';
+import { tryLogin } from '#runtime/settings/try-connection.ts';
 import { databaseUrl, temporalAddress } from '#runtime/settings/types.ts';
 import type { SettingReport } from '#runtime/settings/watch.ts';
 import { connectionOptions, tryTemporal } from '#workflows/connection.ts';
@@ -140,7 +140,7 @@ export class Connections {
       identity: JSON.stringify([secretRef, plaintextOf(region.spec)]),
       text: await this.readKey(secretRef),
       parse: (text) => parseDatabase(text, region),
-      tryValue: connectToPostgres,
+      tryValue: (next) => tryLogin(next, 'operator'),
     });
     if (this.#database?.server !== server) {
       const before = this.#database;

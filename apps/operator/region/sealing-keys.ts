@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { SealingKeys } from '#domain/encryption/envelope.ts';
 import { countSealed, type Sealing } from '#domain/resealing/count.ts';
 import { readSettings } from '#runtime/settings/read.ts';
+import { trySecrets } from '#runtime/settings/try-secrets.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { ReconcileError } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
@@ -19,6 +20,7 @@ export async function readSealingKeys(
     identity: JSON.stringify(webhooks.secretKeysRef),
     text: await connections.readKey(webhooks.secretKeysRef),
     parse: (text) => readSettings(Settings, { WEBHOOK_SECRET_KEYS: text }).WEBHOOK_SECRET_KEYS,
+    tryValue: trySecrets,
   });
   return value;
 }

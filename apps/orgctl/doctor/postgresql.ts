@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
+import { groupRoles, type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
 import { listPublicFunctions } from '#domain/db/public-functions.ts';
 import { isSchemaCurrent } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
@@ -127,7 +127,7 @@ export function checkServerSettings(facts: PostgresFacts): Finding[] {
 }
 
 async function checkRights(session: Client, { setting, role }: CheckedLogin): Promise<Finding> {
-  const { isPowerful, mayCreateRoles, isOwner, groups, expectedGroup } = await readLoginRights(session, role);
+  const { isPowerful, mayCreateRoles, isOwner, groups } = await readLoginRights(session);
   if (role === 'owner')
     return expectThat(
       isOwner && mayCreateRoles,
@@ -135,10 +135,11 @@ async function checkRights(session: Client, { setting, role }: CheckedLogin): Pr
       `${setting} is ${isOwner ? 'the owner of the database, and may create no roles' : 'not the owner'}`,
       'Use the owner of docs/operations/prepare-postgresql.md.',
     );
+  const expectedGroup = groupRoles[role];
   const others = groups.filter((group) => group !== expectedGroup);
   const excess = [isPowerful ? 'rights of an administrator' : [], isOwner ? 'the database' : [], others].flat();
   return expectThat(
-    excess.length === 0 && groups.includes(expectedGroup ?? ''),
+    excess.length === 0 && groups.includes(expectedGroup),
     `${setting} has the rights of its app and no others`,
     excess.length === 0 ? `${setting} lacks the role ${expectedGroup}` : `${setting} also has ${excess.join(', ')}`,
     'Run the migrations, which give each login its rights, and revoke what it has besides.',

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { groupRoles, type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { type RedisServer, redisOptions } from './redis.ts';
@@ -6,18 +7,23 @@ import { type RedisServer, redisOptions } from './redis.ts';
 const connectTimeoutMs = 2_000;
 const anotherServer = 'names another server or database, which takes effect when the process restarts';
 
-/** Tries a new login of the same PostgreSQL server and database by a connection. */
-export async function tryPostgres(next: PostgresServer, old: PostgresServer): Promise<string | null> {
-  return placeOf(next) === placeOf(old) ? connectToPostgres(next) : anotherServer;
-}
+/** Returns what tries a new login of an app, at the same PostgreSQL server and database, by a connection. */
+export const tryPostgres =
+  (role: LoginRole) =>
+  async (next: PostgresServer, old: PostgresServer): Promise<string | null> =>
+    placeOf(next) === placeOf(old) ? tryLogin(next, role) : anotherServer;
 
-/** Returns why a PostgreSQL server cannot be connected to, as the end of a sentence, or null. */
-export async function connectToPostgres(server: PostgresServer): Promise<string | null> {
+/**
+ * Returns why a PostgreSQL server cannot be used by an app, as the end of a sentence, or null: it
+ * cannot be connected to, or the login lacks the rights of the app.
+ */
+export async function tryLogin(server: PostgresServer, role: LoginRole): Promise<string | null> {
   const session = new Session(connectionOptions(server, { applicationName: 'org-api-setting', connectTimeoutMs }));
   session.on('error', () => {}); // the failed connect reports it as well
   try {
     await session.connect();
-    return null;
+    const { groups } = await readLoginRights(session);
+    return groups.includes(groupRoles[role]) ? null : `names a login without the role ${groupRoles[role]}`;
   } catch (error) {
     return `cannot be used to connect to PostgreSQL (${codeOf(error)})`;
   } finally {
