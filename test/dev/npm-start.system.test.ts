@@ -8,7 +8,7 @@ import { createHttpVisitor } from '#test/http-visitor.ts';
 import { allowSockets, noteOpenSockets } from '#test/socket-guard.ts';
 import { readPaths, readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { isNotedRunning } from '../../apps/dev/servers/process.ts';
+import { findNoted } from '../../apps/dev/servers/process.ts';
 import { createStable, goldenText } from '../golden/stable.ts';
 
 const timeout = 180_000;
@@ -112,10 +112,10 @@ describe('npm start', () => {
     expect(await place.command('apps/dev/main.ts')).toMatchObject({ code: 1 });
     for (const server of ['redis', 'temporal']) {
       const note = path.join(place.env.ORG_API_STATE, server, 'server.pid');
-      expect([server, readFileSync(note, 'utf8'), isNotedRunning(note)]).toEqual([
+      expect([server, readFileSync(note, 'utf8'), findNoted(note)]).toEqual([
         server,
         expect.stringMatching(/^\d+ /),
-        false,
+        null,
       ]);
     }
   });

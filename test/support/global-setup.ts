@@ -10,10 +10,9 @@
  *   hundreds of copies. Docker's default of 64 MB is too small and is not used.
  */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, statfsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { Client, escapeIdentifier } from 'pg';
 import type { TestProject } from 'vitest/node';
+import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
@@ -22,14 +21,7 @@ import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { prepareWorkflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { poolSize } from './pools.ts';
-import {
-  makeRunFolder,
-  memoryFolder,
-  removeDeadRunFolders,
-  removeRunFolder,
-  removeRunFolderNow,
-  stateOf,
-} from './run-folder.ts';
+import { findRoom, makeRunFolder, removeDeadRunFolders, removeRunFolder, stateOf } from './run-folder.ts';
 
 /** The apps that have a login in a test database. */
 export type TestLogin = 'api' | 'platform' | 'worker' | 'console' | 'operator';
@@ -86,60 +78,27 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/**
- * The servers of a run; `close` may be called twice. An exit without it (Ctrl-C) kills the servers.
- */
+/** Starts the servers of a run. What is not closed (Ctrl-C) is killed at exit. */
 function openRun() {
-  const folder = makeRunFolder(findMemoryFolder() ?? tmpdir());
+  const folder = makeRunFolder(findRoom(2));
   const options = { stateFolder: stateOf(folder), report };
-  const pids: number[] = [];
   const closers: (() => Promise<void>)[] = [() => removeRunFolder(folder)];
-  let closed: Promise<void> | undefined;
-  const close = () => {
-    closed ??= (async () => {
-      for (const closer of closers.reverse()) await closer();
-      process.off('exit', abandon);
-    })();
-    return closed;
-  };
-  const abandon = () => removeRunFolderNow(folder, pids);
-  process.once('exit', abandon);
   return {
     closers,
-    close,
-    postgres: async () => {
-      const server = await startPostgres({ ...options, durable: false });
-      pids.push(server.pid);
-      return server.adminUrl;
-    },
+    close: once(async () => {
+      for (const closer of closers.reverse()) await closer();
+    }),
+    postgres: async () => (await startPostgres({ ...options, durable: false })).adminUrl,
     redis: async () => {
       const server = await startRedis(options);
-      if (!server) {
-        throw new ServerUnavailableError(
-          'The tests need a real Redis and this machine has none: install redis-server or valkey-server ' +
-            '7 or newer, or set REDIS_URL.',
-        );
-      }
-      pids.push(server.pid);
-      return server.url;
+      if (server) return server.url;
+      throw new ServerUnavailableError(
+        'The tests need a real Redis and this machine has none: install redis-server or valkey-server ' +
+          '7 or newer, or set REDIS_URL.',
+      );
     },
-    temporal: async () => {
-      const server = await startTemporal({ ...options, namespaces: temporalNamespaces });
-      pids.push(server.pid);
-      return server.address;
-    },
+    temporal: async () => (await startTemporal({ ...options, namespaces: temporalNamespaces })).address,
   };
-}
-
-/** Returns /dev/shm when it has room for a test run, else null. */
-function findMemoryFolder(): string | null {
-  try {
-    const { bavail, bsize } = statfsSync(memoryFolder);
-    accessSync(memoryFolder, constants.W_OK);
-    return bavail * bsize >= 2 * 1024 ** 3 ? memoryFolder : null;
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -1,5 +1,4 @@
-import { accessSync, constants, existsSync, renameSync, statfsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { Client, escapeIdentifier } from 'pg';
 import type { LoginRole } from '#domain/db/login-rights.ts';
@@ -11,7 +10,7 @@ import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { isAlive } from '../../apps/dev/state-lock.mjs';
 import { prepareWorkflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
-import { makeRunFolder, memoryFolder, removeRunFolder, removeRunFolderNow, stateOf } from './run-folder.ts';
+import { findRoom, makeRunFolder, removeRunFolder, stateOf } from './run-folder.ts';
 
 export type ServerName = 'postgres' | 'redis' | 'temporal';
 
@@ -49,11 +48,9 @@ const database = 'org_api_chaos';
  * @throws ServerUnavailableError
  */
 export async function startServers(report: (line: string) => void): Promise<ChaosServers> {
-  const folder = makeRunFolder(findFolder());
+  const folder = makeRunFolder(findRoom(1));
   const options = { stateFolder: stateOf(folder), report };
   const pids: Partial<Record<ServerName, number>> = {};
-  const abandon = () => removeRunFolderNow(folder, Object.values(pids));
-  process.once('exit', abandon);
 
   const ports: Record<ServerName, number | null> = { postgres: null, redis: null, temporal: null };
   const start = {
@@ -66,11 +63,7 @@ export async function startServers(report: (line: string) => void): Promise<Chao
     temporal: () => startTemporal({ ...options, port: ports.temporal, namespaces: [namespace] }),
   };
 
-  let stopping: Promise<void> | undefined;
-  const stop = () => {
-    stopping ??= removeRunFolder(folder).then(() => void process.off('exit', abandon));
-    return stopping;
-  };
+  const stop = () => removeRunFolder(folder);
   try {
     const starting = [start.postgres(), start.redis(), start.temporal(), prepareWorkflowBundle(report)] as const;
     const [postgres, redis, temporal] = await Promise.all(starting);
@@ -127,14 +120,4 @@ async function makeDatabase(adminUrl: string): Promise<Pick<Addresses, 'ownerUrl
   }));
   await migrate({ owner: parsePostgresUrl(at()), logins });
   return { ownerUrl: at(), urls };
-}
-
-function findFolder(): string {
-  try {
-    const { bavail, bsize } = statfsSync(memoryFolder);
-    accessSync(memoryFolder, constants.W_OK);
-    return bavail * bsize >= 1024 ** 3 ? memoryFolder : tmpdir();
-  } catch {
-    return tmpdir();
-  }
 }

@@ -5,53 +5,80 @@
  * - Vitest exits a millisecond after Ctrl-C, too soon for an orderly stop. The servers are then
  * killed, because their data is not needed.
  */
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
-import { discardCluster } from '../../apps/dev/servers/postgres-cluster.ts';
-import { stopLeftOver } from '../../apps/dev/servers/server-program.ts';
+import { foldersOf } from '../../apps/dev/servers/postgres-cluster.ts';
+import { findServer, stopLeftOver } from '../../apps/dev/servers/server-program.ts';
 import { isAlive } from '../../apps/dev/state-lock.mjs';
 
 /** The folder that has room in memory on Linux; it need not exist. */
-export const memoryFolder = '/dev/shm';
+const memoryFolder = '/dev/shm';
 
 const prefix = `org-api-test-${hostname().replace(/[^\w-]/g, '_')}-`;
 const killDeadlineMs = 3_000;
+/** What this process does at its exit, by folder. */
+const abandons = new Map<string, () => void>();
 
 /** Creates a folder for servers, whose state is in {@link stateOf} it. */
 export function makeRunFolder(parent: string = tmpdir()): string {
   const folder = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
   chmodSync(folder, 0o711); // PostgreSQL's account passes through when this process is root
+  const abandon = () => removeNow(folder);
+  process.once('exit', abandon);
+  abandons.set(folder, abandon);
   return folder;
+}
+
+/** Returns the folder in memory when so many GiB of it are free, else the temporary folder. */
+export function findRoom(gibibytes: number): string {
+  try {
+    const { bavail, bsize } = statfsSync(memoryFolder);
+    accessSync(memoryFolder, constants.W_OK);
+    return bavail * bsize >= gibibytes * 1024 ** 3 ? memoryFolder : tmpdir();
+  } catch {
+    return tmpdir();
+  }
 }
 
 export const stateOf = (folder: string) => path.join(folder, 'state');
 
-/** Stops the servers of a folder and deletes it, including data elsewhere. */
+/** Stops the servers of a folder and deletes it, including data elsewhere. Safe to call twice. */
 export async function removeRunFolder(folder: string): Promise<void> {
-  for (const server of ['redis', 'temporal']) await stopLeftOver(path.join(stateOf(folder), server));
-  await discardCluster(stateOf(folder));
-  rmSync(folder, { recursive: true, force: true });
+  const { servers, elsewhere } = listServers(folder);
+  for (const server of servers) await stopLeftOver(server);
+  for (const one of [elsewhere, folder]) rmSync(one, { recursive: true, force: true });
+  process.off('exit', abandons.get(folder) ?? (() => {}));
+  abandons.delete(folder);
 }
 
-/**
- * The same immediately, at exit: kills the servers. A folder whose data is elsewhere is left for
- * the next run.
- */
-export function removeRunFolderNow(folder: string, pids: readonly number[]): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // The process has ended.
-    }
-  }
+/** The same immediately, at exit: kills the servers. */
+function removeNow(folder: string): void {
+  const { servers, elsewhere } = listServers(folder);
+  const pids = servers.map(findServer).filter((pid) => pid !== null);
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
   const endsAt = performance.now() + killDeadlineMs;
   const clock = new Int32Array(new SharedArrayBuffer(4));
   while (pids.some(isAlive) && performance.now() < endsAt) Atomics.wait(clock, 0, 0, 10);
-  if (existsSync(path.join(stateOf(folder), 'postgres'))) {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 }); // PostgreSQL's children end a moment later
-  }
+  // PostgreSQL's children end a moment later.
+  for (const one of [elsewhere, folder]) rmSync(one, { recursive: true, force: true, maxRetries: 5 });
+}
+
+/** Returns the folders of a run's servers; that of PostgreSQL may be elsewhere. */
+function listServers(folder: string): { servers: string[]; elsewhere: string } {
+  const state = stateOf(existsSync(folder) ? realpathSync(folder) : folder);
+  const { inState, elsewhere } = foldersOf(state);
+  return { servers: [path.join(state, 'redis'), path.join(state, 'temporal'), inState, elsewhere], elsewhere };
 }
 
 /** Ends and deletes what killed runs have left in memory and in the temporary folder. */

@@ -77,7 +77,7 @@ export async function prepareCluster(options: {
 }
 
 /** Returns where the data of a state folder (its real path) may be. */
-function foldersOf(stateFolder: string): { inState: string; elsewhere: string } {
+export function foldersOf(stateFolder: string): { inState: string; elsewhere: string } {
   const name = createHash('sha256').update(stateFolder).digest('hex').slice(0, 12);
   return { inState: path.join(stateFolder, 'postgres'), elsewhere: path.join(SHARED_FOLDER, name) };
 }

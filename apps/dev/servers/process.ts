@@ -138,8 +138,11 @@ async function stopProcess(owner: string): Promise<void> {
 /** Notes a process in a file, so that a later start finds it, also after a kill. */
 export const noteProcess = (file: string, { owner }: StartedProcess): void => replaceFile(file, owner);
 
-/** Returns whether the process that a file notes runs. */
-export const isNotedRunning = (file: string): boolean => existsSync(file) && isRunning(readFileSync(file, 'utf8'));
+/** Returns the pid of the process that a file notes, or null when it does not run. */
+export function findNoted(file: string): number | null {
+  const owner = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return isRunning(owner) ? Number.parseInt(owner, 10) : null;
+}
 
 /**
  * Stops the process that a file notes.

@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import {
   becomesTrue,
   fileSize,
+  findNoted,
   type Launch,
   noteProcess,
   type Report,
@@ -43,6 +44,9 @@ const progressEveryMs = 5_000;
 
 /** Stops the server of a folder that a killed process has left running. */
 export const stopLeftOver = (folder: string): Promise<void> => stopNoted(noteOf(folder));
+
+/** Returns the pid of the server of a folder, or null when none runs. */
+export const findServer = (folder: string): number | null => findNoted(noteOf(folder));
 
 /**
  * Starts a server, after the one that a killed start has left. Resolves when it answers. `stop` may

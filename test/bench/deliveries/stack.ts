@@ -5,7 +5,7 @@ import type { Database } from '#domain/db/database.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
-import { makeRunFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
+import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
 import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
 import { startTemporal } from '../../../apps/dev/servers/temporal.ts';
 import { migrate } from '../../../apps/migrate/migrate.ts';
@@ -63,16 +63,11 @@ export async function startStack(options: {
   const { store, settings, profile, closers, report } = options;
   const folder = makeRunFolder(tmpdir());
   const stateFolder = stateOf(folder);
-  const serverPids: number[] = [];
-  const abandon = () => removeRunFolderNow(folder, serverPids);
-  process.once('exit', abandon);
-  closers.add(() => removeRunFolder(folder).then(() => void process.off('exit', abandon)));
+  closers.add(() => removeRunFolder(folder));
 
   const postgres = await startPostgres({ stateFolder, report });
-  serverPids.push(postgres.pid);
   const inMemory = store === 'memory';
   const temporal = await startTemporal({ stateFolder, namespaces: [namespace], inMemory, report });
-  serverPids.push(temporal.pid);
   const { ownerUrl, workerUrl } = await makeDatabase(postgres.adminUrl);
   const owner = await openDatabase({
     server: parsePostgresUrl(ownerUrl),

@@ -1,11 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import {
-  becomesTrue,
-  isNotedRunning,
-  noteProcess,
-  spawnDetached,
-  stopNoted,
-} from '../../../apps/dev/servers/process.ts';
+import { becomesTrue, findNoted, noteProcess, spawnDetached, stopNoted } from '../../../apps/dev/servers/process.ts';
 import { inState, stateFolder } from './node.ts';
 
 const pidFile = (name: string): string => inState('pid', name);
@@ -25,7 +19,7 @@ export async function startProcess(name: string, command: string, args: readonly
 }
 
 /** Returns whether a program of the node runs. */
-export const isRunning = (name: string): boolean => isNotedRunning(pidFile(name));
+export const isRunning = (name: string): boolean => findNoted(pidFile(name)) !== null;
 
 /** The names of the programs that were started and not stopped. */
 export const listStarted = (): string[] => (existsSync(inState('pid')) ? readdirSync(inState('pid')) : []);
