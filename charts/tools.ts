@@ -147,7 +147,7 @@ export async function buildWithGo(name: string, program: GoProgram, folder: stri
   const { package: source, version, flags = [], inModule } = program;
   if (spawnSync('go', ['version'], { env: programEnvironment() }).status !== 0) return false;
   const startedAt = performance.now();
-  report(`${name}: not found; building ${source}@${version} with Go (one to six minutes, once)`);
+  report(`${name}: building ${source}@${version} with Go (one to six minutes, once)`);
   let modules = 0;
   let complaint = 'it says nothing';
   const progress = setInterval(() => {

@@ -34,7 +34,7 @@ export async function listSources(config: DevConfig): Promise<ImportSource[]> {
   const samples = config.samples
     ? config.regions.map((region) => ({
         region,
-        name: `sample organizations (${region})`,
+        name: 'sample organizations',
         hash: `sample ${JSON.stringify(sampleDefaults)}`,
         isSample: true,
         open: () => generateSample({ region, asOf, ...sampleDefaults }),

@@ -22,11 +22,13 @@ it('a download that differs in one bit is rejected with the reason', async () =>
   changed[9_999] = (changed[9_999] ?? 0) ^ 1;
   const lines: string[] = [];
   expect(await fetchVerified(await serve(changed), sha256, (line) => lines.push(line))).toBeNull();
-  expect(lines).toEqual([expect.stringMatching(/SHA-256.*not used/)]);
+  expect(lines).toEqual([expect.stringMatching(/cannot be used \(its SHA-256/)]);
 });
 
 it('an error page with the right bytes is rejected', async () => {
-  expect(await fetchVerified(await serve(archive, 404), sha256, () => {})).toBeNull();
+  const lines: string[] = [];
+  expect(await fetchVerified(await serve(archive, 404), sha256, (line) => lines.push(line))).toBeNull();
+  expect(lines).toEqual([expect.stringMatching(/cannot be used \(HTTP status 404\)/)]);
 });
 
 it('each supported platform has its own digest', () => {

@@ -41,11 +41,11 @@ export function makeRunFolder(parent: string = tmpdir()): string {
 }
 
 /** Returns the folder in memory when so many GiB of it are free, else the temporary folder. */
-export function findRoom(gibibytes: number): string {
+export function findRoom(sizeGib: number): string {
   try {
     const { bavail, bsize } = statfsSync(memoryFolder);
     accessSync(memoryFolder, constants.W_OK);
-    return bavail * bsize >= gibibytes * 1024 ** 3 ? memoryFolder : tmpdir();
+    return bavail * bsize >= sizeGib * 1024 ** 3 ? memoryFolder : tmpdir();
   } catch {
     return tmpdir();
   }

@@ -63,16 +63,20 @@ async function download(folder: string, report: Report): Promise<boolean> {
   return doesRun(path.join(folder, 'temporal'));
 }
 
-/** Downloads a file. Returns its bytes, or null when the download fails or the SHA-256 differs. */
+/**
+ * Downloads a file. Returns its bytes, or null, which it reports, when the download fails or the
+ * SHA-256 differs.
+ */
 export async function fetchVerified(url: string, sha256: string, report: Report): Promise<Buffer | null> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(180_000) });
-    if (!response.ok) return null;
+    if (!response.ok) throw new Error(`HTTP status ${response.status}`);
     const bytes = Buffer.from(await response.arrayBuffer());
     if (createHash('sha256').update(bytes).digest('hex') === sha256) return bytes;
-    report('Temporal: the SHA-256 of the download is not the expected one; it is not used');
-    return null;
-  } catch {
+    throw new Error('its SHA-256 is not the expected one');
+  } catch (error) {
+    const { message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
+    report(`Temporal: the download cannot be used (${cause?.code ?? message})`);
     return null;
   }
 }
