@@ -1,11 +1,17 @@
-/** What is wrong and what to do, by SQLSTATE, or by the code of a system call of a connection or a file. */
+import { isServerAway } from '#domain/db/server-away.ts';
+
+/** What is wrong with a file and what to do, by the code of a system call. */
+const fileSentences: Readonly<Record<string, string>> = {
+  ENOENT: 'There is no such file.',
+  EISDIR: 'It is a folder, not a file.',
+  EACCES: 'You may not read the file. Change its rights.',
+};
+
+/** The same with a database, by SQLSTATE or by the code of a system call of its connection. */
 const sentences: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'No PostgreSQL answers at DATABASE_URL. Check that it runs; npm start starts one.',
   ENOTFOUND: 'The host of DATABASE_URL cannot be resolved.',
   ETIMEDOUT: 'PostgreSQL does not respond at DATABASE_URL.',
-  ENOENT: 'There is no such file.',
-  EISDIR: 'It is a folder, not a file.',
-  EACCES: 'You may not read the file. Change its rights.',
   '25006': 'DATABASE_URL leads to a server that is read-only, such as a standby. Run the command again at the primary.',
   '28000': 'PostgreSQL rejects the user of DATABASE_URL.',
   '28P01': 'PostgreSQL rejects the user or password of DATABASE_URL.',
@@ -27,9 +33,16 @@ const sentences: Readonly<Record<string, string>> = {
   '57P03': 'PostgreSQL is starting or stopping. Run the command again in a moment.',
 };
 
+/** For every other error that says so. */
+const awaySentence =
+  'PostgreSQL ended the connection, or does not respond at DATABASE_URL. Run the command again in a moment.';
+
 /** Returns what is wrong with a database or a file, and the remedy; null for a failure without one. */
 export function findRemedy(error: unknown, setting = 'DATABASE_URL'): string | null {
-  return sentences[findCode(error) ?? '']?.replace('DATABASE_URL', setting) ?? null;
+  const code = findCode(error) ?? '';
+  const file = isConnection(error) ? undefined : fileSentences[code];
+  const sentence = file ?? sentences[code] ?? (isServerAway(error) ? awaySentence : null);
+  return sentence?.replace('DATABASE_URL', setting) ?? null;
 }
 
 /**
@@ -45,6 +58,10 @@ export function describeFailure(error: unknown, setting = 'DATABASE_URL'): strin
   if (code !== null) return `The database or the system failed with ${code}.`;
   return `Internal error: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}.`;
 }
+
+/** A Unix socket, too, may not exist. */
+const isConnection = (error: unknown): boolean =>
+  error instanceof Error && (('syscall' in error && error.syscall === 'connect') || isConnection(error.cause));
 
 /** Returns the code of an error, of the first of several, or of its cause; null for none. */
 export function findCode(error: unknown): string | null {

@@ -238,14 +238,17 @@ describe('the maintenance loop', () => {
     expect(errors).toMatchObject([{ code: '25006' }]);
   });
 
-  it('ends grants within seconds after its server was a standby for a while', async () => {
+  it.each([
+    ['standby', '25006'],
+    ['full', '53300'],
+  ] as const)('ends grants within seconds after its server was %s for a while', async (outage, code) => {
     const { database, owner, make } = await setupDatabase();
     const { counts, errors } = await startMaintenance(database.urls.worker);
     const grant = await make.grant({ professional: await make.member() });
-    const setReadOnly = await setupFailover(owner, onTestFinished);
-    await setReadOnly(true);
-    await vi.waitFor(() => expect(errors.at(-1)).toMatchObject({ code: '25006' }), 5_000);
-    await setReadOnly(false);
+    const setAway = await setupFailover(owner, onTestFinished, outage);
+    await setAway(true);
+    await vi.waitFor(() => expect(errors.at(-1)).toMatchObject({ code }), 5_000);
+    await setAway(false);
     await comesToItsEnd(owner, grant);
     await vi.waitFor(() => expect(counts.ended).toBe(1), 5_000);
   });

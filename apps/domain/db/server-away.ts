@@ -1,8 +1,8 @@
 /**
- * SQLSTATE classes of a server that is away, full or stopping, and system errors of its connection:
- * the statement is not wrong.
+ * SQLSTATE classes of a server that is away, full or stopping, and system errors of its connection
+ * and of the look-up of its name (`EAI_AGAIN`): the statement is not wrong.
  */
-const awayCode = /^(?:08|53|57|58)...$|^E[A-Z]{3,}$/;
+const awayCode = /^(?:08|53|57|58)...$|^E(?:AI_)?[A-Z]{3,}$/;
 
 /** The code of a statement that exceeded `statement_timeout`, although it is in class 57. */
 const statementTimeout = '57014';

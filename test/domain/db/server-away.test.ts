@@ -1,0 +1,49 @@
+/** Which errors of a database say that it is away: API and console answer 503, and commands say so. */
+import { createServer, type Socket } from 'node:net';
+import type pg from 'pg';
+import { expect, it } from 'vitest';
+import { isServerAway } from '#domain/db/server-away.ts';
+import { Session } from '#domain/db/session.ts';
+import { describeFailure } from '#runtime/database-failure.ts';
+import { listenLocally } from '#test/listen-locally.ts';
+
+const withCode = (code: string) => Object.assign(new Error('message'), { code });
+const sqlStates = ['25006', '57P01', '57P02', '57P03', '53300', '53100', '08006', '58030'];
+/** `EAI_AGAIN`: the name server does not respond. */
+const ofSystem = 'ECONNREFUSED ECONNRESET ETIMEDOUT EHOSTUNREACH ENETUNREACH EPIPE ENOTFOUND EAI_AGAIN'.split(' ');
+const notAway = ['57014', '23505', '42501', '22P02', '40P01', '28P01', 'ERR_INVALID_ARG_TYPE'];
+
+it.each([...sqlStates, ...ofSystem])('%s says that the server is away, also within another error', (code) => {
+  expect(isServerAway(withCode(code))).toBe(true);
+  expect(isServerAway(new Error('outer', { cause: withCode(code) }))).toBe(true);
+});
+
+it.each(notAway)('%s does not say that the server is away', (code) => {
+  expect(isServerAway(withCode(code))).toBe(false);
+});
+
+it('a server that ends or holds a connection is away, and a command says so, by its setting', async () => {
+  const open = async (accept: (socket: Socket) => void, options: pg.ClientConfig = {}) => {
+    const port = await listenLocally(createServer(accept));
+    const session = new Session({ host: '127.0.0.1', port, user: 'u', database: 'd', password: 'p', ...options });
+    session.on('error', () => {});
+    return session.connect().then(
+      () => null,
+      (error: unknown) => error,
+    );
+  };
+  const failures = [
+    await open((socket) => socket.destroy()),
+    await open(() => {}, { connectionTimeoutMillis: 100 }),
+    await open(() => {}, { host: '/nowhere' }),
+    withCode('57P01'),
+    withCode('EAI_AGAIN'),
+  ];
+  for (const error of failures) {
+    expect(isServerAway(error)).toBe(true);
+    expect(describeFailure(error, 'API_DATABASE_URL')).toMatch(
+      /^PostgreSQL .* API_DATABASE_URL.* again in a moment\.$/,
+    );
+  }
+  expect(describeFailure(withCode('ENOENT'))).toBe('There is no such file.');
+});
