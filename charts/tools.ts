@@ -90,12 +90,12 @@ const found = new Map<ToolName, Promise<string | null>>();
  * reported. Null when it cannot be installed.
  */
 export function findTool(name: ToolName): Promise<string | null> {
-  const program = found.get(name) ?? look(name, (line) => void process.stderr.write(`${line}\n`));
+  const program = found.get(name) ?? locate(name, (line) => void process.stderr.write(`${line}\n`));
   found.set(name, program);
   return program;
 }
 
-async function look(name: ToolName, report: Report): Promise<string | null> {
+async function locate(name: ToolName, report: Report): Promise<string | null> {
   if (runs(name, name)) return name;
   const cached = cachedTool(name);
   const fill = (draft: string) => buildWithGo(name, tools[name], draft, report);

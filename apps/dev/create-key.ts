@@ -50,22 +50,22 @@ function readFlags() {
     options: { region: text, org: text, creator: text, maker: text, scopes: text, expires: text, revoke: text },
   });
   const { region = 'us', org = '', creator = values.maker, scopes = '', expires, revoke } = values;
-  const asked = scopes.split(',').map((scope) => scope.trim());
+  const requested = scopes.split(',').map((scope) => scope.trim());
   const expiresAt = expires === undefined ? null : new Date(expires);
   if (revoke !== undefined) return { region, revoke };
   if (creator === undefined || scopes === '') throw new Error('--org, --creator and --scopes are needed, or --revoke.');
   if (!/^[0-9a-f-]{36}$/i.test(org)) throw new Error('--org: give the organization’s id, a UUID.');
   if (expiresAt !== null && Number.isNaN(expiresAt.getTime()))
     throw new Error('--expires: give an ISO 8601 date-time, for example 2027-01-31T00:00:00Z.');
-  return { region, revoke, organizationId: org, creatorId: creator, asked, expiresAt };
+  return { region, revoke, organizationId: org, creatorId: creator, requested, expiresAt };
 }
 
 type NewKey = Exclude<ReturnType<typeof readFlags>, { revoke: string }>;
 
 async function create(database: Database, secrets: KeySecrets, flags: NewKey): Promise<string> {
-  const { asked, organizationId, creatorId, expiresAt } = flags;
-  const scopes = asked.filter(isScope);
-  const unknown = asked.filter((scope) => !isScope(scope));
+  const { requested, organizationId, creatorId, expiresAt } = flags;
+  const scopes = requested.filter(isScope);
+  const unknown = requested.filter((scope) => !isScope(scope));
   if (unknown.length > 0)
     throw new InvalidSettingsError([`--scopes: ${unknown.join(', ')} is not a scope; use ${allScopes.join(', ')}`]);
   const input = { organizationId, creatorId, scopes, label: 'dev:key', expiresAt, byOrgctl: true };

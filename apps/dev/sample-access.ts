@@ -28,9 +28,9 @@ export async function ensureSampleKeys(
   const withKeys: StackOrganization[] = [];
   for (const organization of organizations) {
     const { id: organizationId, ownerUserId: creatorId, sampleKey: known } = organization;
-    const prints = known === null ? [] : fingerprints(known, secrets.peppers);
+    const knownFingerprints = known === null ? [] : fingerprints(known, secrets.peppers);
     const live = await database.query(sql`
-      select from api_key k where k.fingerprint = any (${prints}::bytea[]) and k.revoked_at is null
+      select from api_key k where k.fingerprint = any (${knownFingerprints}::bytea[]) and k.revoked_at is null
         and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())`);
     let sampleKey = live.length === 0 ? null : known;
     if (sampleKey === null && creatorId !== null) {

@@ -52,10 +52,10 @@ const [group = '', name = '', ...rest] = process.argv.slice(2);
 if (import.meta.main) await run(group, name, rest);
 
 /** Replaces this program: the other one reads its arguments as if it had been started by itself. */
-async function run(group: string, asked: string, args: readonly string[]): Promise<void> {
-  const isPlainDocs = group === 'docs' && asked === '';
-  const program = subcommands[group]?.[isPlainDocs ? 'write' : asked];
-  if (program === undefined) return reject(group, asked);
+async function run(group: string, name: string, args: readonly string[]): Promise<void> {
+  const isPlainDocs = group === 'docs' && name === '';
+  const program = subcommands[group]?.[isPlainDocs ? 'write' : name];
+  if (program === undefined) return reject(group, name);
   const [file, ...before] = program.run;
   const absolute = path.join(import.meta.dirname, '../..', file);
   Object.assign(process.env, program.environment);
@@ -63,12 +63,12 @@ async function run(group: string, asked: string, args: readonly string[]): Promi
   await import(pathToFileURL(absolute).href);
 }
 
-function reject(group: string, asked: string): void {
+function reject(group: string, name: string): void {
   const lines = Object.entries(subcommands[group] ?? {}).map(([each, { summary }]) => `  ${each.padEnd(12)}${summary}`);
   startCommand({
     usage: `Usage: npm run ${group} -- NAME [options]\n\n${lines.join('\n')}`,
     read: () => {
-      throw new Error(asked === '' ? 'Choose one of these.' : `${asked} is none of these.`);
+      throw new Error(name === '' ? 'Choose one of these.' : `${name} is none of these.`);
     },
   });
 }

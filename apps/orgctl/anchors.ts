@@ -6,7 +6,7 @@ import { CommandError } from './errors.ts';
 const Anchor = z.object({
   organizationId: z.uuid(),
   month: z.string().regex(/^\d{4}-\d\d$/),
-  places: z.coerce.number().int().positive(),
+  length: z.coerce.number().int().positive(),
   hash: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
@@ -65,7 +65,7 @@ function readLine(line: unknown): AuditAnchor[] | null {
     .map((attributes) => ({
       organizationId: attributes['organization.id'],
       month: attributes['org_api.audit_log.anchor.month'],
-      places: attributes['org_api.audit_log.anchor.places'],
+      length: attributes['org_api.audit_log.anchor.length'],
       hash: attributes['org_api.audit_log.anchor.hash'],
     }));
   const read = z.array(Anchor).safeParse(anchors);

@@ -31,10 +31,10 @@ export const auditLog: Noun = {
         const anchors = file === null ? [] : await readAnchors(file);
         const found = await verifyAuditLog(database, { organizationId, month }, anchors);
         const { chains, entries, faults } = found;
-        const cells = faults.map(({ organizationId, month, place, entryId, fault }) => [
+        const cells = faults.map(({ organizationId, month, position, entryId, fault }) => [
           organizationId,
           month,
-          place === null ? '' : String(place),
+          position === null ? '' : String(position),
           entryId,
           fault,
         ]);
@@ -56,26 +56,26 @@ export const auditLog: Noun = {
 
 /**
  * Names the first entry that differs from the anchors, per chain: the exact one where the chain
- * itself shows it, else the places where it is.
+ * itself shows it, else the positions where it is.
  */
 function describeFirstDifferences(faults: readonly AuditLogFault[]): string[] {
   return faults
     .filter(({ fault }) => fault === 'anchor')
-    .map(({ organizationId, month, place, toPlace, entryId }) => {
-      const [from, to] = [place ?? 0, toPlace ?? 0];
+    .map(({ organizationId, month, position, toPosition, entryId }) => {
+      const [from, to] = [position ?? 0, toPosition ?? 0];
       const shown = faults
-        .flatMap((one) => (one.entryId === null || one.place === null ? [] : [{ ...one, place: one.place }]))
+        .flatMap((one) => (one.entryId === null || one.position === null ? [] : [{ ...one, position: one.position }]))
         .filter((one) => one.organizationId === organizationId && one.month === month && one.fault !== 'anchor')
-        .sort((a, b) => a.place - b.place)[0];
+        .sort((a, b) => a.position - b.position)[0];
       const where = `${organizationId}, ${month}`;
-      if (shown && shown.place <= from)
-        return `${where}: entry ${shown.entryId} at place ${shown.place} is the first that differs.`;
-      const range = `${where}: the first entry that differs is at one of the places ${from} to ${to}`;
+      if (shown && shown.position <= from)
+        return `${where}: entry ${shown.entryId} at position ${shown.position} is the first that differs.`;
+      const range = `${where}: the first entry that differs is at one of the positions ${from} to ${to}`;
       // An entry after the first one may differ too, so that what the chain shows is not always
       // first.
-      if (shown && shown.place <= to)
-        return `${range}; the chain shows entry ${shown.entryId} at place ${shown.place}.`;
-      if (entryId === null) return `${range}; there is no entry at place ${from}.`;
+      if (shown && shown.position <= to)
+        return `${range}; the chain shows entry ${shown.entryId} at position ${shown.position}.`;
+      if (entryId === null) return `${range}; there is no entry at position ${from}.`;
       return `${range}; the first of these is entry ${entryId}.`;
     });
 }

@@ -17,7 +17,7 @@ const idOption = { id: { value: 'ID', about: 'the redelivery', required: true } 
 const defaultLimit = 100;
 /** How often the row is read and its progress printed, and how long a worker has to begin. */
 const pollEveryMs = 250;
-const tellEveryMs = 2_000;
+const reportEveryMs = 2_000;
 const beginWithinMs = 15_000;
 
 const endReasons = {
@@ -82,11 +82,11 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
 
 /** Returns a function that reports what changed, at most every two seconds. */
 function createProgressReport({ report }: Context): (redelivery: RedeliveryRow) => void {
-  let [seenLast, tellFrom] = [0, performance.now() + tellEveryMs];
+  let [seenLast, reportFrom] = [0, performance.now() + reportEveryMs];
   return ({ seen, queued }) => {
-    if (seen === seenLast || performance.now() < tellFrom) return;
+    if (seen === seenLast || performance.now() < reportFrom) return;
     report(`${queued} redelivered, ${seen} scanned`);
-    [seenLast, tellFrom] = [seen, performance.now() + tellEveryMs];
+    [seenLast, reportFrom] = [seen, performance.now() + reportEveryMs];
   };
 }
 

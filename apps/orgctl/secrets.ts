@@ -9,21 +9,21 @@ import { table } from './table.ts';
 import { getSealingKeys } from './webhook.ts';
 
 /** What each table holds, and the last resort when a row can no longer be unsealed. */
-const about: Record<SealedTable, { holds: string; lastResort: string }> = {
+const about: Record<SealedTable, { content: string; lastResort: string }> = {
   webhook_secret: {
-    holds: 'signing secrets of webhooks',
+    content: 'signing secrets of webhooks',
     lastResort: 'rotate the secret with orgctl webhook rotate, and give the new one to the receiver',
   },
   second_factor: {
-    holds: 'authenticator apps of people',
+    content: 'authenticator apps of people',
     lastResort: 'ask the person to sign in with another factor and to remove this one, or run orgctl person invite',
   },
   challenge: {
-    holds: 'authenticator apps being added',
+    content: 'authenticator apps being added',
     lastResort: 'wait ten minutes until it expires, and ask the person to start again',
   },
   enrolment: {
-    holds: 'authenticator apps of open enrolments',
+    content: 'authenticator apps of open enrolments',
     lastResort: 'ask the person to choose the app again at their link, or run orgctl person invite',
   },
 };
@@ -45,7 +45,7 @@ const reseal: Command = {
       ...counts,
       unopened: rows.length,
     }));
-    const cells = resealed.map((one) => [about[one.table].holds, one.resealed, one.current, one.unopened.length]);
+    const cells = resealed.map((one) => [about[one.table].content, one.resealed, one.current, one.unopened.length]);
     const text = [
       table(['WHAT', 'RESEALED', 'ALREADY NEWEST', 'NOT UNSEALED'], cells, ''),
       ...(unopened.length === 0 ? [] : [unopenedText(unopened)]),
@@ -62,7 +62,7 @@ const reseal: Command = {
 
 /** @throws CommandError when it ended early, with what was left. */
 async function resealAndReport(keys: SealingKeys, context: Context): Promise<Resealed[]> {
-  const onPage = (kind: SealedTable, rows: number) => context.report(`${about[kind].holds}: ${rows} checked so far`);
+  const onPage = (kind: SealedTable, rows: number) => context.report(`${about[kind].content}: ${rows} checked so far`);
   try {
     return await resealAll(context.database, keys, onPage);
   } catch (error) {
@@ -103,7 +103,7 @@ const status: Command = {
     const sealing = await countSealed(context.database, getSealingKeys(context));
     const { newest, unused, missing } = sealing;
     const counts = sealing.counts.map(({ table: kind, version, rows }) => ({ kind, version, rows }));
-    const cells = counts.map(({ kind, version, rows }) => [about[kind].holds, version ?? 'unreadable', rows]);
+    const cells = counts.map(({ kind, version, rows }) => [about[kind].content, version ?? 'unreadable', rows]);
     const text = `${table(['WHAT', 'KEY VERSION', 'ROWS'], cells, 'Nothing is sealed.')}\n\n${statusText(sealing)}`;
     return { json: { newest, unused, missing, counts }, text };
   },

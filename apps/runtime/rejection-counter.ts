@@ -37,12 +37,12 @@ export function createRejectionCounter(options: {
 
   async function flush(): Promise<void> {
     if (counts.size === 0) return;
-    const taken = [...counts.values()];
+    const flushed = [...counts.values()];
     counts = new Map();
     try {
-      await record(taken);
+      await record(flushed);
     } catch (cause) {
-      for (const count of taken) add(count);
+      for (const count of flushed) add(count);
       throw cause;
     }
   }

@@ -18,13 +18,13 @@ export function createAnchorSender(options: { otlpEndpoint: OtlpEndpoint; region
       exporter ??= await openAuditLogExporter({ ...options, timeoutMs: exportTimeoutMs });
       const at = new Date();
       await exporter.send(
-        anchors.map(({ organizationId, month, places, hash }) => ({
+        anchors.map(({ organizationId, month, length, hash }) => ({
           name: 'audit_log.anchor',
           at,
           attributes: {
             'organization.id': organizationId,
             'org_api.audit_log.anchor.month': month,
-            'org_api.audit_log.anchor.places': places,
+            'org_api.audit_log.anchor.length': length,
             'org_api.audit_log.anchor.hash': hash,
           },
         })),

@@ -28,7 +28,7 @@ export function auditLogMetrics(
     'Age of the oldest entry of the audit log that is not in its hash chain; 0 when every entry is.',
   );
 
-  async function look(): Promise<void> {
+  async function measure(): Promise<void> {
     try {
       const [state] = await db.query<AuditLogState>(CompiledQuery.raw(auditLogStateSql));
       size.set(state?.defaultPartitionBytes ?? 0);
@@ -40,5 +40,5 @@ export function auditLogMetrics(
     }
   }
 
-  return createIntervalLoop({ run: look, everyMs, onError });
+  return createIntervalLoop({ run: measure, everyMs, onError });
 }

@@ -125,7 +125,7 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
         await client.query(recordAuditAnchorsSql, [
           rows.map(({ organizationId }) => organizationId),
           rows.map(({ month }) => month),
-          rows.map(({ places }) => places),
+          rows.map(({ length }) => length),
         ]);
         return { isAllDone: rows.length < anchorsPerRun };
       },

@@ -50,10 +50,10 @@ export function listFiles(folder: string, isEntered: (below: string) => boolean 
  * tree depends on contents only. Returns the SHA-256 of the tree (each path with its kind, mode and
  * contents) and the bytes of all files.
  */
-export function settleTree(folder: string, epochSeconds: number): { sha256: string; bytes: number } {
+export function normalizeTree(folder: string, epochSeconds: number): { sha256: string; bytes: number } {
   const hash = createHash('sha256');
   let bytes = 0;
-  const settle = (below: string): void => {
+  const normalize = (below: string): void => {
     const file = path.join(folder, below);
     const stat = lstatSync(file);
     if (stat.isSymbolicLink()) hash.update(`link ${below}\0${readlinkSync(file)}\0`);
@@ -61,7 +61,7 @@ export function settleTree(folder: string, epochSeconds: number): { sha256: stri
       const mode = stat.mode & 0o1000 ? 0o1777 : 0o755;
       chmodSync(file, mode);
       hash.update(`folder ${below}\0${mode.toString(8)}\0`);
-      for (const name of readdirSync(file).sort()) settle(below === '' ? name : `${below}/${name}`);
+      for (const name of readdirSync(file).sort()) normalize(below === '' ? name : `${below}/${name}`);
     } else {
       const contents = readFileSync(file);
       bytes += contents.length;
@@ -69,6 +69,6 @@ export function settleTree(folder: string, epochSeconds: number): { sha256: stri
     }
     lutimesSync(file, epochSeconds, epochSeconds);
   };
-  settle('');
+  normalize('');
   return { sha256: hash.digest('hex'), bytes };
 }

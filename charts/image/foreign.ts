@@ -78,10 +78,10 @@ export function addForeignLibraries(rootfs: string, sysroot: string, programs: r
       throw new Error(`${path.basename(program)} is not for arm64`);
     for (const name of neededBy(program)) {
       const library = findLibrary(sysroot, path.basename(name));
-      const place = name.startsWith('/') ? name.slice(1) : library.slice(sysroot.length + 1);
-      if (added.has(place)) continue;
-      added.add(place);
-      copy(realpathSync(library), path.join(rootfs, place), 0o755);
+      const target = name.startsWith('/') ? name.slice(1) : library.slice(sysroot.length + 1);
+      if (added.has(target)) continue;
+      added.add(target);
+      copy(realpathSync(library), path.join(rootfs, target), 0o755);
       open.push(realpathSync(library));
     }
   }

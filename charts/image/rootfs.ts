@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { assembleApplication } from './application.ts';
-import { copy, listFiles, readJson, settleTree, write } from './files.ts';
+import { copy, listFiles, normalizeTree, readJson, write } from './files.ts';
 import { addForeignLibraries } from './foreign.ts';
 import { addLibraries } from './libraries.ts';
 
@@ -48,7 +48,7 @@ function assemble(modules: string, out: string, epochSeconds: number, sysroot?: 
   const programs = [node, ...native];
   const libraries = sysroot === undefined ? addLibraries(out, programs) : addForeignLibraries(out, sysroot, programs);
   addSystemFiles(out);
-  return { ...settleTree(out, epochSeconds), libraries };
+  return { ...normalizeTree(out, epochSeconds), libraries };
 }
 
 function addNode(out: string, sysroot?: string): string {

@@ -103,14 +103,14 @@ export function countSettings(): { settings: number; uses: number } {
  */
 export function configurationPage(): string {
   const uses = listUses();
-  const asked = Object.values(questions).flatMap((names) => names.split(' '));
-  const unasked = new Set(uses.map(({ setting }) => setting)).symmetricDifference(new Set(asked));
-  if (unasked.size > 0) throw new Error(`docs/generate/configuration.ts: ${[...unasked].join(', ')}`);
+  const listed = Object.values(questions).flatMap((names) => names.split(' '));
+  const unlisted = new Set(uses.map(({ setting }) => setting)).symmetricDifference(new Set(listed));
+  if (unlisted.size > 0) throw new Error(`docs/generate/configuration.ts: ${[...unlisted].join(', ')}`);
   const parts = Object.entries(questions).map(([question, names]) => {
     const rows = names.split(' ').map((name) => rowOf(uses.filter(({ setting }) => setting === name)));
     return `## ${question}\n\n${tableHead}\n${rows.join('\n')}\n`;
   });
-  return [`${introduction}\n${asked.length} settings:\n`, ...parts].join('\n');
+  return [`${introduction}\n${listed.length} settings:\n`, ...parts].join('\n');
 }
 
 function listUses(): Use[] {

@@ -105,8 +105,8 @@ async function getLocal(report: (line: string) => void): Promise<Access> {
 
 /** The IPv4 block of Service addresses, as the cluster reports it from Kubernetes 1.33 on. */
 async function findServiceRange(run: (program: string, args: readonly string[]) => Promise<string>): Promise<string> {
-  const asked = ['get', 'servicecidr', 'kubernetes', '-o', 'jsonpath={.spec.cidrs[*]}'];
-  const output = await run('kubectl', asked).catch(() => '');
+  const requested = ['get', 'servicecidr', 'kubernetes', '-o', 'jsonpath={.spec.cidrs[*]}'];
+  const output = await run('kubectl', requested).catch(() => '');
   const range = output.split(/\s+/).find((one) => /^[\d.]+\/\d+$/.test(one));
   if (range !== undefined) return range;
   throw new ClusterUnavailableError(

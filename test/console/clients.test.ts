@@ -13,9 +13,9 @@ const textOf = (page: string): string =>
 /**
  * An organization with an owner, a professional with a client, a webhook, and a number of seats.
  */
-async function setupClients({ places = 2 } = {}) {
+async function setupClients({ seats = 2 } = {}) {
   const t = shared();
-  const orgId = await t.make.organization({ invoiced: places });
+  const orgId = await t.make.organization({ invoiced: seats });
   const ada = await t.enrol({ orgId, name: 'Ada Rivers' });
   const bo = await t.make.member({ orgId, name: 'Bo Lindqvist', roleKey: 'member' });
   const grant = await t.make.grant({
@@ -86,7 +86,7 @@ describe('a seat', () => {
   });
 
   it('that is the last one is assigned once by two browsers, and the other sees the reason', async () => {
-    const t = await setupClients({ places: 1 });
+    const t = await setupClients({ seats: 1 });
     const other = await t.make.grant({ professional: t.bo });
     const second = await t.enrol({ orgId: t.orgId });
     const clients = [t.client, t.at(`/clients/${other.id}`)];
@@ -223,7 +223,7 @@ describe('the roster', () => {
   });
 
   it('is complete and in order on all pages, also when several entries began at the same moment', async () => {
-    const t = await setupClients({ places: 1_000 });
+    const t = await setupClients({ seats: 1_000 });
     await t.owner.pool.query(
       `with f as (insert into family (organization_id, id, name) select $1, gen_random_uuid(), 'Family ' || n
         from generate_series(1, 130) n returning id)

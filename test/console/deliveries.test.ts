@@ -235,9 +235,9 @@ describe('redelivering many events', () => {
   it('runs once at a time, shows its progress, and can be stopped', async () => {
     const t = await setup();
     await makeDeliveries(t, t.webhook);
-    const asked = await t.confirm({ what: 'failed', hours: '720' });
-    expect(asked.to).toMatch(/\/redeliveries\/[0-9a-f-]{36}$/);
-    const path = asked.to ?? '';
+    const requested = await t.confirm({ what: 'failed', hours: '720' });
+    expect(requested.to).toMatch(/\/redeliveries\/[0-9a-f-]{36}$/);
+    const path = requested.to ?? '';
     const page = await t.visitor.get(path);
     expect(page.text).toContain('Pending');
     expect(page.text).toContain('hx-trigger="every 2s, refresh"');
@@ -321,8 +321,8 @@ describe('a member of another organization, and a wrong webhook in the address',
   it('find no delivery, attempt or redelivery, and change nothing', async () => {
     const t = await setup();
     const { waiting, delivered } = await makeDeliveries(t, t.webhook);
-    const asked = await t.confirm({ what: 'failed', hours: '24' });
-    const redelivery = asked.to?.split('/').at(-1);
+    const requested = await t.confirm({ what: 'failed', hours: '24' });
+    const redelivery = requested.to?.split('/').at(-1);
     const mine = await insertWebhook(t, t.ada, { description: 'Another of mine' });
     const bo = await t.enrol({ name: 'Bo Strange' });
     const theirs = await insertWebhook(t, bo, { description: 'Theirs' });

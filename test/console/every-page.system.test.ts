@@ -180,8 +180,8 @@ it('every page fits 320 px, marks the current page without color, has local date
   expect(reloaded).toBe(6);
   expect(stopped.forms.size).toBeGreaterThan(pages.length / 2);
   const posting = routes.filter(({ method }) => method === 'POST').map(({ name }) => name);
-  const asked = new Set([...routesOf(stopped.paths), ...routesOf(stopped.passkeyPaths)]);
-  expect(posting.filter((name) => !asked.has(name))).toEqual([]);
+  const requested = new Set([...routesOf(stopped.paths), ...routesOf(stopped.passkeyPaths)]);
+  expect(posting.filter((name) => !requested.has(name))).toEqual([]);
   // Each is tested in the hour that is repeated as summer time ends, in `audit-log.browser.test.ts`.
   expect([...withTimes].sort()).toEqual(['listAllDeliveries', 'listAuditEntries', 'listDeliveries', 'showRedeliver']);
   expect(current).toBeGreaterThan(pages.length / 2);

@@ -1,35 +1,35 @@
 /** The first five minutes as README describes them, on the stack that `npm start` starts. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
-import { stackPlace } from '#test/stack.ts';
+import { setupDevStack } from '#test/stack.ts';
 import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, ready, type screens } from './browser.ts';
 import { codeAt, goodPassword } from './setup.ts';
 
 afterAll(closeBrowser);
 
-type Place = Awaited<ReturnType<typeof stackPlace>>;
-type Region = ReturnType<Place['stack']>['regions'][number];
+type DevStack = Awaited<ReturnType<typeof setupDevStack>>;
+type Region = ReturnType<DevStack['stack']>['regions'][number];
 
 it('the link of npm start leads an owner to a first key, a first response and a first delivery, also again on a phone after a recovery link', {
   timeout: 400_000,
 }, async () => {
-  const place = await stackPlace();
-  const { output } = await place.start();
-  const [us] = place.stack().regions as [Region];
+  const dev = await setupDevStack();
+  const { output } = await dev.start();
+  const [us] = dev.stack().regions as [Region];
   const [{ id }] = us.organizations as [Region['organizations'][number]];
   const printed = output.text.match(/http:\/\/localhost:\d+\/enrol#[\w-]{43}/)?.[0] ?? '';
   expect(output.text).toContain('npm run -s tool -- listen --region us --trigger client.started');
-  const email = await firstMinutes(place, us, printed, 'wide');
+  const email = await firstMinutes(dev, us, printed, 'wide');
 
-  Object.assign(place.env, { CONSOLE_URL: us.console });
+  Object.assign(dev.env, { CONSOLE_URL: us.console });
   const invite = ['person', 'invite', '--region', 'us', '--org', id, '--email', email, '--json'];
-  const { code, stdout } = await place.command('apps/orgctl/main.ts', ...invite);
+  const { code, stdout } = await dev.command('apps/orgctl/main.ts', ...invite);
   expect(code).toBe(0);
-  await firstMinutes(place, us, (JSON.parse(stdout) as { url: string }).url, 'phone');
+  await firstMinutes(dev, us, (JSON.parse(stdout) as { url: string }).url, 'phone');
 });
 
 /** Follows README's steps in order. Returns the address that the person signs in with. */
-async function firstMinutes(place: Place, us: Region, link: string, screen: keyof typeof screens): Promise<string> {
+async function firstMinutes(dev: DevStack, us: Region, link: string, screen: keyof typeof screens): Promise<string> {
   const visit = await openVisit(us.console, { screen });
   const { page } = visit;
   await page.goto(link);
@@ -46,7 +46,7 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
   await page.getByRole('link', { name: 'I’ve saved them' }).click();
 
   await createKey(page, screen);
-  await watchDelivery(page, place, us, screen);
+  await watchDelivery(page, dev, us, screen);
   await page.goto('/account');
   const email = await page.locator('dl.details dd').first().textContent();
   expectQuiet(visit);
@@ -78,7 +78,7 @@ async function createKey(page: Page, screen: string): Promise<void> {
  * Adds a webhook for the sample receiver, gives the receiver its secret, creates an event as
  * `npm start` describes, and follows its delivery.
  */
-async function watchDelivery(page: Page, place: Place, us: Region, screen: string): Promise<void> {
+async function watchDelivery(page: Page, dev: DevStack, us: Region, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
   await page.getByRole('link', { name: 'Add webhook' }).first().click();
   await page.getByLabel('URL').fill(`${us.receiver}/hooks/${screen}`);
@@ -96,7 +96,7 @@ async function watchDelivery(page: Page, place: Place, us: Region, screen: strin
   await page.getByRole('link', { name: 'View webhook' }).click();
   await page.getByRole('heading', { name: `First webhook, ${screen}` }).waitFor();
 
-  const caused = await place.command('apps/receiver/listen/main.ts', '--region', 'us', '--trigger', 'client.started');
+  const caused = await dev.command('apps/receiver/listen/main.ts', '--region', 'us', '--trigger', 'client.started');
   expect(caused).toMatchObject({ code: 0 });
   await page.getByRole('navigation', { name: 'Webhook' }).getByRole('link', { name: 'Deliveries' }).click();
   await expect

@@ -114,13 +114,13 @@ describe('a change that requires a fresh second factor', () => {
     const member = `/o/${ada.orgId}/members/person/${bo.userId}`;
     t.pass(6 * minuteMs);
 
-    const asked = await visitor.submit(`${member}/change`, `${member}/change`, {
+    const requested = await visitor.submit(`${member}/change`, `${member}/change`, {
       name: 'Bo Typed',
       title: 'Paralegal',
     });
-    expect(asked.text).toContain('Confirm your identity');
+    expect(requested.text).toContain('Confirm your identity');
     const before = visitor.jar.get(cookieName('session', t.origin));
-    const wrong = await visitor.submit(asked, `${member}/change`, { factorCode: '000000' });
+    const wrong = await visitor.submit(requested, `${member}/change`, { factorCode: '000000' });
     expect(wrong.status).toBe(422);
     // The error is at the field, which is empty and has the focus.
     expect(wrong.text).toMatch(/<input id="field-factorCode"[^>]* value="" autofocus [^>]*aria-invalid="true"/);
@@ -140,9 +140,9 @@ describe('a change that requires a fresh second factor', () => {
     const bo = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist', roleKey: 'member' });
     const change = `/o/${ada.orgId}/members/person/${bo.userId}/change`;
     t.pass(6 * minuteMs);
-    const asked = await visitor.submit(change, change, { name: 'Bo Typed', title: 'Paralegal' });
-    expect(asked.text).toContain('Confirm your identity');
-    const rendered = await visitor.submit(asked, change, { _cancel: 'yes' });
+    const requested = await visitor.submit(change, change, { name: 'Bo Typed', title: 'Paralegal' });
+    expect(requested.text).toContain('Confirm your identity');
+    const rendered = await visitor.submit(requested, change, { _cancel: 'yes' });
     expect([rendered.status, rendered.text.includes('Confirm your identity')]).toEqual([200, false]);
     expect(rendered.text).toContain('value="Bo Typed"');
     const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [bo.userId]);
@@ -163,8 +163,8 @@ describe('a change that requires a fresh second factor', () => {
     expect((await visitor.submit(page, change, fields, check)).status).toBe(204);
     expect((await visitor.submit('/account', '/sign-out', {}, check)).status).toBe(204);
     t.pass(6 * minuteMs);
-    const asked = await visitor.submit(page, change, fields, check);
-    expect([asked.status, asked.text.includes('Bo Typed')]).toEqual([200, false]);
+    const requested = await visitor.submit(page, change, fields, check);
+    expect([requested.status, requested.text.includes('Bo Typed')]).toEqual([200, false]);
     const wrong = await visitor.submit(page, change, { ...fields, factorCode: '000000' }, check);
     expect(wrong.text).toContain('id="field-factorCode-problem"');
     const passed = await visitor.submit(page, change, { ...fields, factorCode: t.nextCode(ada) }, check);
@@ -187,15 +187,15 @@ describe('a change that requires a fresh second factor', () => {
     // The open form is sent too late. The page that asks for the second factor contains none of its
     // input, even if the input is invalid.
     for (const fields of [typed, { ...typed, newPassword: 'short' }, { ...typed, factorCode: '000000' }]) {
-      const asked = await visitor.submit(rendered, '/account/password', fields);
-      expect(asked.text).toContain('Confirm your identity');
+      const requested = await visitor.submit(rendered, '/account/password', fields);
+      expect(requested.text).toContain('Confirm your identity');
       for (const secret of [...Object.values(fields), 'oldPassword', 'newPassword'])
-        expect(asked.text).not.toContain(`"${secret}"`);
+        expect(requested.text).not.toContain(`"${secret}"`);
     }
     // After the second factor it leads to the form, without the input; the action is not executed.
-    const asked = await visitor.get('/account/password');
-    expect(asked.text).toContain('Confirm your identity');
-    const confirmed = await visitor.submit(asked, '/account/password', { factorCode: t.nextCode(ada), ...typed });
+    const requested = await visitor.get('/account/password');
+    expect(requested.text).toContain('Confirm your identity');
+    const confirmed = await visitor.submit(requested, '/account/password', { factorCode: t.nextCode(ada), ...typed });
     expect(confirmed).toMatchObject({ status: 303, to: '/account/password' });
     const form = await visitor.get('/account/password');
     const inputs = form.text.match(/<input [^>]*name="(old|new)Password"[^>]*>/g) ?? [];

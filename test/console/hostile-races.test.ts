@@ -101,8 +101,8 @@ describe('in parallel', () => {
     const ada = await t.enrol();
     const visitor = t.http(ada);
     t.pass(6 * 60_000);
-    const asked = await visitor.submit('/account', '/account/recovery-codes');
-    const fields = { ...hiddenFields(asked.text, '/account/recovery-codes'), factorCode: t.nextCode(ada) };
+    const requested = await visitor.submit('/account', '/account/recovery-codes');
+    const fields = { ...hiddenFields(requested.text, '/account/recovery-codes'), factorCode: t.nextCode(ada) };
     const responses = await Promise.all([1, 2].map(() => t.http(ada).post('/account/recovery-codes', fields)));
     expect(responses.filter(({ text }) => text.includes('only time they are shown'))).toHaveLength(1);
     const renewals = `select count(*) from audit_entry where person_id = $1 and action = 'recovery_codes.renew'`;

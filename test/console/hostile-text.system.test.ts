@@ -81,17 +81,17 @@ describe('an address', () => {
     const mine = await arrange(t, 'Harbor');
     const visitor = t.http(mine.owner);
     const before = await fingerprintTables(t.owner.pool);
-    let asked = 0;
+    let requested = 0;
     for (const route of pages.filter((each) => !isFile(each))) {
       const path = pathWith(route, paramsOf(route, mine));
       for (const query of queriesOf(route, mine)) {
         const response = await visitor.get(`${path}?${query}`);
         expect([route.name, query.slice(0, 99), response.status < 500]).toEqual([route.name, query.slice(0, 99), true]);
         expectHarmless(response);
-        asked += 1;
+        requested += 1;
       }
     }
-    expect(asked).toBeGreaterThan(300);
+    expect(requested).toBeGreaterThan(300);
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
     expectNothingInherited();
   });

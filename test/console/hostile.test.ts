@@ -140,8 +140,8 @@ describe('every change of keys, webhooks, members, roles, factors, passwords and
     expect(wanting.length).toBeGreaterThan(20);
     for (const route of wanting) {
       const { params, fields } = requestOf(route, mine);
-      const asked = await visitor.post(pathWith(route, params), { _token, ...fields });
-      expect([route.name, asked.status, /<h1>(.*?)<\/h1>/.exec(asked.text)?.[1]]).toEqual([
+      const requested = await visitor.post(pathWith(route, params), { _token, ...fields });
+      expect([route.name, requested.status, /<h1>(.*?)<\/h1>/.exec(requested.text)?.[1]]).toEqual([
         route.name,
         200,
         'Confirm your identity',

@@ -98,14 +98,14 @@ describe('creating a key', () => {
     const ada = await t.enrol();
     t.pass(6 * 60_000);
     const visitor = t.http(ada);
-    const asked = await createKey(visitor, ada);
-    expect(asked.text).toContain('Confirm your identity');
+    const requested = await createKey(visitor, ada);
+    expect(requested.text).toContain('Confirm your identity');
     // A step-up takes no claim, and a key is never created with a provider's word alone.
     const claims = { amr: 'mfa', auth_time: String(t.now().getTime() / 1000), id_token: 'e30.e30.e30' };
     const claimed = await createKey(visitor, ada, claims);
-    expect([claimed.status, claimed.text.includes('Confirm your identity')]).toEqual([asked.status, true]);
+    expect([claimed.status, claimed.text.includes('Confirm your identity')]).toEqual([requested.status, true]);
     expect(await keysOf(t, ada)).toEqual([]);
-    const made = await visitor.submit(asked, newKeyAt(ada), { [factorFields.code]: t.nextCode(ada), ...fields });
+    const made = await visitor.submit(requested, newKeyAt(ada), { [factorFields.code]: t.nextCode(ada), ...fields });
     expect(made.text).toMatch(keyForm);
     expect((await keysOf(t, ada)).map(({ label }) => label)).toEqual(['Monthly report']);
   });
@@ -348,16 +348,16 @@ describe('a leaked key', () => {
     const visitor = t.http(ada);
     const found = await visitor.submit(at(ada), at(ada), { key: `Authorization: Bearer ${key}` });
     expect([found.status, found.to]).toEqual([303, `/o/${ada.orgId}/keys/${id}/revoke?reported=yes`]);
-    const asked = await visitor.get(found.to ?? '');
-    expect(asked.text).toContain('You pasted this key');
-    const stepUp = await visitor.submit(asked, `/o/${ada.orgId}/keys/${id}/revoke`);
+    const requested = await visitor.get(found.to ?? '');
+    expect(requested.text).toContain('You pasted this key');
+    const stepUp = await visitor.submit(requested, `/o/${ada.orgId}/keys/${id}/revoke`);
     expect(stepUp.text).toContain('Confirm your identity');
     const done = await visitor.submit(stepUp, `/o/${ada.orgId}/keys/${id}/revoke`, {
       [factorFields.code]: t.nextCode(ada),
     });
     expect(done.status).toBe(303);
     expect((await keysOf(t, ada))[0]?.state).toBe('revoked');
-    for (const text of [found.text, found.cookies.join(), asked.text, stepUp.text, done.text, t.logLines.join('')])
+    for (const text of [found.text, found.cookies.join(), requested.text, stepUp.text, done.text, t.logLines.join('')])
       expect(text).not.toContain(key);
     const { rows } = await t.owner.pool.query('select jsonb_agg(to_jsonb(a)) as entries from audit_entry a');
     expect(JSON.stringify(rows)).not.toContain(key.slice(11, -4));

@@ -177,9 +177,9 @@ describe('the preview of a change', () => {
     for (const path of [`${t.person}/suspend`, `${t.person}/remove`, `${t.person}/roles/${t.creator.roleId}/remove`]) {
       const opened = await owner.get(path);
       await t.make.apiKey({ creator: t.creator, scopes: ['org.read'], label: `Newer than ${path.slice(-6)}` });
-      const asked = await owner.submit(opened, path);
-      expect(asked.status).toBe(422);
-      expect(textOf(asked.text)).toMatch(/Nothing was changed.*Newer than/);
+      const requested = await owner.submit(opened, path);
+      expect(requested.status).toBe(422);
+      expect(textOf(requested.text)).toMatch(/Nothing was changed.*Newer than/);
     }
     expect(await statusOf(t, t.orgId, t.creator.userId)).toBe('active');
   });
@@ -188,12 +188,14 @@ describe('the preview of a change', () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
     const change = t.at(`/members/roles/${t.creator.roleId}/change`);
-    const asked = await owner.submit(change, change, { name: 'Clerk', description: '', permissions: ['org.read'] });
-    expect(textOf(asked.text)).toMatch(/Review affected API keys.*Not saved yet.*“ Monthly report ”.*getFirmRoster/);
+    const requested = await owner.submit(change, change, { name: 'Clerk', description: '', permissions: ['org.read'] });
+    expect(textOf(requested.text)).toMatch(
+      /Review affected API keys.*Not saved yet.*“ Monthly report ”.*getFirmRoster/,
+    );
     const permissions = async () =>
       (await t.owner.pool.query('select name, permissions from role where id = $1', [t.creator.roleId])).rows[0];
     expect((await permissions()).permissions).toEqual(['org.read', 'org.clients.read']);
-    expect(await owner.submit(asked, change)).toMatchObject({ status: 303 });
+    expect(await owner.submit(requested, change)).toMatchObject({ status: 303 });
     expect(await permissions()).toEqual({ name: 'Clerk', permissions: ['org.read'] });
   });
 });

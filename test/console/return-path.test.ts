@@ -63,7 +63,7 @@ const pieces = [
   'keys',
   'sign-in',
 ];
-const asked = fc.oneof(
+const requested = fc.oneof(
   fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join('')),
   fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => `/${parts.join('')}`),
   fc.string({ unit: 'binary', maxLength: 30 }).map((text) => `/${text}`),
@@ -94,7 +94,7 @@ describe('the path after sign-in', () => {
 
   it('stays at the console’s origin for 1,000 generated paths, and does not change when applied twice', () => {
     fc.assert(
-      fc.property(asked, (to) => {
+      fc.property(requested, (to) => {
         const path = returnPath(to, origin);
         expect(path).toMatch(/^\/(?![/\\])/);
         for (const page of ['/', '/sign-in/second-factor?to=x', '/o/1/keys'])

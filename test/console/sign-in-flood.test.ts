@@ -95,10 +95,10 @@ describe('rejected sign-ins', () => {
     for (let n = 0; n < 5; n += 1) expect(await signIn(other)).toBe(429);
     // The session steps up: recovery codes are replaced only with a fresh second factor.
     t.pass(6 * 60_000);
-    const asked = await known.submit('/account', '/account/recovery-codes', {}, from(office));
-    expect(asked.text).toContain('second factor');
+    const requested = await known.submit('/account', '/account/recovery-codes', {}, from(office));
+    expect(requested.text).toContain('second factor');
     const codes = { factorCode: t.nextCode(ada) };
-    expect((await known.submit(asked, '/account/recovery-codes', codes, from(office))).status).toBe(200);
+    expect((await known.submit(requested, '/account/recovery-codes', codes, from(office))).status).toBe(200);
     await known.submit('/account', '/sign-out', {}, from(office));
     expect(await signIn(known)).toBe('/');
     expect(await signIn(other)).toBe(429);

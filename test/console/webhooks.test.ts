@@ -352,9 +352,9 @@ describe('deleting a webhook', () => {
     const t = await setup();
     const webhook = await insertWebhook(t, t.ada);
     const { waiting, delivered } = await makeDeliveries(t, webhook);
-    const asked = await t.visitor.get(t.at(`/${webhook.id}/delete`));
-    expect(asked.text).toContain('1 open delivery');
-    const deleted = await t.visitor.submit(asked, t.at(`/${webhook.id}/delete`));
+    const requested = await t.visitor.get(t.at(`/${webhook.id}/delete`));
+    expect(requested.text).toContain('1 open delivery');
+    const deleted = await t.visitor.submit(requested, t.at(`/${webhook.id}/delete`));
     expect(deleted.to).toBe(t.at(''));
     expect((await t.visitor.get(t.at(''))).text).not.toContain(webhook.id);
     const page = await t.visitor.get(t.at(`/${webhook.id}`));

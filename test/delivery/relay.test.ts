@@ -102,25 +102,25 @@ describe('a relay whose starts fail', () => {
     await vi.waitFor(() => expect(begun.length).toBeGreaterThan(18), patient);
     expect(errors).toHaveLength(1); // reported once
     await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 0 }]), patient);
-    const asked = begun.length;
+    const requested = begun.length;
     isBack = true;
     await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 30 }]), patient);
-    await vi.waitFor(() => expect(new Set(begun.slice(asked).map(idOf)).size).toBe(30), patient);
+    await vi.waitFor(() => expect(new Set(begun.slice(requested).map(idOf)).size).toBe(30), patient);
   });
 });
 
 describe('a relay that hears of the end of an attempt', () => {
   it('does not claim while nothing waits to be claimed', async () => {
     const { openRelay } = await arrange();
-    const { relay, begun, asked } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
+    const { relay, begun, requested } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
     await vi.waitFor(() => expect(begun).toHaveLength(30), patient);
-    const claims = asked.claimDeliveries;
+    const claims = requested.claimDeliveries;
     for (let ended = 0; ended < 20; ended += 1) {
-      const looks = asked.listQueued ?? 0;
+      const looks = requested.listQueued ?? 0;
       relay.wake();
-      await vi.waitFor(() => expect(asked.listQueued).toBeGreaterThan(looks), patient);
+      await vi.waitFor(() => expect(requested.listQueued).toBeGreaterThan(looks), patient);
     }
-    expect(asked.claimDeliveries).toBe(claims);
+    expect(requested.claimDeliveries).toBe(claims);
   });
 
   it('claims at once when a webhook waited for a slot', async () => {
@@ -246,16 +246,16 @@ interface OpenOptions {
 
 /** Counts calls of the named statements. */
 function countStatements(pool: Pool): Record<string, number> {
-  const asked: Record<string, number> = {};
+  const requested: Record<string, number> = {};
   const query = pool.query.bind(pool) as (...values: unknown[]) => unknown;
   Object.assign(pool, {
     query: (statement: { name?: string }, ...values: unknown[]) => {
       const { name } = statement;
-      if (name !== undefined) asked[name] = (asked[name] ?? 0) + 1;
+      if (name !== undefined) requested[name] = (requested[name] ?? 0) + 1;
       return query(statement, ...values);
     },
   });
-  return asked;
+  return requested;
 }
 
 /** Thirty webhooks, fifteen of each of two organizations, each with one due delivery. */
@@ -280,7 +280,7 @@ async function arrange() {
     const begun: (ClaimedDelivery & { atMs: number })[] = [];
     const errors: unknown[] = [];
     const seen = { claimed: 0, most: 0 };
-    const asked = countStatements(opened.pool);
+    const requested = countStatements(opened.pool);
     const relay = createRelay({
       pool: opened.pool,
       slots,
@@ -298,7 +298,7 @@ async function arrange() {
     });
     relay.start();
     onTestFinished(() => relay.stop());
-    return Object.assign(seen, { seen, relay, begun, asked, errors, database: opened, release: resolve });
+    return Object.assign(seen, { seen, relay, begun, requested, errors, database: opened, release: resolve });
   }
   const rows = async (query: string, values: unknown[] = []) => (await owner.pool.query(query, values)).rows;
   /** Webhooks of organizations of their own, fifteen each at most, with one due delivery each. */

@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { hostileShell } from '#test/hostile-surroundings.ts';
 import { createHttpVisitor } from '#test/http-visitor.ts';
 import { allowSockets, noteOpenSockets } from '#test/socket-guard.ts';
-import { readPaths, readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
+import { type DevStack, readPaths, readStatuses, setupDevStack } from '#test/stack.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { findNoted } from '../../apps/dev/servers/process.ts';
 import { createStable, goldenText } from '../golden/stable.ts';
@@ -19,18 +19,18 @@ describe('npm start', () => {
   it(
     'serves sample organizations, lists them in stack.json, stops cleanly, and continues with the same data and keys, also after a kill; a second one on its state is rejected',
     async () => {
-      const place = await stackPlace({ ...hostileShell, DELIVERY_SCHEDULE: '10ms' });
-      const first = await place.start();
+      const dev = await setupDevStack({ ...hostileShell, DELIVERY_SCHEDULE: '10ms' });
+      const first = await dev.start();
       expect(first.output.text).not.toMatch(control);
       expect(first.output.stdout).toMatch(/^\nReady in [\s\S]+Ctrl-C stops everything/);
       expect(first.output.stderr).toMatch(/^ +\d+\.\d s {2}us api is ready on /m);
       expect(first.output.stderr).not.toContain('Bearer');
-      expect(listHostileVariables(place.env.ORG_API_STATE)).toEqual([]);
-      const { regions } = place.stack();
+      expect(listHostileVariables(dev.env.ORG_API_STATE)).toEqual([]);
+      const { regions } = dev.stack();
       expect(regions.map(({ region }) => region)).toEqual(['us']);
       const [us] = regions as [(typeof regions)[number]];
       expect(us.organizations.length).toBeGreaterThan(0);
-      await expect(goldenText(createStable()(place.stack()))).toMatchFileSnapshot('../golden/stack.json');
+      await expect(goldenText(createStable()(dev.stack()))).toMatchFileSnapshot('../golden/stack.json');
       for (const { id, sampleKey } of us.organizations)
         expect(await readStatuses(us.api, id, sampleKey)).toEqual(readPaths.map(() => 200));
       const { id, sampleKey } = us.organizations[0] ?? { id: '', sampleKey: '' };
@@ -39,39 +39,39 @@ describe('npm start', () => {
           `    curl -H 'Authorization: Bearer ${sampleKey}' ${us.api}/v1/orgs/${id}${read}\n`,
         );
       expect(readmeExample.response).toEqual({
-        ...(await curl(us.api, place.env.ORG_API_STATE)),
+        ...(await curl(us.api, dev.env.ORG_API_STATE)),
         createdAt: expect.stringMatching(/T05:36:03\.767Z$/),
       });
       const link = first.output.text.match(/http:\/\/localhost:\d+\/enrol#[\w-]{43}/)?.[0] ?? '';
       expect(link).toContain(`${us.console}/enrol#`);
       expect((await createHttpVisitor(us.console).openLink(link)).text).toContain('Welcome to ');
       await vi.waitFor(async () => expect(await deliveredTypes(us.receiver)).toEqual(['client.started']), 20_000);
-      expect(await place.command('apps/receiver/listen/main.ts', '--trigger', 'seat.given')).toMatchObject({ code: 0 });
+      expect(await dev.command('apps/receiver/listen/main.ts', '--trigger', 'seat.given')).toMatchObject({ code: 0 });
       await vi.waitFor(async () => expect(await deliveredTypes(us.receiver)).toContain('seat.given'), 20_000);
       await vi.waitFor(async () => {
-        const { stdout } = await place.command('apps/orgctl/main.ts', 'ledger', '--region', 'us', '--json');
+        const { stdout } = await dev.command('apps/orgctl/main.ts', 'ledger', '--region', 'us', '--json');
         expect(JSON.parse(stdout)).toMatchObject({ waiting: 0, difference: 0, overdue: 0 });
       }, 20_000);
-      expect(await place.command('apps/dev/create-key.ts', ...keyOf(us.organizations[0]))).toMatchObject({
+      expect(await dev.command('apps/dev/create-key.ts', ...keyOf(us.organizations[0]))).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^aln_us_\w+\n$/),
       });
-      expect(await attemptsAtDeadReceiver(place, us.organizations[0]?.id ?? '')).toBe(2);
+      expect(await attemptsAtDeadReceiver(dev, us.organizations[0]?.id ?? '')).toBe(2);
       allowSockets('receivers', us.receiver);
-      noteApps(place.env.ORG_API_STATE);
+      noteApps(dev.env.ORG_API_STATE);
       expect(await first.stop('SIGINT')).toBe(0);
       await expect(fetch(`${us.api}/livez`)).rejects.toThrow();
 
-      const second = await place.start();
-      expect(place.stack().regions[0]?.organizations).toEqual(us.organizations);
+      const second = await dev.start();
+      expect(dev.stack().regions[0]?.organizations).toEqual(us.organizations);
       expect(second.output.text).toContain('imported before');
-      const rejected = await place.command('apps/dev/main.ts');
+      const rejected = await dev.command('apps/dev/main.ts');
       expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('Another npm start') });
       await second.stop('SIGKILL');
 
-      const third = await place.start();
-      expect(place.stack().regions[0]?.organizations).toEqual(us.organizations);
-      const { api } = place.stack().regions[0] as (typeof regions)[number];
+      const third = await dev.start();
+      expect(dev.stack().regions[0]?.organizations).toEqual(us.organizations);
+      const { api } = dev.stack().regions[0] as (typeof regions)[number];
       expect(await readStatuses(api, id, sampleKey)).toEqual(readPaths.map(() => 200));
       expect(await third.stop('SIGTERM')).toBe(0);
     },
@@ -79,10 +79,10 @@ describe('npm start', () => {
   );
 
   it('three at once serve only what they started: of two on one state one is rejected, and what has a state of its own serves its own data or names the port', async () => {
-    const place = await stackPlace();
-    const other = await stackPlace({ ORG_API_PORT: place.env.ORG_API_PORT });
+    const dev = await setupDevStack();
+    const other = await setupDevStack({ ORG_API_PORT: dev.env.ORG_API_PORT });
     const outcomes = await Promise.all(
-      [place, place, other].map(async (each) => {
+      [dev, dev, other].map(async (each) => {
         const launched = each.launch();
         return launched.ready.then(
           () => null,
@@ -94,24 +94,24 @@ describe('npm start', () => {
     const [first = null, second = null, ofOther = null] = outcomes;
     expect([first, second].filter(isRejected)).toHaveLength(1);
     // Those with a state of their own may each find a port of the other taken.
-    const rest: [StackPlace, string | null][] = [
-      [place, isRejected(first) ? second : first],
+    const rest: [DevStack, string | null][] = [
+      [dev, isRejected(first) ? second : first],
       [other, ofOther],
     ];
     for (const [, message] of rest) if (message !== null) expect(message).toMatch(/port \d+.*ORG_API_PORT/);
     const serving = rest.filter(([, message]) => message === null);
     for (const [each] of serving) {
-      const [us] = each.stack().regions as [ReturnType<StackPlace['stack']>['regions'][number]];
+      const [us] = each.stack().regions as [ReturnType<DevStack['stack']>['regions'][number]];
       for (const { id, sampleKey } of us.organizations.slice(0, 1))
         expect(await readStatuses(us.api, id, sampleKey)).toEqual(readPaths.map(() => 200));
     }
   }, 120_000);
 
   it('leaves no server running when another one cannot be used', async () => {
-    const place = await stackPlace({ DATABASE_URL: `postgres://127.0.0.1:${await getFreePort()}/none` });
-    expect(await place.command('apps/dev/main.ts')).toMatchObject({ code: 1 });
+    const dev = await setupDevStack({ DATABASE_URL: `postgres://127.0.0.1:${await getFreePort()}/none` });
+    expect(await dev.command('apps/dev/main.ts')).toMatchObject({ code: 1 });
     for (const server of ['redis', 'temporal']) {
-      const note = path.join(place.env.ORG_API_STATE, server, 'server.pid');
+      const note = path.join(dev.env.ORG_API_STATE, server, 'server.pid');
       expect([server, readFileSync(note, 'utf8'), findNoted(note)]).toEqual([
         server,
         expect.stringMatching(/^\d+ /),
@@ -121,20 +121,20 @@ describe('npm start', () => {
   });
 
   it('rejects an invalid call in one sentence', async () => {
-    const place = await stackPlace();
-    expect(await place.command('apps/dev/main.ts', '--regions', 'eu')).toMatchObject({
+    const dev = await setupDevStack();
+    expect(await dev.command('apps/dev/main.ts', '--regions', 'eu')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('eu is not a region'),
     });
-    expect(await place.command('apps/dev/main.ts', '--data', 'missing.json')).toMatchObject({
+    expect(await dev.command('apps/dev/main.ts', '--data', 'missing.json')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('is not a file'),
     });
-    expect(await place.command('apps/dev/main.ts', '--quick')).toMatchObject({
+    expect(await dev.command('apps/dev/main.ts', '--quick')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('--quick'),
     });
-    const key = await place.command('apps/dev/create-key.ts', '--region', 'us', '--revoke', 'x');
+    const key = await dev.command('apps/dev/create-key.ts', '--region', 'us', '--revoke', 'x');
     expect(key).toMatchObject({ code: 1, stderr: expect.stringContaining('`npm start` starts one') });
   });
 });
@@ -204,20 +204,14 @@ async function curl(api: string, stateFolder: string) {
  * Attempts after which a delivery to a closed port has failed: one more than the schedule has
  * waits.
  */
-async function attemptsAtDeadReceiver(place: StackPlace, organizationId: string): Promise<number> {
+async function attemptsAtDeadReceiver(dev: DevStack, organizationId: string): Promise<number> {
   const orgctl = async (...args: string[]) => {
-    const { stdout, stderr } = await place.command('apps/orgctl/main.ts', ...args, '--region', 'us', '--json');
+    const { stdout, stderr } = await dev.command('apps/orgctl/main.ts', ...args, '--region', 'us', '--json');
     return JSON.parse(stdout || stderr);
   };
   const url = `http://127.0.0.1:${await getFreePort()}/`;
   const { id } = await orgctl('webhook', 'create', '--org', organizationId, '--url', url, '--types', 'seat.given');
-  const caused = await place.command(
-    'apps/receiver/listen/main.ts',
-    '--trigger',
-    'seat.given',
-    '--org',
-    organizationId,
-  );
+  const caused = await dev.command('apps/receiver/listen/main.ts', '--trigger', 'seat.given', '--org', organizationId);
   expect(caused).toMatchObject({ code: 0 });
   const failed = async () => orgctl('delivery', 'list', '--webhook', id, '--state', 'exhausted');
   await vi.waitFor(async () => expect(await failed()).toHaveLength(1), 30_000);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { stackPlace } from '#test/stack.ts';
+import { setupDevStack } from '#test/stack.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { getTemporalProgram, temporalVersion } from '../../apps/dev/servers/temporal-program.ts';
 import { acquireLock } from '../../apps/dev/state-lock.mjs';
@@ -11,8 +11,8 @@ const patient = { timeout: 60_000, interval: 50 };
 
 it('npm start starts each app as soon as what it needs is there, and says when each part was ready', async () => {
   const temporal = await holdTemporal();
-  const place = await stackPlace(temporal.environment);
-  const { output, ready } = place.launch();
+  const dev = await setupDevStack(temporal.environment);
+  const { output, ready } = dev.launch();
   await vi.waitFor(() => {
     expect(output.text).toContain('us api is ready');
     expect(output.text).toContain('us receiver is ready');
@@ -20,7 +20,7 @@ it('npm start starts each app as soon as what it needs is there, and says when e
   expect(output.text).not.toContain('us console is ready');
 
   temporal.install();
-  await vi.waitFor(() => expect(temporal.isAsked()).toBe(true), patient);
+  await vi.waitFor(() => expect(temporal.isRequested()).toBe(true), patient);
   temporal.release();
   await ready;
   for (const line of ['us console is ready', 'us worker is ready'])
@@ -32,13 +32,13 @@ it('npm start starts each app as soon as what it needs is there, and says when e
 
 it('npm start leaves no process when it is stopped in the middle of a start', async () => {
   const temporal = await holdTemporal();
-  const place = await stackPlace(temporal.environment);
-  const { stop } = place.launch();
+  const dev = await setupDevStack(temporal.environment);
+  const { stop } = dev.launch();
   temporal.install();
-  await vi.waitFor(() => expect(temporal.isAsked()).toBe(true), patient);
-  expect(listProcesses(place.env.ORG_API_STATE)).not.toEqual([]);
+  await vi.waitFor(() => expect(temporal.isRequested()).toBe(true), patient);
+  expect(listProcesses(dev.env.ORG_API_STATE)).not.toEqual([]);
   expect(await stop('SIGINT')).toBe(0);
-  expect(listProcesses(place.env.ORG_API_STATE)).toEqual([]);
+  expect(listProcesses(dev.env.ORG_API_STATE)).toEqual([]);
 });
 
 /**
@@ -70,7 +70,7 @@ exec '${program}' "$@"
       writeFileSync(target, script, { mode: 0o755 });
       endInstallation?.();
     },
-    isAsked: () => existsSync(at('asked')),
+    isRequested: () => existsSync(at('asked')),
     release: () => writeFileSync(at('released'), ''),
   };
 }

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { scopes } from '#domain/contract/scopes.ts';
-import { readPaths, readStatuses, stackPlace } from '#test/stack.ts';
+import { readPaths, readStatuses, setupDevStack } from '#test/stack.ts';
 
 it('npm start brings up two regions beside another stack; a key of one region is referred to its region; dev:key creates and revokes keys', async () => {
-  const [place, neighbor] = [await stackPlace(), await stackPlace()];
+  const [dev, neighbor] = [await setupDevStack(), await setupDevStack()];
   await neighbor.start('--no-samples');
-  await place.start('--regions', 'us,ca');
+  await dev.start('--regions', 'us,ca');
   expect(neighbor.stack().regions[0]?.organizations).toEqual([]);
-  const { regions } = place.stack();
+  const { regions } = dev.stack();
   const [us, ca] = regions as [(typeof regions)[number], (typeof regions)[number]];
   const [org] = us.organizations as [(typeof us.organizations)[number]];
 
@@ -21,13 +21,13 @@ it('npm start brings up two regions beside another stack; a key of one region is
   });
 
   const make = ['--region', 'us', '--org', org.id, '--creator', org.ownerUserId, '--scopes'];
-  const made = await place.command('apps/dev/create-key.ts', ...make, 'org.read');
+  const made = await dev.command('apps/dev/create-key.ts', ...make, 'org.read');
   expect(made.code).toBe(0);
   const key = made.stdout.trim();
   expect((await readStatuses(us.api, org.id, key)).filter((status) => status === 200)).toHaveLength(1);
-  expect(await place.command('apps/dev/create-key.ts', '--region', 'us', '--revoke', key)).toMatchObject({ code: 0 });
+  expect(await dev.command('apps/dev/create-key.ts', '--region', 'us', '--revoke', key)).toMatchObject({ code: 0 });
   expect(await readStatuses(us.api, org.id, key)).toEqual(readPaths.map(() => 401));
-  expect(await place.command('apps/dev/create-key.ts', ...make, 'org.nothing')).toMatchObject({
+  expect(await dev.command('apps/dev/create-key.ts', ...make, 'org.nothing')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(scopes[0]),
   });

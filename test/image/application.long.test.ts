@@ -8,7 +8,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { assembleApplication } from '../../charts/image/application.ts';
-import { settleTree } from '../../charts/image/files.ts';
+import { normalizeTree } from '../../charts/image/files.ts';
 
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -26,7 +26,7 @@ it('the image’s content delivers an event without a bundler, and is the same w
   await make.grant({ professional });
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), { timeout: 20_000 });
 
-  expect(settleTree(assemble(), 0)).toEqual(settleTree(app, 0));
+  expect(normalizeTree(assemble(), 0)).toEqual(normalizeTree(app, 0));
   const bundler = spawnWorker(workerEnvironment(database, { WORKFLOW_BUNDLE: '' }), app);
   expect(await bundler.ended).toBe(1);
 }, 120_000);

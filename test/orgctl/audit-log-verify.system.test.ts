@@ -31,7 +31,7 @@ it('finds no error in a complete log, and names a changed entry and a chain that
   });
   const log = path.join(temporaryFolder(), 'worker.log');
   const { rows } = await owner.pool.query<AuditAnchor>(
-    `select organization_id as "organizationId", to_char(month, 'YYYY-MM') as month, places::float8 as places,
+    `select organization_id as "organizationId", to_char(month, 'YYYY-MM') as month, length::float8 as length,
        encode(hash, 'hex') as hash from audit_chain`,
   );
   const logLines = [{ msg: 'another line' }, ...rows.map((auditAnchor) => ({ auditAnchor }))];
@@ -42,19 +42,19 @@ it('finds no error in a complete log, and names a changed entry and a chain that
   await owner.pool.query(`update audit_entry set action = 'api.getOrgSeats' where id = $1`, [first]);
   const changed = await verify('--org', orgId);
   expect(changed.code).toBe(1);
-  expect(changed.json()).toMatchObject({ faults: [{ place: 1, entryId: first, fault: 'changed' }] });
-  await owner.pool.query(`update audit_link set hash = sha256('x') where place = 3`);
+  expect(changed.json()).toMatchObject({ faults: [{ position: 1, entryId: first, fault: 'changed' }] });
+  await owner.pool.query(`update audit_link set hash = sha256('x') where position = 3`);
   const replaced = (await verify('--anchors', log)).json<{ faults: { fault: string }[] }>();
   expect(replaced.faults.map(({ fault }) => fault).sort()).toEqual(['anchor', 'changed', 'changed', 'end']);
   const text = (await orgctl('audit-log', 'verify', '--region', 'us', '--anchors', log)).stdout;
-  expect(text).toContain(`entry ${first} at place 1 is the first that differs.`);
+  expect(text).toContain(`entry ${first} at position 1 is the first that differs.`);
   await owner.pool.query('truncate audit_link, audit_chain; update audit_progress set linked_to = 0');
   await vi.waitFor(async () => expect((await verify()).json()).toMatchObject({ entries: 3, faults: [] }), {
     timeout: 30_000,
   });
   const recomputed = await orgctl('audit-log', 'verify', '--region', 'us', '--anchors', log);
   expect(recomputed.code).toBe(1);
-  expect(recomputed.stdout).toContain(`at one of the places 1 to 3; the first of these is entry ${first}.`);
+  expect(recomputed.stdout).toContain(`at one of the positions 1 to 3; the first of these is entry ${first}.`);
   expect((await verify('--anchors', 'no-such-file')).stderr).toContain('cannot be read');
   expect((await verify('--month', '2026-13')).code).toBe(2);
 });
@@ -65,7 +65,7 @@ it('scripts that call `orgctl activity verify --anchors FILE --json` get what au
   const kept = path.join(temporaryFolder(), 'anchors.jsonl');
   await writeFile(
     kept,
-    JSON.stringify({ auditAnchor: { organizationId, month: '2026-01', places: 1, hash: 'a'.repeat(64) } }),
+    JSON.stringify({ auditAnchor: { organizationId, month: '2026-01', length: 1, hash: 'a'.repeat(64) } }),
   );
   const [named, asBefore] = await Promise.all(
     ['audit-log', 'activity'].map((noun) => orgctl(noun, 'verify', '--anchors', kept, '--region', 'us', '--json')),

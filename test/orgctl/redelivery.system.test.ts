@@ -66,9 +66,9 @@ describe('delivery redeliver of many', () => {
   }, async () => {
     const t = await setupRedelivery(400);
     await startTestWorker(t.database);
-    const asked = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--no-wait', '--json');
-    expect(asked).toMatchObject({ code: 0, stderr: '' });
-    const { id, state } = asked.json<{ id: string; state: string }>();
+    const requested = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--no-wait', '--json');
+    expect(requested).toMatchObject({ code: 0, stderr: '' });
+    const { id, state } = requested.json<{ id: string; state: string }>();
     expect(state).toBe('requested');
     await vi.waitFor(async () => expect(await t.stateOf(id)).toBe('running'), patient);
     const cancelled = await t.orgctl('redelivery', 'cancel', '--id', id, '--json');

@@ -15,7 +15,7 @@ import { provideOnce } from '../../apps/dev/state-lock.mjs';
  */
 const headlessShell = 'chromium-headless-shell';
 const names = [headlessShell, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-const usualPlaces = [
+const usualPaths = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
@@ -66,7 +66,7 @@ export async function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: await findChromium(), args: browserArguments });
 }
 
-const onThisMachine = () => names.map(onPath).find((found) => found !== undefined) ?? usualPlaces.find(isExecutable);
+const onThisMachine = () => names.map(onPath).find((found) => found !== undefined) ?? usualPaths.find(isExecutable);
 
 function onPath(program: string): string | undefined {
   const folders = (process.env.PATH ?? '').split(path.delimiter);

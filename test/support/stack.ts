@@ -33,7 +33,7 @@ export interface StackFile {
  * A development stack for a test, with a separate state folder and ports, deleted when the test
  * ends. `settings` are the user's settings.
  */
-export async function stackPlace(settings: Record<string, string> = {}) {
+export async function setupDevStack(settings: Record<string, string> = {}) {
   const folder = temporaryFolder();
   chmodSync(folder, 0o711);
   // The environment of a new machine: no settings of org-api, and no named server. Only the cache
@@ -94,7 +94,7 @@ export async function stackPlace(settings: Record<string, string> = {}) {
   };
 }
 
-export type StackPlace = Awaited<ReturnType<typeof stackPlace>>;
+export type DevStack = Awaited<ReturnType<typeof setupDevStack>>;
 
 function collect(child: ChildProcess) {
   const output = { text: '', stdout: '', stderr: '' };

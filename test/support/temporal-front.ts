@@ -78,7 +78,7 @@ export async function startTemporalFront(
     const [, apiKey = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
     seen.add(apiKey);
     calls.push(String(headers[':path']).replace(/.*\//, ''));
-    if (apiKeys === null || apiKeys.includes(apiKey)) passOn(upstream, stream, headers);
+    if (apiKeys === null || apiKeys.includes(apiKey)) forward(upstream, stream, headers);
     else
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '16' }, { endStream: true });
   });
@@ -103,7 +103,7 @@ export async function startTemporalFront(
 }
 
 /** Forwards one call: its messages, and its trailers. */
-function passOn(upstream: ReturnType<typeof connect>, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+function forward(upstream: ReturnType<typeof connect>, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
   const { ':scheme': _scheme, ':authority': _authority, authorization: _authorization, ...rest } = headers;
   const call = upstream.request(rest);
   let trailers: IncomingHttpHeaders = {};

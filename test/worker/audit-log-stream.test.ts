@@ -133,7 +133,7 @@ it('sends anchors out of the region in a form that orgctl reads, and says when t
   const anchors = [1, 2].map((n) => ({
     organizationId: randomUUID(),
     month: '2026-11',
-    places: n,
+    length: n,
     hash: String(n).repeat(64),
   }));
   collector.isRejecting = true;

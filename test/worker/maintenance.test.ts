@@ -69,12 +69,12 @@ describe('the maintenance loop', () => {
     for (const isSent of [false, false, true]) {
       await makeDue(owner);
       const run = await startMaintenance(database.urls.worker, 730, isSent);
-      await vi.waitFor(() => expect(run.anchors).toMatchObject([{ organizationId: orgId, places: 1 }]), {
+      await vi.waitFor(() => expect(run.anchors).toMatchObject([{ organizationId: orgId, length: 1 }]), {
         timeout: 20_000,
       });
       await run.maintenance.stop();
-      const { rows } = await owner.pool.query('select anchored_places::int as places from audit_chain');
-      expect(rows).toEqual([{ places: isSent ? 1 : 0 }]);
+      const { rows } = await owner.pool.query('select anchored_length::int as length from audit_chain');
+      expect(rows).toEqual([{ length: isSent ? 1 : 0 }]);
     }
   });
 
@@ -83,20 +83,20 @@ describe('the maintenance loop', () => {
     const orgId = await make.organization();
     const write = () =>
       owner.pool.query(`insert into audit_entry (organization_id, action) values ($1, 'test')`, [orgId]);
-    const places = async () =>
-      (await owner.pool.query('select places::int from audit_chain where organization_id = $1', [orgId])).rows;
+    const lengths = async () =>
+      (await owner.pool.query('select length::int from audit_chain where organization_id = $1', [orgId])).rows;
     await write();
     const first = await startMaintenance(database.urls.worker);
-    await vi.waitFor(async () => expect(await places()).toEqual([{ places: 1 }]), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await lengths()).toEqual([{ length: 1 }]), { timeout: 20_000 });
     await first.maintenance.stop();
     await makeDue(owner);
     const second = await startMaintenance(database.urls.worker);
     const anchored = [...first.anchors, ...second.anchors];
     expect(anchored).toMatchObject([
-      { organizationId: orgId, places: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      { organizationId: orgId, length: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
     ]);
     await write();
-    await vi.waitFor(async () => expect(await places()).toEqual([{ places: 2 }]), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await lengths()).toEqual([{ length: 2 }]), { timeout: 20_000 });
     await second.maintenance.stop();
     await makeDue(owner);
     const third = await startMaintenance(database.urls.worker);
@@ -104,7 +104,7 @@ describe('the maintenance loop', () => {
     expect(third.anchors).toEqual([]);
     await makeDue(owner);
     await owner.pool.query(`update audit_chain set anchored_on = anchored_on - 1`);
-    expect((await startMaintenance(database.urls.worker)).anchors).toMatchObject([{ places: 2 }]);
+    expect((await startMaintenance(database.urls.worker)).anchors).toMatchObject([{ length: 2 }]);
     expect([first.errors, second.errors]).toEqual([[], []]);
   });
 

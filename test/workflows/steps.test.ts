@@ -38,46 +38,46 @@ describe.concurrent('the workflow of a delivery', () => {
   it('makes its first attempt within its first task, the others as tasks, and sleeps for what each answers', {
     timeout,
   }, async () => {
-    const { run, asked } = await arrange([failed(hourMs), failed(2 * hourMs), end]);
+    const { run, requested } = await arrange([failed(hourMs), failed(2 * hourMs), end]);
     const { timersMs } = await run();
-    expect(asked.map(({ isLocal }) => isLocal)).toEqual([true, false, false]);
+    expect(requested.map(({ isLocal }) => isLocal)).toEqual([true, false, false]);
     expect(timersMs).toEqual([hourMs, 2 * hourMs].map((waitMs) => waitMs / timesFaster));
   });
 
   it('makes none within a task for a degraded webhook', { timeout }, async () => {
-    const { run, asked } = await arrange([failed(hourMs), end], { isDegraded: true });
+    const { run, requested } = await arrange([failed(hourMs), end], { isDegraded: true });
     await run();
-    expect(asked.map(({ isLocal }) => isLocal)).toEqual([false, false]);
+    expect(requested.map(({ isLocal }) => isLocal)).toEqual([false, false]);
   });
 
   it('passes on how many internal errors came one after another, also that of an attempt without a response', {
     timeout,
   }, async () => {
     const lost = ApplicationFailure.nonRetryable('internal error; see the worker log');
-    const { run, asked } = await arrange([error(15_000), lost, error(60_000), failed(hourMs), lost, end]);
+    const { run, requested } = await arrange([error(15_000), lost, error(60_000), failed(hourMs), lost, end]);
     const { timersMs } = await run();
-    expect(asked.map(({ input }) => input.internalErrors)).toEqual([0, 1, 2, 3, 0, 1]);
+    expect(requested.map(({ input }) => input.internalErrors)).toEqual([0, 1, 2, 3, 0, 1]);
     expect(timersMs).toEqual([1, 1, 3, 180, 1]);
   });
 
   // Temporal ends an execution at 51,200 events, and an internal error may last for days.
   it('continues as a new execution with its state when its history is long', { timeout }, async () => {
     const responses = [failed(hourMs), ...Array(5).fill(error(600_000)), failed(hourMs), end];
-    const { run, asked } = await arrange(responses, { eventsPerExecution: 10 });
+    const { run, requested } = await arrange(responses, { eventsPerExecution: 10 });
     const { executions } = await run();
     expect(executions).toBeGreaterThan(2);
-    expect(asked.map(({ input }) => input.internalErrors)).toEqual([0, 0, 1, 2, 3, 4, 5, 0]);
-    expect(asked.map(({ isLocal }) => isLocal)).toEqual([true, ...Array(7).fill(false)]);
+    expect(requested.map(({ input }) => input.internalErrors)).toEqual([0, 0, 1, 2, 3, 4, 5, 0]);
+    expect(requested.map(({ isLocal }) => isLocal)).toEqual([true, ...Array(7).fill(false)]);
   });
 
   it('continues as a new execution when Temporal suggests it', { timeout }, async () => {
     // Temporal suggests it at 4 MiB of history, which these texts reach long before 4,096 events.
     const long = { ...error(1), words: 'x'.repeat(1_000_000) };
-    const { start, asked } = await arrange([...Array(6).fill(long), end]);
+    const { start, requested } = await arrange([...Array(6).fill(long), end]);
     const handle = await start();
     await handle.result();
     expect((await handle.client.getHandle(handle.workflowId).describe()).runId).not.toBe(handle.firstExecutionRunId);
-    expect(asked.map(({ input }) => input.internalErrors)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(requested.map(({ input }) => input.internalErrors)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 });
 
@@ -85,7 +85,7 @@ type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
 interface Script {
   responses: (NextStep | Error)[];
-  asked: { input: AttemptInput; isLocal: boolean }[];
+  requested: { input: AttemptInput; isLocal: boolean }[];
 }
 
 /** By event: what its attempts answer, and what they were asked. */
@@ -98,9 +98,9 @@ const shared = shareInstallation(async (onFinished) => {
     namespace: testNamespace(),
     activities: {
       async attemptDelivery(input) {
-        const { responses, asked } = scripts.get(input.eventId) as Script;
-        const response = responses[asked.length] ?? end;
-        asked.push({ input, isLocal: activityInfo().isLocal });
+        const { responses, requested } = scripts.get(input.eventId) as Script;
+        const response = responses[requested.length] ?? end;
+        requested.push({ input, isLocal: activityInfo().isLocal });
         if (response instanceof Error) throw response;
         return response;
       },
@@ -117,7 +117,7 @@ const shared = shareInstallation(async (onFinished) => {
 /** A workflow whose attempts answer, or fail, in turn. */
 async function arrange(responses: (NextStep | Error)[], option: Partial<DeliverEventInput> = {}) {
   const client = shared();
-  const asked: Script['asked'] = [];
+  const requested: Script['requested'] = [];
   const key = { organizationId: randomUUID(), webhookId: randomUUID(), eventId: randomUUID() };
   const input: DeliverEventInput = {
     ...key,
@@ -128,7 +128,7 @@ async function arrange(responses: (NextStep | Error)[], option: Partial<DeliverE
     ...option,
   };
   const workflowId = workflowIdOf(key);
-  scripts.set(key.eventId, { responses, asked });
+  scripts.set(key.eventId, { responses, requested });
 
   const start = () => client.workflow.start('deliverEvent', { taskQueue: deliverQueue, workflowId, args: [input] });
 
@@ -148,5 +148,5 @@ async function arrange(responses: (NextStep | Error)[], option: Partial<DeliverE
     }
     return { timersMs, executions };
   }
-  return { start, run, asked };
+  return { start, run, requested };
 }

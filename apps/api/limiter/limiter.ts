@@ -92,7 +92,7 @@ interface Call {
   readonly key: string;
   /** Whether the pod has counted it, because both have to admit it. */
   readonly isCounted: boolean;
-  readonly settle: (decision: LimitDecision) => void;
+  readonly resolve: (decision: LimitDecision) => void;
 }
 
 /**
@@ -197,9 +197,9 @@ export class Limiter {
       if (this.#pod.left(key, nowMs) === 0) return Promise.resolve(this.#decideHere(key, nowMs));
       this.#pod.count(key, nowMs);
     }
-    return new Promise((settle) => {
+    return new Promise((resolve) => {
       if (this.#next.length === 0) setImmediate(() => this.#askRedis());
-      this.#next.push({ key, isCounted, settle });
+      this.#next.push({ key, isCounted, resolve });
     });
   }
 
@@ -217,22 +217,22 @@ export class Limiter {
       const reply = await this.#redis.ask(batch.map(({ key }) => key));
       if (!this.#pending.delete(batch)) return; // decided here meanwhile
       for (const [index, call] of batch.entries())
-        this.#settleAsRedisSays(call, Number(reply[2 * index]), Number(reply[2 * index + 1]) / 1_000);
+        this.#resolveByRedis(call, Number(reply[2 * index]), Number(reply[2 * index + 1]) / 1_000);
     } catch (error) {
       if (this.#pending.has(batch)) this.#leaveRedis(reasonOf(error));
     }
   }
 
-  #settleAsRedisSays({ key, isCounted, settle }: Call, left: number, waitMs: number): void {
+  #resolveByRedis({ key, isCounted, resolve }: Call, left: number, waitMs: number): void {
     if (left < 0) {
-      settle(this.#decision(false, 0, waitMs, 'redis'));
+      resolve(this.#decision(false, 0, waitMs, 'redis'));
       return;
     }
     const nowMs = this.#now();
     if (!isCounted) this.#pod.count(key, nowMs);
     const leftHere = isCounted ? this.#pod.left(key, nowMs) : left;
-    if (leftHere < left) settle(this.#decision(true, leftHere, this.#pod.waitMs(key, nowMs), 'redis'));
-    else settle(this.#decision(true, left, waitMs, 'redis'));
+    if (leftHere < left) resolve(this.#decision(true, leftHere, this.#pod.waitMs(key, nowMs), 'redis'));
+    else resolve(this.#decision(true, left, waitMs, 'redis'));
   }
 
   #decideHere(key: string, nowMs: number, isCounted = false): LimitDecision {
@@ -246,8 +246,8 @@ export class Limiter {
     if (this.#mode === 'process') return;
     this.#mode = 'process';
     const nowMs = this.#now();
-    for (const { key, isCounted, settle } of [...this.#pending].flat().concat(this.#next))
-      settle(this.#decideHere(key, nowMs, isCounted));
+    for (const { key, isCounted, resolve } of [...this.#pending].flat().concat(this.#next))
+      resolve(this.#decideHere(key, nowMs, isCounted));
     this.#pending.clear();
     this.#next = [];
     if (!this.#isStopped) this.#options.onModeChange?.('process', reason);

@@ -61,8 +61,8 @@ async function verifyFactor(
   fields: URLSearchParams,
 ): Promise<{ token: string | null; problem: string | null }> {
   try {
-    const passed = await consumeSecondFactor(visit, (field) => fields.get(field) ?? '');
-    return { token: passed?.token ?? null, problem: null };
+    const completed = await consumeSecondFactor(visit, (field) => fields.get(field) ?? '');
+    return { token: completed?.token ?? null, problem: null };
   } catch (error) {
     const problem = domainProblemOf(error);
     if (problem === null) throw error;

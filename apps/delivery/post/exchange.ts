@@ -48,7 +48,7 @@ export function exchange(options: {
     const statusLine = createStatusLineReader();
     const kept: Buffer[] = [];
     const rest = Promise.withResolvers<KeptBody>();
-    let room = keepBytes;
+    let bytesLeft = keepBytes;
     let response: IncomingMessage | null = null;
     let error: Error | null = null;
     let restTimer: NodeJS.Timeout | undefined;
@@ -112,9 +112,9 @@ export function exchange(options: {
       message.on('error', fail);
       message.on('end', end);
       message.on('data', (chunk: Buffer) => {
-        kept.push(chunk.length > room ? Buffer.from(chunk.subarray(0, room)) : chunk);
-        room -= Math.min(chunk.length, room);
-        if (room === 0) end();
+        kept.push(chunk.length > bytesLeft ? Buffer.from(chunk.subarray(0, bytesLeft)) : chunk);
+        bytesLeft -= Math.min(chunk.length, bytesLeft);
+        if (bytesLeft === 0) end();
       });
     });
     if (signal.aborted || socket.destroyed) end();

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
-import { type Authority, permissionsHeld } from './authority.ts';
+import { type Authority, memberPermissions } from './authority.ts';
 import { consoleAccess, isConfirmed } from './console-access.ts';
 import { OrganizationError } from './errors.ts';
 
@@ -56,7 +56,7 @@ export async function getActor(
 
 /** The columns of a member `m` for `MemberAccess`, besides the id. */
 export const memberColumns = sql`
-  m.name, m.email, m.title, m.status, m.accepted, array(${permissionsHeld}) as permissions,
+  m.name, m.email, m.title, m.status, m.accepted, array(${memberPermissions}) as permissions,
   exists (select from membership_role mr join role r on r.id = mr.role_id
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null
       and r.key = 'owner') as "isOwner"`;
@@ -101,7 +101,7 @@ export function assertMayChange(actor: Actor, member: Pick<MemberAccess, 'isOwne
  *
  * @throws OrganizationError `not_held`
  */
-export function assertHolds(actor: Actor, granted: readonly Permission[]): void {
+export function assertHasPermissions(actor: Actor, granted: readonly Permission[]): void {
   const missing = granted.filter((permission) => !actor.permissions.has(permission));
   if (missing.length === 0) return;
   throw new OrganizationError('not_held', `You can’t assign permissions that you don’t have: ${missing.join(', ')}.`);

@@ -24,7 +24,7 @@ export const findPersonOf = (by: Authority | ClusterObject): string | null =>
   by !== 'orgctl' && 'personId' in by ? by.personId : null;
 
 /** Selects the permissions `p` that the roles of a member `m` grant, each once. */
-export const permissionsHeld = sql`
+export const memberPermissions = sql`
   select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
   where mr.organization_id = m.organization_id and mr.person_id = m.person_id`;
 
@@ -38,7 +38,7 @@ export async function findPermissions(
   personId: string,
 ): Promise<Set<Permission> | null> {
   const [member] = await db.query(sql<{ permissions: Permission[] }>`
-    select array(${permissionsHeld}) as permissions from membership m
+    select array(${memberPermissions}) as permissions from membership m
     where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`);
   return member === undefined ? null : new Set(member.permissions);
 }

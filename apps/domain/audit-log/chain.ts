@@ -9,7 +9,7 @@ export interface AppendedRow {
 
 /** Lists at most `$1` ends of chains that have no anchor of today; rows of `AuditAnchor`. */
 export const listAuditAnchorsSql = /* sql */ `
-  select a.organization_id as "organizationId", a.month, a.places::float8 as places, a.hash
+  select a.organization_id as "organizationId", a.month, a.length::float8 as length, a.hash
   from list_audit_anchors($1) a`;
 
 /** Records that anchors were logged. Arrays: `$1` organizations, `$2` months, `$3` positions. */
@@ -20,16 +20,16 @@ export const recordAuditAnchorsSql = /* sql */ `
 export interface AuditAnchor {
   organizationId: string;
   month: string;
-  places: number;
+  length: number;
   hash: string;
 }
 
 /** Lists the chains as `ChainRow`. `$1` organization or null, `$2` month (`YYYY-MM`) or null. */
 export const listAuditChainsSql = /* sql */ `
-  select c.organization_id as "organizationId", to_char(c.month, 'YYYY-MM') as month, c.places::float8 as places,
-    encode(c.hash, 'hex') as hash, c.dropped_places::float8 as "droppedPlaces",
+  select c.organization_id as "organizationId", to_char(c.month, 'YYYY-MM') as month, c.length::float8 as length,
+    encode(c.hash, 'hex') as hash, c.dropped_length::float8 as "droppedLength",
     encode(coalesce(c.dropped_hash, audit_chain_start(c.organization_id, c.month)), 'hex') as "firstHash",
-    c.dropped_places > 0 and not exists (
+    c.dropped_length > 0 and not exists (
       select from audit_purge p
       where p.kept_from >= (c.month + interval '1 month') at time zone 'UTC'
         and p.kept_from <= p.purged_at - p.floor_days * interval '24 hours' and p.purged_at <= now()
@@ -40,7 +40,7 @@ export const listAuditChainsSql = /* sql */ `
 
 export interface ChainRow extends AuditAnchor {
   /** The number of links that retention dropped. */
-  droppedPlaces: number;
+  droppedLength: number;
   /** The hash before the first remaining link. */
   firstHash: string;
   /** Whether entries were dropped that no purge of the log of purges may have dropped. */
@@ -55,39 +55,39 @@ export interface ChainRow extends AuditAnchor {
  */
 export const checkAuditLinksSql = /* sql */ `
   with link as (
-    select l.place, l.entry_id, l.entry_at, l.digest, l.hash,
-      lag(l.place, 1, $3::bigint) over by_place as place_before,
-      lag(l.hash, 1, decode($4, 'hex')) over by_place as hash_before,
-      max(l.entry_at) over (order by l.place rows between unbounded preceding and 1 preceding) as newest_before
+    select l.position, l.entry_id, l.entry_at, l.digest, l.hash,
+      lag(l.position, 1, $3::bigint) over by_position as position_before,
+      lag(l.hash, 1, decode($4, 'hex')) over by_position as hash_before,
+      max(l.entry_at) over (order by l.position rows between unbounded preceding and 1 preceding) as newest_before
     from audit_link l
-    where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.place > $3
-    window by_place as (order by l.place)
-    order by l.place limit $5
+    where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.position > $3
+    window by_position as (order by l.position)
+    order by l.position limit $5
   ), checked as (
-    select l.place, l.entry_id as "entryId", case
-      when l.place <> l.place_before + 1 then 'link_missing'
+    select l.position, l.entry_id as "entryId", case
+      when l.position <> l.position_before + 1 then 'link_missing'
       when a.id is null then 'removed'
       when sha256(l.hash_before || coalesce(l.digest, audit_entry_digest(a))) <> l.hash then 'changed'
       when l.digest is not null and l.digest <> audit_entry_digest(a) and not exists (
         select from audit_link n where n.organization_id = $1 and n.month = to_date($2, 'YYYY-MM')
-          and n.place > l.place and n.entry_id = l.entry_id) then 'changed'
+          and n.position > l.position and n.entry_id = l.entry_id) then 'changed'
       when l.digest is not null and a.action not in ('api.rate_limited', 'api.console') then 'changed'
       when l.entry_at < l.newest_before - interval '1 hour' then 'backdated'
     end as fault
     from link l left join audit_entry a on a.id = l.entry_id and a.at = l.entry_at and a.organization_id = $1
   )
   select (select count(*)::integer from link) as links,
-    (select max(l.place)::float8 from link l) as place,
-    (select encode(l.hash, 'hex') from link l order by l.place desc limit 1) as hash,
-    coalesce((select json_agg(f) from (select c.place, c."entryId", c.fault from checked c
-      where c.fault is not null order by c.place limit 100) f), '[]') as faults`;
+    (select max(l.position)::float8 from link l) as position,
+    (select encode(l.hash, 'hex') from link l order by l.position desc limit 1) as hash,
+    coalesce((select json_agg(f) from (select c.position, c."entryId", c.fault from checked c
+      where c.fault is not null order by c.position limit 100) f), '[]') as faults`;
 
 export interface CheckedRow {
   links: number;
   /** The position of the last link; null without one. */
-  place: number | null;
+  position: number | null;
   hash: string | null;
-  faults: { place: number; entryId: string; fault: ChainFault }[];
+  faults: { position: number; entryId: string; fault: ChainFault }[];
 }
 
 /**
@@ -134,7 +134,7 @@ export const listUnchainedMonthsSql = /* sql */ `
 /** One link as `LinkRow`: `$1` organization, `$2` month, `$3` position. */
 export const findAuditLinkSql = /* sql */ `
   select encode(l.hash, 'hex') as hash, l.entry_id as "entryId" from audit_link l
-  where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.place = $3`;
+  where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.position = $3`;
 
 export interface LinkRow {
   /** Hexadecimal. */

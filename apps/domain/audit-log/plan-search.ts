@@ -40,7 +40,7 @@ export const everything: AuditLogFilter = {
 };
 
 /** A position between two entries by time, then id, newest first. `at`: ISO, UTC, microseconds. */
-export interface Place {
+export interface Position {
   at: string;
   id: string;
 }
@@ -49,7 +49,7 @@ export type Direction = 'older' | 'newer';
 
 /** Where a page begins, and its direction. */
 export interface From {
-  place: Place;
+  position: Position;
   direction: Direction;
 }
 
@@ -80,47 +80,48 @@ type ConditionName = 'key' | 'person' | 'action' | 'kind' | 'denied' | 'failed' 
 /** Conditions on columns that no index contains. */
 const inEntries: ReadonlySet<ConditionName> = new Set(['failed', 'object', 'address', 'text']);
 
-/** A condition that an index begins with, what it answers, and the index's other columns. */
+/** A condition that an index begins with, what it covers, and the index's other columns. */
 interface Lead {
   covers: ConditionName[];
-  holds: ConditionName[];
+  includes: ConditionName[];
   condition: Condition;
 }
 
 /** Returns how to search: one way, or several to try in turn. */
 export function planSearches(organizationId: string, filter: AuditLogFilter, from: From | null): [Search, ...Search[]] {
-  const asked = conditionsOf(filter);
+  const conditions = conditionsOf(filter);
   const range = [
     sql`a.organization_id = ${organizationId}::uuid`,
     filter.from && sql`a.at >= ${filter.from.toISOString()}::timestamptz`,
     filter.to && sql`a.at < ${filter.to.toISOString()}::timestamptz`,
     from && beyond(from),
   ];
-  const plan = ({ covers, holds, condition }: Lead): Search => {
-    const open = [...asked].filter(([name]) => !covers.includes(name));
+  const plan = ({ covers, includes, condition }: Lead): Search => {
+    const open = [...conditions].filter(([name]) => !covers.includes(name));
     return {
       leading: allOf([...range, condition]),
       rest: open.map(([, each]) => each),
       needsEntry: open.some(([name]) => inEntries.has(name)),
-      atMost: open.every(([name]) => holds.includes(name)) ? entriesSearched.inIndex : entriesSearched.inEntries,
+      atMost: open.every(([name]) => includes.includes(name)) ? entriesSearched.inIndex : entriesSearched.inEntries,
       direction: from?.direction ?? 'older',
     };
   };
-  const [first, ...others] = listLeads(filter, asked);
+  const [first, ...others] = listLeads(filter, conditions);
   return [plan(first), ...others.map(plan)];
 }
 
 function conditionsOf(filter: AuditLogFilter): Map<ConditionName, Condition> {
   const { keyId, personId, action, result, objectId, address, text } = filter;
-  const asked = new Map<ConditionName, Condition>();
-  if (keyId !== null) asked.set('key', sql`a.key_id = ${keyId}::uuid`);
-  if (action !== null) asked.set('action', sql`a.action = ${action}`);
-  if (personId !== null) asked.set('person', sql`a.person_id = ${personId}`);
-  if (result !== null) for (const [name, condition] of conditionsOfResult(result, action)) asked.set(name, condition);
-  if (objectId !== null) asked.set('object', isAbout([objectId]));
-  if (address !== null) asked.set('address', sql`a.address <<= ${address}::inet`);
-  if (text !== null) asked.set('text', matches(text));
-  return asked;
+  const conditions = new Map<ConditionName, Condition>();
+  if (keyId !== null) conditions.set('key', sql`a.key_id = ${keyId}::uuid`);
+  if (action !== null) conditions.set('action', sql`a.action = ${action}`);
+  if (personId !== null) conditions.set('person', sql`a.person_id = ${personId}`);
+  if (result !== null)
+    for (const [name, condition] of conditionsOfResult(result, action)) conditions.set(name, condition);
+  if (objectId !== null) conditions.set('object', isAbout([objectId]));
+  if (address !== null) conditions.set('address', sql`a.address <<= ${address}::inet`);
+  if (text !== null) conditions.set('text', matches(text));
+  return conditions;
 }
 
 function conditionsOfResult(result: Result, action: string | null): [ConditionName, Condition][] {
@@ -152,31 +153,35 @@ export const containing = (text: string): string => `%${text.replace(/[\\%_]/g, 
  * few, and their indexes include the other columns. Of a key, an action and a person, any may be
  * rare, so each leads in turn.
  */
-function listLeads({ action, result }: AuditLogFilter, asked: Map<ConditionName, Condition>): [Lead, ...Lead[]] {
-  const named = asked.get('action');
+function listLeads({ action, result }: AuditLogFilter, conditions: Map<ConditionName, Condition>): [Lead, ...Lead[]] {
+  const named = conditions.get('action');
   const kind = result === null ? null : resultConditions[result].kind;
   const isAction = action !== null && !action.startsWith('api.') && (kind === null || kind === 'action');
-  if (named !== undefined && isAction && asked.size > 1)
+  if (named !== undefined && isAction && conditions.size > 1)
     // The condition on status is redundant, but lets PostgreSQL use the partial index of actions.
     return [
-      { covers: ['action', 'kind'], holds: ['key', 'person'], condition: sql`${named} and ${kindConditions.action}` },
+      {
+        covers: ['action', 'kind'],
+        includes: ['key', 'person'],
+        condition: sql`${named} and ${kindConditions.action}`,
+      },
     ];
   if (kind === 'rejected')
-    return [{ covers: ['kind'], holds: ['key', 'person', 'action', 'denied'], condition: kindConditions.rejected }];
+    return [{ covers: ['kind'], includes: ['key', 'person', 'action', 'denied'], condition: kindConditions.rejected }];
   const [first, ...others] = (['key', 'action', 'person'] as const).flatMap((name): Lead[] => {
-    const condition = asked.get(name);
-    return condition === undefined ? [] : [{ covers: [name], holds: name === 'key' ? ['kind'] : [], condition }];
+    const condition = conditions.get(name);
+    return condition === undefined ? [] : [{ covers: [name], includes: name === 'key' ? ['kind'] : [], condition }];
   });
-  const byKind: Lead = { covers: ['kind'], holds: ['key', 'person'], condition: kindConditions.action };
+  const byKind: Lead = { covers: ['kind'], includes: ['key', 'person'], condition: kindConditions.action };
   // Whether an action failed is in no index, so the entries of a key or a person may be fewer.
-  if (kind === 'action') return asked.has('failed') && first ? [byKind, first, ...others] : [byKind];
+  if (kind === 'action') return conditions.has('failed') && first ? [byKind, first, ...others] : [byKind];
   // Nearly all entries are answered reads, so they have no separate index: the whole log leads.
-  if (first === undefined) return [{ covers: ['kind'], holds: [], condition: asked.get('kind') ?? sql`true` }];
+  if (first === undefined) return [{ covers: ['kind'], includes: [], condition: conditions.get('kind') ?? sql`true` }];
   return [first, ...others];
 }
 
 /** The comparison of the time alone is redundant, but excludes partitions. */
-function beyond({ place: { at, id }, direction }: From): Condition {
+function beyond({ position: { at, id }, direction }: From): Condition {
   return direction === 'older'
     ? sql`a.at <= ${at}::timestamptz and (a.at, a.id) < (${at}::timestamptz, ${id}::uuid)`
     : sql`a.at >= ${at}::timestamptz and (a.at, a.id) > (${at}::timestamptz, ${id}::uuid)`;

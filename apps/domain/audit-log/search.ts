@@ -5,7 +5,7 @@ import {
   type AuditLogFilter,
   type Direction,
   type From,
-  type Place,
+  type Position,
   planSearches,
   type Search,
 } from './plan-search.ts';
@@ -14,7 +14,7 @@ export {
   type AuditLogFilter,
   entriesSearched,
   everything,
-  type Place,
+  type Position,
   type TextMatch,
 } from './plan-search.ts';
 
@@ -64,8 +64,8 @@ export const seesNoClients: Reader = { maySeeClients: false };
  */
 export interface AuditLogPage {
   entries: AuditEntry[];
-  newer: Place | null;
-  older: Place | null;
+  newer: Position | null;
+  older: Position | null;
   isWhole: boolean;
 }
 
@@ -93,8 +93,8 @@ export async function listAuditEntries(
   const hasMore = rows.length > pageSize;
   const found = rows.slice(0, pageSize);
   const last = found.at(-1);
-  const onward = hasMore && last !== undefined ? placeOf(last) : seenTo;
-  const back = from === null ? null : found[0] === undefined ? from.place : placeOf(found[0]);
+  const onward = hasMore && last !== undefined ? positionOf(last) : seenTo;
+  const back = from === null ? null : found[0] === undefined ? from.position : positionOf(found[0]);
   return {
     entries: direction === 'older' ? found : found.reverse(),
     ...(direction === 'older' ? { newer: back, older: onward } : { newer: onward, older: back }),
@@ -115,7 +115,7 @@ export async function findAuditEntry(
   return rows[0] ?? null;
 }
 
-const placeOf = ({ at, id }: Place): Place => ({ at, id });
+const positionOf = ({ at, id }: Position): Position => ({ at, id });
 
 const order = (direction: Direction) =>
   direction === 'older' ? sql`order by a.at desc, a.id desc` : sql`order by a.at, a.id`;
@@ -168,25 +168,25 @@ async function searchEntries(
   [first, ...others]: [Search, ...Search[]],
   wanted: number,
   reader: Reader,
-): Promise<{ rows: AuditEntry[]; seenTo: Place | null }> {
+): Promise<{ rows: AuditEntry[]; seenTo: Position | null }> {
   let best = await searchOnce(db, first, wanted);
   for (const other of others) {
     if (best.seenTo === null) break;
     const result = await searchOnce(db, other, wanted);
     if (result.seenTo === null || isBeyond(result.seenTo, best.seenTo, other.direction)) best = result;
   }
-  return { rows: await fetchEntries(db, organizationId, best.places, first.direction, reader), seenTo: best.seenTo };
+  return { rows: await fetchEntries(db, organizationId, best.positions, first.direction, reader), seenTo: best.seenTo };
 }
 
 interface SearchResult {
-  places: Place[];
-  seenTo: Place | null;
+  positions: Position[];
+  seenTo: Position | null;
 }
 
 /** The inner statement has only the compared columns, so that an index with these is enough. */
 async function searchOnce(db: Queryable, search: Search, wanted: number): Promise<SearchResult> {
   const { leading, rest, atMost, direction, needsEntry } = search;
-  const places = await db.query(sql<Place>`
+  const positions = await db.query(sql<Position>`
     select ${isoMicroseconds} as at, a.id
     from (
       select a.at, a.id, a.key_id, a.person_id, a.action, a.status
@@ -194,7 +194,7 @@ async function searchOnce(db: Queryable, search: Search, wanted: number): Promis
       where ${leading} ${order(direction)} limit ${sql.lit(atMost)}
     ) a
     where ${allOf(rest)} ${order(direction)} limit ${sql.lit(wanted)}`);
-  return { places, seenTo: places.length === wanted ? null : await findLastSeen(db, search) };
+  return { positions, seenTo: positions.length === wanted ? null : await findLastSeen(db, search) };
 }
 
 /**
@@ -202,18 +202,18 @@ async function searchOnce(db: Queryable, search: Search, wanted: number): Promis
  * checked all. Times are formatted outside: within, those of skipped entries would be too, which
  * takes longest.
  */
-async function findLastSeen(db: Queryable, { leading, atMost, direction }: Search): Promise<Place | null> {
-  const rows = await db.query(sql<Place>`
+async function findLastSeen(db: Queryable, { leading, atMost, direction }: Search): Promise<Position | null> {
+  const rows = await db.query(sql<Position>`
     select ${isoMicroseconds} as at, a.id
     from (select a.at, a.id from audit_entry a where ${leading} ${order(direction)} offset ${sql.lit(atMost - 1)}
       limit 2) a
     ${order(direction)}`);
   const [last, next] = rows;
-  return last === undefined || next === undefined ? null : placeOf(last);
+  return last === undefined || next === undefined ? null : positionOf(last);
 }
 
 /** Returns whether one position is after the other. */
-const isBeyond = (one: Place, other: Place, direction: Direction): boolean =>
+const isBeyond = (one: Position, other: Position, direction: Direction): boolean =>
   direction === 'older' ? one.at < other.at : one.at > other.at;
 
 /**
@@ -224,18 +224,18 @@ const isBeyond = (one: Place, other: Place, direction: Direction): boolean =>
 async function fetchEntries(
   db: Queryable,
   organizationId: string,
-  places: Place[],
+  positions: Position[],
   direction: Direction,
   reader: Reader,
 ): Promise<AuditEntry[]> {
-  if (places.length === 0) return [];
-  const [ids, moments] = [places.map(({ id }) => id), places.map(({ at }) => at)];
+  if (positions.length === 0) return [];
+  const [ids, moments] = [positions.map(({ id }) => id), positions.map(({ at }) => at)];
   const [earliest = '', latest = ''] = [moments[0], moments.at(-1)].sort();
   return db.query(sql<AuditEntry>`
     select ${entryColumns(reader)}
     from (
-      select a.* from unnest(${listed(ids)}::uuid[], ${listed(moments)}::timestamptz[]) as place (id, at)
-      join audit_entry a on a.organization_id = ${organizationId}::uuid and a.id = place.id and a.at = place.at
+      select a.* from unnest(${listed(ids)}::uuid[], ${listed(moments)}::timestamptz[]) as position (id, at)
+      join audit_entry a on a.organization_id = ${organizationId}::uuid and a.id = position.id and a.at = position.at
         and a.at between ${sql.lit(earliest)}::timestamptz and ${sql.lit(latest)}::timestamptz
     ) a ${entryJoins}
     ${order(direction)}`);

@@ -13,15 +13,15 @@ import {
   listUnlinkedEntriesSql,
 } from './chain.ts';
 
-/** A position where the log differs from its chain; `place` and `entryId` null: none. */
+/** A position where the log differs from its chain; `position` and `entryId` null: none. */
 export interface AuditLogFault {
   organizationId: string;
   /** `YYYY-MM`, UTC. */
   month: string;
-  place: number | null;
+  position: number | null;
   entryId: string | null;
-  /** With `anchor`: the last place where the first difference may be; `place` is the first. */
-  toPlace: number | null;
+  /** With `anchor`: the last position where the first difference may be; `position` is the first. */
+  toPosition: number | null;
   fault: ChainFault;
 }
 
@@ -62,46 +62,47 @@ export async function verifyAuditLog(
   );
   for (const one of unchained)
     if (month === null || one.month === month)
-      faults.push({ ...one, place: null, entryId: null, toPlace: null, fault: 'end' });
-  const asked = anchors.filter(
+      faults.push({ ...one, position: null, entryId: null, toPosition: null, fault: 'end' });
+  const relevant = anchors.filter(
     (anchor) =>
       (organizationId === null || anchor.organizationId === organizationId) &&
       (month === null || anchor.month === month),
   );
-  const byChain = Map.groupBy(asked, (anchor) => `${anchor.organizationId} ${anchor.month}`);
+  const byChain = Map.groupBy(relevant, (anchor) => `${anchor.organizationId} ${anchor.month}`);
   for (const [key, ofChain] of byChain) {
     const chain = chains.find((one) => `${one.organizationId} ${one.month}` === key);
     const fault = await compareAnchors(db, ofChain, chain);
     if (fault !== null) faults.push(fault);
   }
-  return { chains: chains.length, entries, anchors: asked.length, faults };
+  return { chains: chains.length, entries, anchors: relevant.length, faults };
 }
 
 async function verifyChain(db: Queryable, chain: ChainRow): Promise<{ links: number; faults: AuditLogFault[] }> {
-  const { organizationId, month, places, droppedPlaces } = chain;
+  const { organizationId, month, length, droppedLength } = chain;
   const of = { organizationId, month };
   const faults: AuditLogFault[] = [];
   if (chain.isDroppedEarly)
-    faults.push({ ...of, place: droppedPlaces, entryId: null, toPlace: null, fault: 'dropped' });
-  let [place, hash, links] = [droppedPlaces, chain.firstHash, 0];
-  while (place < places) {
-    const values = [organizationId, month, place, hash, Math.min(linksPerCheck, places - place)];
+    faults.push({ ...of, position: droppedLength, entryId: null, toPosition: null, fault: 'dropped' });
+  let [position, hash, links] = [droppedLength, chain.firstHash, 0];
+  while (position < length) {
+    const values = [organizationId, month, position, hash, Math.min(linksPerCheck, length - position)];
     const [checked] = await db.query<CheckedRow>(CompiledQuery.raw(checkAuditLinksSql, values));
-    faults.push(...(checked?.faults ?? []).map((fault) => ({ ...of, ...fault, toPlace: null })));
-    if (checked === undefined || checked.place === null || checked.hash === null) break;
-    [place, hash, links] = [checked.place, checked.hash, links + checked.links];
+    faults.push(...(checked?.faults ?? []).map((fault) => ({ ...of, ...fault, toPosition: null })));
+    if (checked === undefined || checked.position === null || checked.hash === null) break;
+    [position, hash, links] = [checked.position, checked.hash, links + checked.links];
   }
-  if (place !== places || hash !== chain.hash)
-    faults.push({ ...of, place, entryId: null, toPlace: null, fault: 'end' });
+  if (position !== length || hash !== chain.hash)
+    faults.push({ ...of, position, entryId: null, toPosition: null, fault: 'end' });
   const unlinked = await db.query<{ entryId: string }>(
     CompiledQuery.raw(listUnlinkedEntriesSql, [organizationId, month]),
   );
-  for (const { entryId } of unlinked) faults.push({ ...of, place: null, entryId, toPlace: null, fault: 'inserted' });
+  for (const { entryId } of unlinked)
+    faults.push({ ...of, position: null, entryId, toPosition: null, fault: 'inserted' });
   return { links, faults };
 }
 
 /**
- * Compares one chain with its anchors, in the order in which they were kept. Returns the places
+ * Compares one chain with its anchors, in the order in which they were kept. Returns the positions
  * between the last anchor that matches and the first that differs, with the first entry there; null
  * when all match. A later anchor does not narrow them: it may be of the changed chain.
  */
@@ -110,31 +111,31 @@ async function compareAnchors(
   anchors: readonly AuditAnchor[],
   chain: ChainRow | undefined,
 ): Promise<AuditLogFault | null> {
-  const matching = [chain?.droppedPlaces ?? 0];
+  const matching = [chain?.droppedLength ?? 0];
   for (const anchor of anchors) {
-    const { organizationId, month, places } = anchor;
+    const { organizationId, month, length } = anchor;
     if (await matchesAnchor(db, anchor, chain)) {
-      matching.push(places);
+      matching.push(length);
       continue;
     }
-    const place = Math.max(0, ...matching.filter((one) => one < places)) + 1;
-    const link = await findLink(db, organizationId, month, place);
-    return { organizationId, month, place, toPlace: places, entryId: link?.entryId ?? null, fault: 'anchor' };
+    const position = Math.max(0, ...matching.filter((one) => one < length)) + 1;
+    const link = await findLink(db, organizationId, month, position);
+    return { organizationId, month, position, toPosition: length, entryId: link?.entryId ?? null, fault: 'anchor' };
   }
   return null;
 }
 
 /** Returns whether the chain has the anchor's hash at its position, or dropped its month. */
 async function matchesAnchor(db: Queryable, anchor: AuditAnchor, chain: ChainRow | undefined): Promise<boolean> {
-  const { organizationId, month, places, hash } = anchor;
-  if (chain === undefined || chain.places < places) return false;
-  if (places === chain.droppedPlaces) return hash === chain.firstHash;
-  if (places < chain.droppedPlaces) return true; // its link was dropped, and the last hash covers it
-  const link = await findLink(db, organizationId, month, places);
+  const { organizationId, month, length, hash } = anchor;
+  if (chain === undefined || chain.length < length) return false;
+  if (length === chain.droppedLength) return hash === chain.firstHash;
+  if (length < chain.droppedLength) return true; // its link was dropped, and the last hash covers it
+  const link = await findLink(db, organizationId, month, length);
   return link?.hash === hash;
 }
 
-async function findLink(db: Queryable, ...chainAndPlace: [string, string, number]): Promise<LinkRow | undefined> {
-  const [link] = await db.query<LinkRow>(CompiledQuery.raw(findAuditLinkSql, chainAndPlace));
+async function findLink(db: Queryable, ...chainAndPosition: [string, string, number]): Promise<LinkRow | undefined> {
+  const [link] = await db.query<LinkRow>(CompiledQuery.raw(findAuditLinkSql, chainAndPosition));
   return link;
 }

@@ -66,7 +66,7 @@ export const noSuchGrant = () => new OrganizationError('no_such_grant', 'The org
 
 function rejectionOf(error: unknown): OrganizationError | null {
   switch (brokenConstraint(error)) {
-    case 'seat_needs_free_place':
+    case 'seat_within_plan':
     case 'seat_plan_of_seat':
       return new OrganizationError('no_free_seat', 'All seats are assigned. End one, or buy more seats.');
     case 'seat_one_per_family':

@@ -62,13 +62,13 @@ function bind(platform: Platform, statement: Statement, params: readonly unknown
   const { sql, params: given } = isRaw(fragment) ? fragment : raw(fragment, params as unknown[]);
   if (!sql.includes('?')) return { text: sql, values: given };
   const values: unknown[] = [];
-  const place = (value: unknown): string => {
+  const toPlaceholder = (value: unknown): string => {
     if (isRaw(value)) return binder.formatQuery(value.sql, value.params);
-    if (Array.isArray(value)) return value.map(place).join(', ');
+    if (Array.isArray(value)) return value.map(toPlaceholder).join(', ');
     return `$${values.push(toBound(value))}`;
   };
   // MikroORM's own scanner of placeholders, with the quoting of values replaced.
-  const binder: Platform = Object.create(platform, { quoteValue: { value: place } });
+  const binder: Platform = Object.create(platform, { quoteValue: { value: toPlaceholder } });
   return { text: binder.formatQuery(sql, given), values };
 }
 

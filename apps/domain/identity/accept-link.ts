@@ -151,8 +151,8 @@ export async function acceptEnrolment(
     );
   await database.change(async (tx) => {
     await consume(tx, enrolment, now());
-    const taken = { email: enrolment.email, personId: { $ne: personId } };
-    if ((await tx.count(SignIn, taken)) > 0) throw emailInUse();
+    const ofAnother = { email: enrolment.email, personId: { $ne: personId } };
+    if ((await tx.count(SignIn, ofAnother)) > 0) throw emailInUse();
     await join(tx, enrolment, visitor, now());
   });
   return { organizationId };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import {
   type Actor,
-  assertHolds,
+  assertHasPermissions,
   assertMayChange,
   getActor,
   getMember,
@@ -100,13 +100,13 @@ export async function createEnrolment(
     const actor = await getActor(tx, organizationId, by, 'org.members.manage');
     const { personId, member, isOpen } = await findInvitee(tx, { organizationId, email, by });
     if (member !== null && member.status !== 'left') {
-      const isAsked = input.name !== undefined || input.roleKeys !== undefined;
-      if (by === 'orgctl' ? isAsked : member.status !== 'invited') throw new AlreadyMemberError(member);
+      const isRequested = input.name !== undefined || input.roleKeys !== undefined;
+      if (by === 'orgctl' ? isRequested : member.status !== 'invited') throw new AlreadyMemberError(member);
       const link = await linkMember(tx, { organizationId, by, actor, member, isOpen, email }, now());
       return { ...link, isNew: false };
     }
     const roles = await getRoles(tx, organizationId, input.roleKeys ?? ['member']);
-    assertMayGive(actor, roles);
+    assertMayAssign(actor, roles);
     const renamed = await writeMember(tx, { ...input, email }, { personId, member }, roles);
     const link = { organizationId, personId, kind: 'invite', email, invitedBy: actor.personId } as const;
     const created = await writeLink(tx, link, now());
@@ -157,7 +157,7 @@ async function linkMember(
   { organizationId, by, actor, member, isOpen, email }: MemberLink,
   at: Date,
 ): Promise<CreatedEnrolment> {
-  assertMayGive(actor, [member]);
+  assertMayAssign(actor, [member]);
   if (member.status === 'suspended')
     throw new IdentityError('member_suspended', 'This member is suspended. Reinstate them instead.');
   if (isOpen && by !== 'orgctl')
@@ -281,10 +281,10 @@ async function getRoles(tx: Transaction, organizationId: string, keys: readonly 
 }
 
 /** The holder of a link becomes its member, and a role is given: both need the same. */
-function assertMayGive(actor: Actor, given: readonly Pick<Role, 'isOwner' | 'permissions'>[]): void {
+function assertMayAssign(actor: Actor, given: readonly Pick<Role, 'isOwner' | 'permissions'>[]): void {
   for (const each of given) {
     assertMayChange(actor, each);
-    assertHolds(actor, each.permissions);
+    assertHasPermissions(actor, each.permissions);
   }
 }
 

@@ -78,7 +78,7 @@ export async function verifyNewPasskey(
  * @throws IdentityError `too_many_factors`; `factor_known` when a passkey is registered already.
  */
 export async function insertFactor(tx: Transaction, personId: string, factor: NewFactor, now: Date): Promise<void> {
-  await assertRoom(tx, personId);
+  await assertBelowMaximum(tx, personId);
   tx.create(SecondFactor, { ...factor, personId, createdAt: now });
   await tx.flush().catch((error: unknown) => {
     if (brokenConstraint(error) !== 'second_factor_credential_unique') throw error;
@@ -87,7 +87,7 @@ export async function insertFactor(tx: Transaction, personId: string, factor: Ne
 }
 
 /** Rejects a factor beyond the maximum, under the lock of the person's row. */
-async function assertRoom(tx: Transaction, personId: string): Promise<void> {
+async function assertBelowMaximum(tx: Transaction, personId: string): Promise<void> {
   await tx.findOne(SignIn, { personId }, writeLock);
   if ((await tx.count(SecondFactor, { personId })) < factorsPerPerson) return;
   throw new IdentityError(

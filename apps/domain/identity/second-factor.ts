@@ -54,7 +54,7 @@ export async function verifyTotp(
       if (consumeTotpCode(factor, code, settings, now())) return true;
     return false;
   };
-  return pass(database, { session, visitor, step: 'totp', consume }, now);
+  return completeStep(database, { session, visitor, step: 'totp', consume }, now);
 }
 
 /** Uses up the code when it is this app's. A secret under an older sealing key is sealed again. */
@@ -119,7 +119,7 @@ export async function verifyPasskey(
     const factor = await tx.findOne(SecondFactor, { id: passkey.id }, writeLock);
     return factor?.useCounter(counter, now()) ?? false;
   };
-  return pass(database, { session, visitor, step: 'passkey', consume }, now);
+  return completeStep(database, { session, visitor, step: 'passkey', consume }, now);
 }
 
 /**
@@ -134,12 +134,12 @@ export async function redeemRecoveryCode(
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep & { left: number }> {
   const consume = (tx: Transaction) => consumeRecoveryCode(tx, session.personId, code, now());
-  const passed = await pass(database, { session, visitor, step: 'recovery_code', consume }, now);
-  return { ...passed, left: await countRecoveryCodes(database, session.personId) };
+  const completed = await completeStep(database, { session, visitor, step: 'recovery_code', consume }, now);
+  return { ...completed, left: await countRecoveryCodes(database, session.personId) };
 }
 
 /** The common part of the three. `take` uses the factor up and returns whether it is accepted. */
-async function pass(
+async function completeStep(
   database: Database,
   input: { session: Session; visitor: Visitor; step: Step; consume: (tx: Transaction) => Promise<boolean> },
   now: () => Date,
@@ -152,7 +152,7 @@ async function pass(
   const from = { address: visitor.address, browserHash };
   const failure = isStepUp ? ownFailure('step_up', session.id) : signInFailure('factor', factorSubject(personId), from);
   await countFailure(database, failure, now());
-  const passed = await database.change(async (tx) => {
+  const completed = await database.change(async (tx) => {
     if (!(await consume(tx))) {
       await recordPersonEntry(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } });
       return null;
@@ -162,11 +162,11 @@ async function pass(
     await recordPersonEntry(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
     return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
   });
-  if (passed !== null) {
+  if (completed !== null) {
     // The password was correct, too.
     const password = signInFailure('password', passwordSubject(session.email), from);
     await clearFailures(database, isStepUp ? [failure] : [failure, password]);
-    return passed;
+    return completed;
   }
   throw wrong[step]();
 }

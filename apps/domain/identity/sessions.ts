@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { sql } from 'kysely';
-import { permissionsHeld } from '../access/authority.ts';
+import { memberPermissions } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
@@ -59,7 +59,7 @@ export async function findSession(db: Queryable, token: string, now: Date, isUse
         'roleKeys', array(
           select r.key from membership_role mr join role r on r.id = mr.role_id
           where mr.organization_id = m.organization_id and mr.person_id = m.person_id order by r.key),
-        'permissions', array(${permissionsHeld} order by p)
+        'permissions', array(${memberPermissions} order by p)
         ) order by o.name collate "und-x-icu", o.id) filter (where m.is_open), '[]') as memberships
       from (select m.*, ${consoleAccess()} = 'open' as is_open from membership m
         where m.person_id = f.person_id and ${consoleAccess()} is not null) m

@@ -131,19 +131,19 @@ export function assertAdmitted(database: Database, failure: SignInFailure, now: 
  */
 export async function countFailure(database: Database, failure: SignInFailure, now: Date): Promise<void> {
   assertAdmitted(database, failure, now);
-  const held = limitersOf(database);
+  const limiters = limitersOf(database);
   for (const { limit, key } of countsOf(failure)) {
-    const counted = await held[limit].consume(key).catch(rejectionOnly);
-    if (counted.consumedPoints <= held[limit].points) continue;
+    const counted = await limiters[limit].consume(key).catch(rejectionOnly);
+    if (counted.consumedPoints <= limiters[limit].points) continue;
     // A wait ends with the window of its count, from which on all pods admit again.
     const windowSeconds = Math.max(1, Math.floor(counted.msBeforeNext / 1000));
     const customDuration = Math.min(failureWaitMinutes * 60, windowSeconds);
-    const waited = await held.waits.consume(waitOf(key), 1, { customDuration }).catch(rejectionOnly);
+    const waited = await limiters.waits.consume(waitOf(key), 1, { customDuration }).catch(rejectionOnly);
     if (waited.consumedPoints === 1) continue;
     // A forgotten rejection costs one statement, and admits nothing.
-    if (waited.consumedPoints > 1 && held.remembered++ >= rejectionsInMemory) {
-      held.waits.deleteInMemoryBlockedAll();
-      held.remembered = 0;
+    if (waited.consumedPoints > 1 && limiters.remembered++ >= rejectionsInMemory) {
+      limiters.waits.deleteInMemoryBlockedAll();
+      limiters.remembered = 0;
     }
     throw new TooManyAttemptsError(new Date(now.getTime() + Math.max(1, waited.msBeforeNext)), now);
   }

@@ -68,13 +68,13 @@ export async function assertMayCreate(tx: Transaction, input: CreateKey, now: Da
   if (input.expiresAt !== null && input.expiresAt <= now)
     throw new KeyError('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
   await lockMembership(tx, input.organizationId, input.creatorId);
-  const held = await findPermissions(tx, input.organizationId, input.creatorId);
-  if (held === null)
+  const permissions = await findPermissions(tx, input.organizationId, input.creatorId);
+  if (permissions === null)
     throw new KeyError('not_an_active_member', 'The key’s owner is not an active member of the organization.');
-  if (!input.byOrgctl && !held.has('org.keys.manage')) {
+  if (!input.byOrgctl && !permissions.has('org.keys.manage')) {
     throw new KeyError('may_not_manage_keys', 'The key’s owner has no role that may manage keys (org.keys.manage).');
   }
-  const missing = input.scopes.filter((scope) => !held.has(scope));
+  const missing = input.scopes.filter((scope) => !permissions.has(scope));
   if (missing.length > 0)
     throw new KeyError(
       'scope_not_held',

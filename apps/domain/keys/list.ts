@@ -48,11 +48,11 @@ async function selectUsage(
   select k.id, k.label, k.hint, k.creator_id as "creatorId", coalesce(m.name, k.creator_id) as "creatorName",
     coalesce(m.status, 'left') as "creatorStatus", k.scopes,
     array(
-      select u.scope from unnest(k.scopes) with ordinality as u (scope, place)
+      select u.scope from unnest(k.scopes) with ordinality as u (scope, ordinal)
       where k.creator_left_at is null and m.status = 'active' and exists (
         select from membership_role mr join role r on r.id = mr.role_id
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id and u.scope = any(r.permissions))
-      order by u.place
+      order by u.ordinal
     ) as working,
     k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
       k.creator_left_at as "creatorLeftAt",

@@ -18,7 +18,7 @@ export async function findFreeNumber(tx: Transaction, organizationId: string, no
   const keys = await tx.find(ApiKey, { organizationId, number: { $ne: null } });
   for (const key of keys) key.releaseSlot(now);
   await tx.flush(); // before another key takes one of them
-  const taken = new Set(keys.map(({ number }) => number));
-  for (let number = 1; number <= liveKeysPerOrganization; number += 1) if (!taken.has(number)) return number;
+  const used = new Set(keys.map(({ number }) => number));
+  for (let number = 1; number <= liveKeysPerOrganization; number += 1) if (!used.has(number)) return number;
   return null;
 }

@@ -35,8 +35,8 @@ export async function revokeKey(
  */
 export async function assertMayManageKeys(db: Queryable, organizationId: string, by: Authority): Promise<void> {
   if (by === 'orgctl') return;
-  const held = await findPermissions(db, organizationId, by.personId);
-  if (!held?.has('org.keys.manage')) {
+  const permissions = await findPermissions(db, organizationId, by.personId);
+  if (!permissions?.has('org.keys.manage')) {
     throw new KeyError(
       'may_not_manage_keys',
       'Only an active member with a role that may manage keys (org.keys.manage) can do this.',

@@ -1,6 +1,6 @@
 import {
   type Actor,
-  assertHolds,
+  assertHasPermissions,
   assertMayChange,
   assertOwnerRemains,
   getActor,
@@ -79,7 +79,7 @@ export async function suspendMember(database: Database, input: MemberRequest): P
 export async function reinstateMember(database: Database, input: MemberRequest): Promise<void> {
   await changing(database, input, 'member.reinstate', async (_tx, { membership, access, actor }) => {
     if (!membership.reinstate()) throw wrongStatus('Only a suspended member can be reinstated.');
-    assertHolds(actor, access.permissions);
+    assertHasPermissions(actor, access.permissions);
     return {};
   });
 }
@@ -117,9 +117,9 @@ interface MemberRoleRequest extends MemberRequest {
  */
 export async function assignRole(database: Database, input: MemberRoleRequest): Promise<void> {
   await database.change(async (tx) => {
-    const { actor, role, held } = await startRoleChange(tx, input);
-    assertHolds(actor, role.permissions);
-    if (held !== null) return;
+    const { actor, role, assigned } = await startRoleChange(tx, input);
+    assertHasPermissions(actor, role.permissions);
+    if (assigned !== null) return;
     const { organizationId, personId, by } = input;
     await tx.upsert(MembershipRole, { organizationId, personId, roleId: role.id }, { onConflictAction: 'ignore' });
     const detail = { memberId: personId, roleId: role.id, key: role.key };
@@ -134,11 +134,11 @@ export async function assignRole(database: Database, input: MemberRoleRequest): 
  */
 export async function unassignRole(database: Database, input: MemberRoleRequest): Promise<void> {
   await database.change(async (tx) => {
-    const { member, role, held } = await startRoleChange(tx, input);
-    if (held === null) return;
+    const { member, role, assigned } = await startRoleChange(tx, input);
+    if (assigned === null) return;
     const { organizationId, personId, by } = input;
     if (role.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);
-    tx.remove(held);
+    tx.remove(assigned);
     const detail = { memberId: personId, roleId: role.id, key: role.key };
     await recordAuditEntry(tx, { organizationId, by, action: 'member.role_unassign', detail });
   });
@@ -147,15 +147,15 @@ export async function unassignRole(database: Database, input: MemberRoleRequest)
 async function startRoleChange(
   tx: Transaction,
   { organizationId, personId, roleId, by }: MemberRoleRequest,
-): Promise<{ actor: Actor; member: MemberAccess; role: Role; held: MembershipRole | null }> {
+): Promise<{ actor: Actor; member: MemberAccess; role: Role; assigned: MembershipRole | null }> {
   await lockOrganization(tx, organizationId);
   const actor = await getActor(tx, organizationId, by, 'org.members.manage');
   const member = await getMember(tx, organizationId, personId);
   const role = await getRole(tx, organizationId, roleId);
   assertMayChange(actor, member);
   assertMayChange(actor, role);
-  const held = await tx.findOne(MembershipRole, { organizationId, personId, roleId: role.id });
-  return { actor, member, role, held };
+  const assigned = await tx.findOne(MembershipRole, { organizationId, personId, roleId: role.id });
+  return { actor, member, role, assigned };
 }
 
 /** A member that is being changed: the locked row, what their roles give, and the caller. */

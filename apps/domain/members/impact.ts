@@ -49,8 +49,8 @@ export async function listKeysOfCreator(
 ): Promise<MemberKey[]> {
   const creators = await listCreators(db, organizationId, { personId, roleId: null }, now);
   return creators.flatMap((creator) => {
-    const held = permissionsOf(creator);
-    const workingOf = (key: { scopes: Scope[] }) => key.scopes.filter((scope) => held.has(scope));
+    const permissions = permissionsOf(creator);
+    const workingOf = (key: { scopes: Scope[] }) => key.scopes.filter((scope) => permissions.has(scope));
     return creator.keys.map((key) => ({ ...key, creatorId: personId, working: workingOf(key) }));
   });
 }

@@ -11,7 +11,7 @@ import { isLinkValid } from '../identity/link-validity.ts';
 export type MemberStatus = MemberAccess['status'];
 
 /** A role in the row of a member. */
-export interface HeldRole {
+export interface AssignedRole {
   id: string;
   key: string;
   name: string;
@@ -25,7 +25,7 @@ export interface MemberRow {
   title: string | null;
   status: MemberStatus;
   /** System roles first. */
-  roles: HeldRole[];
+  roles: AssignedRole[];
   /** Their keys that are neither revoked nor expired. */
   liveKeys: number;
   /** Whether they used a link of the organization, or an operator confirmed their sign-in. */

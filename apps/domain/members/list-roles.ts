@@ -22,7 +22,7 @@ export async function listRoles(db: Queryable, organizationId: string): Promise<
   return db.query(sql<RoleRow>`
     select ${columns}, coalesce(h.holders, 0) as holders
     from role r
-    left join (select mr.role_id, count(*)::int as holders ${held(organizationId)} group by mr.role_id) h
+    left join (select mr.role_id, count(*)::int as holders ${assignments(organizationId)} group by mr.role_id) h
       on h.role_id = r.id
     where r.organization_id = ${organizationId} or r.organization_id is null
     order by r.position nulls last, r.name collate "und-x-icu", r.id limit ${sql.lit(rolesListed)}`);
@@ -35,7 +35,7 @@ export async function listRoles(db: Queryable, organizationId: string): Promise<
  */
 export async function getRoleDetails(db: Queryable, organizationId: string, roleId: string): Promise<RoleRow> {
   const [role] = await db.query(sql<RoleRow>`
-    select ${columns}, (select count(*)::int ${held(organizationId)} and mr.role_id = r.id) as holders
+    select ${columns}, (select count(*)::int ${assignments(organizationId)} and mr.role_id = r.id) as holders
     from role r
     where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`);
   if (role === undefined) throw new OrganizationError('no_such_role', 'The organization has no such role.');
@@ -45,7 +45,7 @@ export async function getRoleDetails(db: Queryable, organizationId: string, role
 const columns = sql`r.id, r.key, r.name, r.description, r.permissions, r.organization_id is null as "isSystem"`;
 
 /** Roles of members who have not left: an import may bring a former member with roles. */
-const held = (organizationId: string) => sql`
+const assignments = (organizationId: string) => sql`
   from membership_role mr
   join membership m on m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status <> 'left'
   where mr.organization_id = ${organizationId}`;

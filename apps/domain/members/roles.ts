@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { sql } from 'kysely';
-import { assertHolds, getActor } from '../access/actor.ts';
+import { assertHasPermissions, getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { OrganizationError } from '../access/errors.ts';
 import { MembershipRole, Role } from '../access/membership.entity.ts';
@@ -39,7 +39,7 @@ export async function createRole(
     const actor = await getActor(tx, organizationId, by, 'org.roles.manage');
     const fields = { name: readText(input.name, 1), description: readText(input.description ?? '', 0) };
     const permissions = readPermissions(input.permissions);
-    assertHolds(actor, permissions);
+    assertHasPermissions(actor, permissions);
     const key = readKey(input.key ?? keyOf(fields.name));
     await assertFree(tx, organizationId, key);
     const id = randomUUIDv7();
@@ -77,7 +77,7 @@ export async function changeRole(
       throw new OrganizationError('nothing_to_change', 'Change the name, the description or the permissions.');
     const permissions = input.permissions === undefined ? role.permissions : readPermissions(input.permissions);
     const { added, removed } = role.permit(permissions);
-    assertHolds(actor, added);
+    assertHasPermissions(actor, added);
     if (input.name !== undefined) role.name = readText(input.name, 1);
     if (input.description !== undefined) role.description = readText(input.description, 0);
     await tx.flush();

@@ -26,8 +26,8 @@ export interface WebhookRequest extends WebhooksRequest {
  */
 export async function assertMayManageWebhooks(db: Queryable, { organizationId, by }: WebhooksRequest): Promise<void> {
   if (by === 'orgctl' || 'objectUid' in by) return;
-  const held = await findPermissions(db, organizationId, by.personId);
-  if (held?.has('org.webhooks.manage')) return;
+  const permissions = await findPermissions(db, organizationId, by.personId);
+  if (permissions?.has('org.webhooks.manage')) return;
   throw new WebhookError(
     'may_not_manage_webhooks',
     'Only an active member with a role that may manage webhooks (org.webhooks.manage) can do this.',

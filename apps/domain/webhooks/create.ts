@@ -103,8 +103,8 @@ async function findFreeNumber(tx: Transaction, organizationId: string): Promise<
   if ((await tx.count(Organization, { id: organizationId })) === 0)
     throw new WebhookError('no_such_organization', 'There is no such organization.');
   const living = await tx.find(Webhook, { organizationId, number: { $ne: null } }, { fields: ['number'] });
-  const taken = new Set(living.map(({ number }) => number));
-  for (let number = 1; number <= webhooksPerOrganization; number += 1) if (!taken.has(number)) return number;
+  const used = new Set(living.map(({ number }) => number));
+  for (let number = 1; number <= webhooksPerOrganization; number += 1) if (!used.has(number)) return number;
   throw new WebhookError(
     'too_many_webhooks',
     `The organization has ${webhooksPerOrganization} webhooks, which is the maximum. Delete one first.`,

@@ -41,7 +41,7 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
  * Slots that are held now would say less: a hanging receiver leaves them free for seconds between
  * two attempts, and a claim of a dead worker holds them too. The index requires a number.
  */
-const isHeldUp = /* sql */ `(
+const waitsForReceiver = /* sql */ `(
   coalesce(r.retry_after_until > clock_timestamp(), false) or r.gone_at is not null
   or (select count(*) from (
       select from delivery_attempt a
@@ -129,7 +129,7 @@ export const readLedgerSql = /* sql */ `
     select coalesce(sum(o.count) filter (where not ${isHoldingSql}), 0) as count,
       coalesce(sum(o.count) filter (where ${isHoldingSql}), 0) as held,
       coalesce(sum(l.count), 0) as overdue,
-      coalesce(sum(l.count) filter (where l.count > 0 and not ${isHeldUp}), 0) as stuck
+      coalesce(sum(l.count) filter (where l.count > 0 and not ${waitsForReceiver}), 0) as stuck
     from open o join webhook w on w.organization_id = o.organization_id and w.id = o.webhook_id
     join receiver r on r.organization_id = o.organization_id and r.webhook_id = o.webhook_id
     left join lateral ${lateOfWebhookSql} l on w.state = 'active'

@@ -127,7 +127,7 @@ export async function countRedelivery(
   assertSelectable(selection);
   const begins = 'from' in selection ? new Date(selection.from) : oldestRedeliverable(new Date());
   const ends = new Date(('from' in selection ? Date.parse(selection.to) : Date.now()) + idLeewayMs);
-  const look = (state: RawBuilder<unknown>, matches: RawBuilder<unknown>) => sql<{ seen: number; events: number }>`
+  const scan = (state: RawBuilder<unknown>, matches: RawBuilder<unknown>) => sql<{ seen: number; events: number }>`
     select count(*)::int as seen, count(*) filter (where ${matches})::int as events
     from (
       select d.state, d.created_at, d.settled_at, d.attempts from delivery d
@@ -137,15 +137,15 @@ export async function countRedelivery(
     ) d`;
   const parts =
     'from' in selection
-      ? look(
+      ? scan(
           sql`d.state <> 'cancelled'`,
           sql`d.created_at >= ${selection.from}::timestamptz and d.created_at < ${selection.to}::timestamptz`,
         )
       : sql<{
           seen: number;
           events: number;
-        }>`${look(sql`d.state = 'exhausted'`, sql`d.settled_at >= ${selection.failedSince}::timestamptz`)}
-          union all ${look(isOpen, sql`d.attempts > 0`)}`;
+        }>`${scan(sql`d.state = 'exhausted'`, sql`d.settled_at >= ${selection.failedSince}::timestamptz`)}
+          union all ${scan(isOpen, sql`d.attempts > 0`)}`;
   const rows = await db.query(parts);
   const events = rows.reduce((sum, row) => sum + row.events, 0);
   return { events, isCapped: rows.some(({ seen }) => seen === scanAtMost) };

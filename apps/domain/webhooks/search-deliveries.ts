@@ -206,9 +206,9 @@ async function readPage(
   const last = deliveries.at(-1);
   if (found.length > atMost && last !== undefined)
     return { deliveries, older: { eventId: last.eventId, webhookId: last.webhookId }, hasStopped: false };
-  const [looked] = rows;
-  if (looked === undefined || looked.seen < scanLimit) return { deliveries, older: null, hasStopped: false };
-  return { deliveries, older: { eventId: looked.lastEvent, webhookId: looked.lastWebhook }, hasStopped: true };
+  const [scanned] = rows;
+  if (scanned === undefined || scanned.seen < scanLimit) return { deliveries, older: null, hasStopped: false };
+  return { deliveries, older: { eventId: scanned.lastEvent, webhookId: scanned.lastWebhook }, hasStopped: true };
 }
 
 /**

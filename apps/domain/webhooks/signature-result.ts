@@ -23,14 +23,14 @@ const badTimes: ReadonlySet<number> = new Set([408, 425, 429]);
 export const isRejection = (status: number | null): boolean =>
   status !== null && status >= 400 && status < 500 && !badTimes.has(status);
 
-/** How a receiver took a post. `status` null: none came. */
-interface Taken {
+/** How a receiver answered a test event. `status` null: none came. */
+interface TestPost {
   delivered: boolean;
   status: number | null;
 }
 
 /** Returns the result; `bad` null: not sent, because the good event was not accepted. */
-export function signatureResultOf(good: Taken, bad: Taken | null): SignatureResult {
+export function signatureResultOf(good: TestPost, bad: TestPost | null): SignatureResult {
   if (!good.delivered) return isRejection(good.status) ? 'rejects_good_signatures' : 'no_response';
   if (bad === null) return 'no_response';
   if (bad.delivered) return 'accepts_bad_signatures';

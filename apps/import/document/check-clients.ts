@@ -72,7 +72,7 @@ const seatRules = [
        from (${otherHeldSeats}) as x) as h
      group by organization
    ), paid as (
-     select organization, sum(quantity) as places
+     select organization, sum(quantity) as seats
      from (
        select organization, quantity, status from staged_subscription
        union all
@@ -84,14 +84,14 @@ const seatRules = [
      group by organization
    )
    select format('$.organizations[%s].seats', o.position),
-     format('%s seats would be held, but the organization has %s places (%s invoiced, %s paid)',
+     format('%s seats would be held, but the organization has %s seats (%s invoiced, %s paid)',
        h.seats, p.invoiced + p.paid, p.invoiced, p.paid)
    from staged_organization o
    join held h on h.organization = o.position
    left join paid q on q.organization = o.position
    left join seat_plan t on t.organization_id = o.id
    left join staged_seat_plan f on f.organization = o.position
-   cross join lateral (select coalesce(f.invoiced, t.invoiced, 0) as invoiced, coalesce(q.places, 0) as paid) as p
+   cross join lateral (select coalesce(f.invoiced, t.invoiced, 0) as invoiced, coalesce(q.seats, 0) as paid) as p
    where h.seats > p.invoiced + p.paid
      and not (f.organization is not null and f.invoiced is null)
      and not exists (select from staged_subscription s where s.organization = o.position and (s.status is null

@@ -73,7 +73,7 @@ const elsewhere = identities.flatMap(({ from, path, stored }) =>
 );
 
 /** Names that must be unique, in the file and among other rows of the database. */
-const taken = [
+const inUse = [
   `select ${organizationPath('slug')}, 'is the slug of another organization in the file'
    from (select position, slug, row_number() over (partition by slug order by position) as nth
      from staged_organization where slug is not null) as r
@@ -115,4 +115,4 @@ const unknownRoles = `
       select from role t where t.key = k.key and (t.organization_id is null or (t.organization_id = r.organization_id
         and not exists (select from staged_role f where f.organization_id = t.organization_id and f.id = t.id))))`;
 
-export const identityChecks: readonly string[] = [...repeated, ...elsewhere, ...taken, unknownRoles];
+export const identityChecks: readonly string[] = [...repeated, ...elsewhere, ...inUse, unknownRoles];

@@ -156,9 +156,9 @@ export class DocumentReader<Kind extends string> {
     const parent = this.#top;
     if (parent === undefined) {
       this.#isComplete = true;
-      this.#passOn(this.#layout, whole);
+      this.#emit(this.#layout, whole);
     } else if (parent.items !== undefined) {
-      if (!parent.muted) this.#passOn(parent.items, whole);
+      if (!parent.muted) this.#emit(parent.items, whole);
       parent.index += 1;
     } else if (Array.isArray(parent.container)) {
       parent.container.push(whole);
@@ -171,14 +171,14 @@ export class DocumentReader<Kind extends string> {
   #property(parent: Frame<Kind>, whole: unknown, own?: Layout<Kind>): void {
     const { key, container } = parent;
     if (key !== null && !parent.keyTwice && !Array.isArray(container)) {
-      if (own !== undefined && !parent.muted) this.#passOn(own, whole);
+      if (own !== undefined && !parent.muted) this.#emit(own, whole);
       container[key] = own === undefined ? whole : {};
     }
     parent.key = null;
     parent.keyTwice = false;
   }
 
-  #passOn({ kind }: Layout<Kind>, value: unknown): void {
+  #emit({ kind }: Layout<Kind>, value: unknown): void {
     const at = this.#stack.filter((frame) => frame.items !== undefined).map((frame) => frame.index);
     this.#onItem({ kind, at, path: this.#path, value });
   }

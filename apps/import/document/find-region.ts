@@ -11,11 +11,11 @@ const depthChange: Partial<Record<Token['name'], number>> = {
 
 /** Finds the region of a document and reads no further than needed. Returns null without one. */
 export async function findRegion(source: Bytes): Promise<string | null> {
-  const look = regionFinder();
+  const findIn = regionFinder();
   try {
     for await (const { tokens } of readTokens(source)) {
       for (const token of tokens) {
-        const region = look(token);
+        const region = findIn(token);
         if (region !== null) return region;
       }
     }

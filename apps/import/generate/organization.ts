@@ -20,17 +20,17 @@ const dayMs = 86_400_000;
 
 /** Returns one organization of a sample, computed from its index when it is read. */
 export function sampleOrganization(options: SampleOptions, organization: number) {
-  const place = [options.seed, options.region, organization] as const;
+  const seedPath = [options.seed, options.region, organization] as const;
   const startOfAsOf = Date.parse(`${options.asOf}T00:00:00.000Z`);
   const moment = (ms: number) => new Date(ms).toISOString();
-  const id = (...path: (string | number)[]) => uuidOf(...place, ...path);
+  const id = (...path: (string | number)[]) => uuidOf(...seedPath, ...path);
   const families = options.familiesPerOrganization;
   const members = 8 + Math.min(40, Math.ceil(families / 20));
   const userId = (member: number) => `usr_${id('member', member).replaceAll('-', '').slice(0, 15)}`;
   const currency = options.region === 'us' ? 'usd' : 'cad';
 
   const head = () => {
-    const d = seededRandom(...place, 'organization');
+    const d = seededRandom(...seedPath, 'organization');
     return {
       id: id('organization'),
       name: organizationName(d),
@@ -65,7 +65,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     const roleKeys = [['owner'], ['admin'], ['billing'], ['analyst'], ['member', 'intake'], ['member']];
     const states = ['active', 'active', 'active', 'active', 'active', 'invited', 'suspended', 'left'];
     for (let member = 0; member < members; member += 1) {
-      const d = seededRandom(...place, 'member', member);
+      const d = seededRandom(...seedPath, 'member', member);
       yield {
         userId: userId(member),
         name: personName(d),
@@ -79,12 +79,12 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* familyList() {
     for (let family = 0; family < families; family += 1)
-      yield { id: id('family', family), name: familyName(seededRandom(...place, 'family', family)) };
+      yield { id: id('family', family), name: familyName(seededRandom(...seedPath, 'family', family)) };
   }
 
   /** Seats for about two thirds of the families, divided between plan and subscriptions. */
   const plan = () => {
-    const d = seededRandom(...place, 'plan');
+    const d = seededRandom(...seedPath, 'plan');
     const paid = Math.ceil(families * 0.4);
     const subscription = (n: number, status: string, quantity: number, renewsInDays: number | null) => ({
       id: id('subscription', n),
@@ -94,7 +94,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
       cancelAtPeriodEnd: d.chance(0.2),
     });
     return {
-      places: Math.ceil(families / 4) + paid,
+      seats: Math.ceil(families / 4) + paid,
       seatPlan: {
         invoiced: Math.ceil(families / 4),
         pricePerSeat: d.chance(0.7) ? { currency, cents: d.whole(15, 25) * 100 } : null,
@@ -107,11 +107,11 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   };
 
   const grantsOf = (family: number) =>
-    options.grantsPerFamily ?? (seededRandom(...place, 'grants', family).chance(0.15) ? 2 : 1);
+    options.grantsPerFamily ?? (seededRandom(...seedPath, 'grants', family).chance(0.15) ? 2 : 1);
 
   /** The last grant is mostly active, some with an end in the future; earlier ones have ended. */
   function grant(family: number, nth: number) {
-    const d = seededRandom(...place, 'grant', family, nth);
+    const d = seededRandom(...seedPath, 'grant', family, nth);
     const outcome = nth < grantsOf(family) - 1 ? 0.9 : d.whole(0, 99) / 100;
     const since = startOfAsOf - d.whole(2 * dayMs, 500 * dayMs);
     const ended = outcome >= 0.8;
@@ -134,12 +134,12 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   /** Seats that ended with their access, and held ones while the plan has free seats. */
   function* seats() {
-    let free = plan().places;
+    let free = plan().seats;
     for (let family = 0; family < families; family += 1) {
       for (const seat of seatsOf(family)) {
-        const held = seat.endedAt === null;
-        if (held && free === 0) continue;
-        if (held) free -= 1;
+        const isCurrent = seat.endedAt === null;
+        if (isCurrent && free === 0) continue;
+        if (isCurrent) free -= 1;
         yield seat;
       }
     }
@@ -148,7 +148,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   /** At most one held seat per family, on its last grant, and sometimes an ended one before. */
   function* seatsOf(family: number) {
     const nth = grantsOf(family) - 1;
-    const d = seededRandom(...place, 'seat', family);
+    const d = seededRandom(...seedPath, 'seat', family);
     if (nth < 0 || !d.chance(0.6)) return;
     const of = grant(family, nth);
     const givenAt = d.whole(Date.parse(of.since), Math.min(startOfAsOf, Date.parse(of.endsAt ?? options.asOf)));
@@ -166,7 +166,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* referralCodes() {
     for (let code = 0; code < organization % 4; code += 1) {
-      const d = seededRandom(...place, 'code', code);
+      const d = seededRandom(...seedPath, 'code', code);
       yield {
         id: id('code', code),
         code: `${d.pick(['SPRING', 'FRIEND', 'COURT', 'ÉTÉ'])}-${1_000 + code * 1_000 + d.whole(0, 999)}`,
@@ -183,7 +183,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* referralInvoices() {
     for (let invoice = 0; invoice < (organization % 4) * 4; invoice += 1) {
-      const d = seededRandom(...place, 'invoice', invoice);
+      const d = seededRandom(...seedPath, 'invoice', invoice);
       yield {
         id: id('invoice', invoice),
         month: moment(startOfAsOf - d.whole(0, 300) * dayMs).slice(0, 7),
@@ -195,7 +195,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* familyDays() {
     for (let family = 0; family < families; family += 1) {
-      const d = seededRandom(...place, 'days', family);
+      const d = seededRandom(...seedPath, 'days', family);
       const days = family === 0 ? Math.min(100, 8 * (options.daysPerFamily ?? 13)) : (options.daysPerFamily ?? 13);
       const step = Math.max(1, Math.floor(110 / Math.max(1, days)));
       for (let n = 0; n < Math.min(days, 110); n += 1) {

@@ -120,7 +120,7 @@ export class ClientsAndSeats extends Migration {
           if (select count(*) from seat s where s.organization_id = org and s.ended_at is null)
               > seat_capacity(org) then
             raise exception 'the seat plan of the organization is used up'
-              using errcode = 'check_violation', constraint = 'seat_needs_free_place';
+              using errcode = 'check_violation', constraint = 'seat_within_plan';
           end if;
         end loop;
         return null;

@@ -209,8 +209,8 @@ export class AuditLog extends Migration {
           execute format('drop table public.%I', partition);
         end loop;
         delete from audit_link_default where (month + interval '1 month') at time zone 'UTC' <= first_kept;
-        update audit_chain set dropped_places = places, dropped_hash = hash
-          where (month + interval '1 month') at time zone 'UTC' <= first_kept and dropped_places <> places;
+        update audit_chain set dropped_length = length, dropped_hash = hash
+          where (month + interval '1 month') at time zone 'UTC' <= first_kept and dropped_length <> length;
         return dropped;
       end $$;
 
@@ -225,29 +225,29 @@ export class AuditLog extends Migration {
       create table audit_link (
         organization_id uuid not null,
         month date not null,
-        place bigint not null constraint audit_link_place_positive check (place > 0),
+        position bigint not null constraint audit_link_position_positive check (position > 0),
         entry_id uuid not null,
         entry_at timestamptz not null,
         digest bytea,
         hash bytea not null constraint audit_link_hash_length check (length(hash) = 32),
-        primary key (organization_id, month, place)
+        primary key (organization_id, month, position)
       ) partition by list (month);
       create table audit_link_default partition of audit_link default;
 
-      -- The end of each chain. Retention dropped the part up to "dropped_places".
+      -- The end of each chain. Retention dropped the part up to "dropped_length".
       create table audit_chain (
         organization_id uuid not null,
         month date not null,
-        places bigint not null,
+        length bigint not null,
         hash bytea not null,
-        dropped_places bigint not null default 0,
+        dropped_length bigint not null default 0,
         dropped_hash bytea,
-        anchored_places bigint not null default 0,
+        anchored_length bigint not null default 0,
         anchored_on date,
         primary key (organization_id, month),
-        constraint audit_chain_dropped_has_hash check ((dropped_places = 0) = (dropped_hash is null))
+        constraint audit_chain_dropped_has_hash check ((dropped_length = 0) = (dropped_hash is null))
       );
-      create index audit_chain_to_anchor on audit_chain (anchored_on) where anchored_places <> places;
+      create index audit_chain_to_anchor on audit_chain (anchored_on) where anchored_length <> length;
 
       -- Every entry before the serial "linked_to" has its link; before "streamed_to" it was
       -- sent to the operator's log system. Null: nothing is streamed yet.
@@ -291,9 +291,9 @@ export class AuditLog extends Migration {
       end;
 
       -- Appends at most this number of entries to their chains: those with a serial that was drawn
-      -- before each open writer of the log. An entry that commits late gets a later place, and none
-      -- is skipped. A writer that stays open delays the chain; a transaction that wrote no entry
-      -- does not. Returns how many links were appended and whether no more are left.
+      -- before each open writer of the log. An entry that commits late gets a later position, and
+      -- none is skipped. A writer that stays open delays the chain; a transaction that wrote no
+      -- entry does not. Returns how many links were appended and whether no more are left.
       create function append_audit_chain(at_most integer) returns table (linked integer, is_all_done boolean)
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
@@ -331,21 +331,21 @@ export class AuditLog extends Migration {
             a.action in ('api.rate_limited', 'api.console') as is_count, audit_entry_digest(a) as digest
           from audit_entry a where a.serial >= from_serial and a.serial < to_serial
         ), placed as (
-          select f.*, coalesce(c.places, 0) + row_number() over by_chain as place,
+          select f.*, coalesce(c.length, 0) + row_number() over by_chain as position,
             audit_hash(coalesce(c.hash, audit_chain_start(f.organization_id, f.month)), f.digest) over by_chain
               as hash
           from fresh f left join audit_chain c on c.organization_id = f.organization_id and c.month = f.month
           window by_chain as (partition by f.organization_id, f.month order by f.serial, f.at, f.id
             rows between unbounded preceding and current row)
         ), link as (
-          insert into audit_link (organization_id, month, place, entry_id, entry_at, digest, hash)
-          select p.organization_id, p.month, p.place, p.id, p.at, case when p.is_count then p.digest end, p.hash
+          insert into audit_link (organization_id, month, position, entry_id, entry_at, digest, hash)
+          select p.organization_id, p.month, p.position, p.id, p.at, case when p.is_count then p.digest end, p.hash
           from placed p
         ), chain as (
-          insert into audit_chain (organization_id, month, places, hash)
-          select distinct on (p.organization_id, p.month) p.organization_id, p.month, p.place, p.hash from placed p
-          order by p.organization_id, p.month, p.place desc
-          on conflict (organization_id, month) do update set places = excluded.places, hash = excluded.hash
+          insert into audit_chain (organization_id, month, length, hash)
+          select distinct on (p.organization_id, p.month) p.organization_id, p.month, p.position, p.hash from placed p
+          order by p.organization_id, p.month, p.position desc
+          on conflict (organization_id, month) do update set length = excluded.length, hash = excluded.hash
         )
         select count(*)::integer into linked from placed;
         update audit_progress set linked_to = to_serial;
@@ -446,11 +446,11 @@ export class AuditLog extends Migration {
       -- The ends of chains that grew since their last anchor, which was before today (UTC), at most
       -- this number. The worker logs each and then records it, so that a crash repeats a log line.
       create function list_audit_anchors(at_most integer)
-      returns table (organization_id uuid, month text, places bigint, hash text)
+      returns table (organization_id uuid, month text, length bigint, hash text)
       language sql stable security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
-        select c.organization_id, to_char(c.month, 'YYYY-MM'), c.places, encode(c.hash, 'hex') from audit_chain c
-        where c.anchored_places <> c.places
+        select c.organization_id, to_char(c.month, 'YYYY-MM'), c.length, encode(c.hash, 'hex') from audit_chain c
+        where c.anchored_length <> c.length
           and (c.anchored_on is null or c.anchored_on < (now() at time zone 'UTC')::date)
         order by c.organization_id, c.month limit least(greatest(at_most, 1), 10000);
       end;
@@ -458,10 +458,10 @@ export class AuditLog extends Migration {
       create function record_audit_anchors(organizations uuid[], months text[], anchored bigint[]) returns void
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
-        update audit_chain c set anchored_on = (now() at time zone 'UTC')::date, anchored_places = a.places
-        from unnest(organizations, months, anchored) as a (organization_id, month, places)
+        update audit_chain c set anchored_on = (now() at time zone 'UTC')::date, anchored_length = a.length
+        from unnest(organizations, months, anchored) as a (organization_id, month, length)
         where c.organization_id = a.organization_id and c.month = to_date(a.month, 'YYYY-MM')
-          and a.places between c.anchored_places and c.places;
+          and a.length between c.anchored_length and c.length;
       end;
     `);
 

@@ -184,7 +184,7 @@ export class Deliveries extends Migration {
         constraint redelivery_finished_has_time
           check ((state in ('done', 'cancelled', 'ended')) = (finished_at is not null)),
         constraint redelivery_ended_has_reason check ((state = 'ended') = (end_reason is not null)),
-        constraint redelivery_cancelled_was_asked check (state <> 'cancelled' or cancel_requested_at is not null),
+        constraint redelivery_cancelled_was_requested check (state <> 'cancelled' or cancel_requested_at is not null),
         constraint redelivery_done_saw_all check (state <> 'done' or seen_all)
       );
       -- One at a time for a webhook: two together would exceed the rate of each. Workers also scan

@@ -111,15 +111,15 @@ export class Election {
   async #tryWrite(lease: V1Lease | null): Promise<boolean> {
     const { api, namespace, name, identity, durationSeconds } = this.#options;
     const now = new V1MicroTime();
-    const held = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, acquireTime: now, renewTime: now };
+    const own = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, acquireTime: now, renewTime: now };
     if (lease === null)
-      return isAccepted(api.createNamespacedLease({ namespace, body: { metadata: { name }, spec: held } }));
+      return isAccepted(api.createNamespacedLease({ namespace, body: { metadata: { name }, spec: own } }));
     const { holderIdentity, acquireTime = now, leaseTransitions = 0 } = lease.spec ?? {};
     const version = lease.metadata?.resourceVersion ?? '';
     if (this.#seen?.version !== version) this.#seen = { version, at: performance.now() };
-    if (holderIdentity === identity) return this.#replace(lease, { ...held, acquireTime, leaseTransitions });
+    if (holderIdentity === identity) return this.#replace(lease, { ...own, acquireTime, leaseTransitions });
     if (holderIdentity && performance.now() - this.#seen.at <= durationSeconds * 1_000) return false;
-    return this.#replace(lease, { ...held, leaseTransitions: leaseTransitions + 1 });
+    return this.#replace(lease, { ...own, leaseTransitions: leaseTransitions + 1 });
   }
 
   async #release(): Promise<void> {

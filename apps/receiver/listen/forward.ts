@@ -66,14 +66,15 @@ export function startListener(options: {
     const body = await readBody(request);
     if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
     const verification = verifyDelivery({ headers: request.headersDistinct, body, secrets, now: at });
-    const passed = forwardTo === null ? nowhere : await passOn(forwardTo, request.rawHeaders, body);
-    if (passed.head === null) send(response, 502, { error: 'not_forwarded', message: passed.response.problem ?? '' });
-    else response.writeHead(passed.head.status, passed.head.headers).end(passed.head.body);
+    const forwarded = forwardTo === null ? nowhere : await forward(forwardTo, request.rawHeaders, body);
+    if (forwarded.head === null)
+      send(response, 502, { error: 'not_forwarded', message: forwarded.response.problem ?? '' });
+    else response.writeHead(forwarded.head.status, forwarded.head.headers).end(forwarded.head.body);
     const { headers, url: path = '/', rawHeaders } = request;
     onListened({
       at,
       verification,
-      response: passed.response,
+      response: forwarded.response,
       path,
       rawHeaders,
       body,
@@ -91,18 +92,18 @@ export function startListener(options: {
   });
 }
 
-interface Passed {
+interface Forwarded {
   response: ForwardedResponse;
   /** Null: there was no response. */
   head: { status: number; headers: Record<string, string>; body: Buffer } | null;
 }
 
-const nowhere: Passed = {
+const nowhere: Forwarded = {
   response: { status: 204, problem: null, durationMs: 0 },
   head: { status: 204, headers: {}, body: Buffer.alloc(0) },
 };
 
-async function passOn(forwardTo: string, rawHeaders: readonly string[], body: Buffer): Promise<Passed> {
+async function forward(forwardTo: string, rawHeaders: readonly string[], body: Buffer): Promise<Forwarded> {
   const startedAt = performance.now();
   const durationMs = () => Math.round(performance.now() - startedAt);
   try {

@@ -32,7 +32,7 @@ export interface OpenStack {
 /**
  * Opens the stack that `npm start` runs.
  *
- * @param asked - null for the first region and its first organization.
+ * @param requested - null for the first region and its first organization.
  * @throws InvalidSettingsError when there is no such stack, region or organization, or when the
  * database is not marked as part of a development stack.
  */

@@ -11,7 +11,7 @@ const anotherServer = 'names another server or database, which takes effect when
 export const tryPostgres =
   (role: LoginRole) =>
   async (next: PostgresServer, old: PostgresServer): Promise<string | null> =>
-    placeOf(next) === placeOf(old) ? tryLogin(next, role) : anotherServer;
+    addressOf(next) === addressOf(old) ? tryLogin(next, role) : anotherServer;
 
 /**
  * Returns why a PostgreSQL server cannot be used by an app, as the end of a sentence, or null: it
@@ -33,7 +33,7 @@ export async function tryLogin(server: PostgresServer, role: LoginRole): Promise
 
 /** Tries a new login of the same Redis server and database by a connection. */
 export async function tryRedis(next: RedisServer, old: RedisServer): Promise<string | null> {
-  if (placeOf(next) !== placeOf(old)) return anotherServer;
+  if (addressOf(next) !== addressOf(old)) return anotherServer;
   try {
     await askRedis(next, connectTimeoutMs, (redis) => redis.ping());
     return null;
@@ -76,7 +76,7 @@ export async function askRedis<T>(
 }
 
 /** Where a server is and how it is verified; the login and the files of TLS may change. */
-function placeOf(server: PostgresServer | RedisServer): string {
+function addressOf(server: PostgresServer | RedisServer): string {
   const { host, port, database, tls } = server;
   return JSON.stringify([host, port, database, tls?.isVerified]);
 }

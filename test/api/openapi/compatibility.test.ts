@@ -21,7 +21,7 @@ interface Draft {
 
 const getOrg = (draft: Draft) => draft.paths['/v1/orgs/{orgId}'].get;
 
-const rejected: [what: string, change: (draft: Draft) => void, place: string][] = [
+const rejected: [what: string, change: (draft: Draft) => void, path: string][] = [
   ['a field removed', ({ components }) => delete components.schemas.Organization.properties.slug, 'properties.slug'],
   [
     'a field renamed',
@@ -184,13 +184,13 @@ const allowed: [what: string, change: (draft: Draft) => void][] = [
 ];
 
 describe('the comparison of two versions of the document', () => {
-  it.each(rejected)('rejects %s', (_what, change, place) => {
+  it.each(rejected)('rejects %s', (_what, change, path) => {
     const breaks = findBreaks(
       draftOf(() => {}),
       draftOf(change),
     );
     expect(breaks).not.toEqual([]);
-    expect(breaks.join('\n')).toContain(place);
+    expect(breaks.join('\n')).toContain(path);
   });
 
   it.each(allowed)('allows %s', (_what, change) => {

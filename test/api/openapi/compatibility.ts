@@ -13,10 +13,10 @@ import { isDeepStrictEqual } from 'node:util';
 
 type Json = { [name: string]: unknown };
 /** Compares one location of both versions; `undefined` is absent. */
-type Rule = (before: unknown, after: unknown, place: string, breaks: string[]) => void;
+type Rule = (before: unknown, after: unknown, path: string, breaks: string[]) => void;
 
 /**
- * Returns what in `after` neither equals `before` nor is an addition, each as `place: what`; empty
+ * Returns what in `after` neither equals `before` nor is an addition, each as `path: what`; empty
  * when compatible.
  */
 export function findBreaks(before: object, after: object): string[] {
@@ -27,7 +27,7 @@ export function findBreaks(before: object, after: object): string[] {
 
 const free: Rule = () => {};
 
-const same: Rule = (before, after, place, breaks) => {
+const same: Rule = (before, after, path, breaks) => {
   if (isDeepStrictEqual(before, after)) return;
   const what =
     after === undefined
@@ -35,51 +35,51 @@ const same: Rule = (before, after, place, breaks) => {
       : before === undefined
         ? `was added as ${JSON.stringify(after)}`
         : `changed from ${JSON.stringify(before)} to ${JSON.stringify(after)}`;
-  breaks.push(`${place}: ${what}`);
+  breaks.push(`${path}: ${what}`);
 };
 
 /** A promise: it may be added, and not removed. */
-const promise: Rule = (before, after, place, breaks) => {
-  if (before === true) same(before, after, place, breaks);
+const promise: Rule = (before, after, path, breaks) => {
+  if (before === true) same(before, after, path, breaks);
 };
 
 /** A list that may gain values. */
-const gaining: Rule = (before, after, place, breaks) => {
+const gaining: Rule = (before, after, path, breaks) => {
   for (const value of list(before)) {
-    if (!list(after).includes(value)) breaks.push(`${place}: lost ${JSON.stringify(value)}`);
+    if (!list(after).includes(value)) breaks.push(`${path}: lost ${JSON.stringify(value)}`);
   }
 };
 
 /** An object whose keys are names: it may gain some. */
 function map(entry: Rule): Rule {
-  return (before, after, place, breaks) => {
+  return (before, after, path, breaks) => {
     const now = object(after);
     for (const [name, value] of Object.entries(object(before))) {
-      if (name in now) entry(value, now[name], `${place}.${name}`, breaks);
-      else breaks.push(`${place}.${name}: was removed`);
+      if (name in now) entry(value, now[name], `${path}.${name}`, breaks);
+      else breaks.push(`${path}.${name}: was removed`);
     }
   };
 }
 
 /** An object whose keys are keywords: each has its rule; those without one must not change. */
 function keywords(rules: Record<string, Rule>): Rule {
-  return (before, after, place, breaks) => {
-    if (before === undefined || after === undefined) return same(before, after, place, breaks);
+  return (before, after, path, breaks) => {
+    if (before === undefined || after === undefined) return same(before, after, path, breaks);
     const was = object(before);
     const now = object(after);
     for (const keyword of new Set([...Object.keys(was), ...Object.keys(now)])) {
       if (forPeople.has(keyword)) continue;
       const rule = rules[keyword] ?? same;
-      rule(was[keyword], now[keyword], place === '' ? keyword : `${place}.${keyword}`, breaks);
+      rule(was[keyword], now[keyword], path === '' ? keyword : `${path}.${keyword}`, breaks);
     }
   };
 }
 
 /** A list of as many schemas, each comparable with the one in its place. */
 function each(entry: Rule): Rule {
-  return (before, after, place, breaks) => {
-    if (list(before).length !== list(after).length) return same(before, after, place, breaks);
-    for (const [index, value] of list(before).entries()) entry(value, list(after)[index], `${place}.${index}`, breaks);
+  return (before, after, path, breaks) => {
+    if (list(before).length !== list(after).length) return same(before, after, path, breaks);
+    for (const [index, value] of list(before).entries()) entry(value, list(after)[index], `${path}.${index}`, breaks);
   };
 }
 
@@ -92,12 +92,12 @@ function parameters(entry: Rule, mayBeRequired: boolean): Rule {
     Object.fromEntries(
       list(value).map((parameter) => [`${object(parameter).in} ${object(parameter).name}`, parameter]),
     );
-  return (before, after, place, breaks) => {
-    map(entry)(byName(before), byName(after), place, breaks);
+  return (before, after, path, breaks) => {
+    map(entry)(byName(before), byName(after), path, breaks);
     for (const [name, parameter] of Object.entries(byName(after))) {
       const isNew = !(name in byName(before));
       if (isNew && object(parameter).required === true && !mayBeRequired)
-        breaks.push(`${place}.${name}: is new and required`);
+        breaks.push(`${path}.${name}: is new and required`);
     }
   };
 }
@@ -106,19 +106,19 @@ function parameters(entry: Rule, mayBeRequired: boolean): Rule {
 const forPeople = new Set(['title', 'summary', 'description', 'example', 'examples', 'deprecated', 'externalDocs']);
 
 /** A size of a number: it may be stated, and then not changed. */
-const stated: Rule = (before, after, place, breaks) => {
-  if (before !== undefined) same(before, after, place, breaks);
+const stated: Rule = (before, after, path, breaks) => {
+  if (before !== undefined) same(before, after, path, breaks);
 };
 
 /** A schema of what the service sends: an integer may state its size, which it always had. */
-const schemaRule: Rule = (before, after, place, breaks) =>
+const schemaRule: Rule = (before, after, path, breaks) =>
   keywords({
     properties: map(schemaRule),
     required: gaining,
     items: schemaRule,
     anyOf: each(schemaRule),
     ...(object(after).type === 'integer' && { format: stated, minimum: stated, maximum: stated }),
-  })(before, after, place, breaks);
+  })(before, after, path, breaks);
 
 const contentRule = map(keywords({ schema: schemaRule }));
 const sentHeaderRule = keywords({ schema: schemaRule, required: promise });

@@ -52,13 +52,13 @@ describe('the OpenAPI document', () => {
   it('states the size of every integer, so that no generated client overflows: int32, or int64 up to 2^53 - 1', () => {
     const unsized: string[] = [];
     let integers = 0;
-    const visit = (value: unknown, place: string) => {
+    const visit = (value: unknown, path: string) => {
       if (typeof value !== 'object' || value === null) return;
       if (isOpenInteger(value)) {
         integers++;
-        if (!statesSize(value)) unsized.push(place);
+        if (!statesSize(value)) unsized.push(path);
       }
-      for (const [name, part] of Object.entries(value)) visit(part, `${place}.${name}`);
+      for (const [name, part] of Object.entries(value)) visit(part, `${path}.${name}`);
     };
     visit(document, '$');
     expect(unsized).toEqual([]);

@@ -384,14 +384,14 @@ it('what a large body holds is what is not sent yet', async () => {
   await giveGrants(owner, creator, 1_000);
   const roster = endpoints.find(({ operationId }) => operationId === 'getFirmRoster');
   const reads = new BoundedReads({ pool, tracing, memoryMiB: 16, databasePoolMax: 5 });
-  const asked = request(key, roster);
-  const { content } = await reads.read(asked);
+  const requested = request(key, roster);
+  const { content } = await reads.read(requested);
   if (!(content?.body instanceof SharedBody)) throw new Error('the body is small');
   expect(reads.state).toEqual({ smallBytes: 0, largeBytes: content.body.bytes, waiting: 0 });
-  const chunks = content.body.chunksFor(asked.response);
+  const chunks = content.body.chunksFor(requested.response);
   const { value: first } = chunks.next();
   chunks.next();
   expect(reads.state.largeBytes).toBe(content.body.bytes - first.length);
-  asked.response.markEnded();
+  requested.response.markEnded();
   expect(reads.state).toEqual({ smallBytes: 0, largeBytes: 0, waiting: 0 });
 });

@@ -4,7 +4,7 @@ import { isMissed, judgeDeadRows, judgeIndexes, judgeMemory } from './judge.ts';
 import type { Sample, TableSample } from './samples.ts';
 
 const mebibyte = 1024 ** 2;
-const settledSeconds = 120;
+const warmUpSeconds = 120;
 const table: TableSample = {
   name: 'delivery',
   liveRows: 10_000,
@@ -30,14 +30,14 @@ describe('the soak', () => {
   it('accepts memory that grows by a tenth after two minutes, and reports more', () => {
     const growing = (toMiB: number) => day((seconds) => (seconds <= 250 ? 200 : toMiB));
 
-    expect(missed(judgeMemory(growing(220), settledSeconds))).toEqual([]);
-    expect(missed(judgeMemory(growing(222), settledSeconds))).toEqual(['memory of worker 1']);
+    expect(missed(judgeMemory(growing(220), warmUpSeconds))).toEqual([]);
+    expect(missed(judgeMemory(growing(222), warmUpSeconds))).toEqual(['memory of worker 1']);
   });
 
   it('ignores memory before two minutes, and single high values, which are garbage', () => {
     const peaks = day((seconds) => (seconds % 30 === 0 ? 400 : seconds < 120 ? 100 : 200));
 
-    expect(missed(judgeMemory(peaks, settledSeconds))).toEqual([]);
+    expect(missed(judgeMemory(peaks, warmUpSeconds))).toEqual([]);
   });
 
   it('accepts the dead rows below the threshold of autovacuum and those of two minutes, and reports more', () => {
@@ -47,8 +47,8 @@ describe('the soak', () => {
         (seconds) => ({ deadRows: seconds === 600 ? deadRows : 0, changedRows: seconds * 10 }),
       );
 
-    expect(missed(judgeDeadRows(dead(2_200), settledSeconds))).toEqual([]);
-    expect(missed(judgeDeadRows(dead(2_201), settledSeconds))).toEqual(['dead rows of delivery']);
+    expect(missed(judgeDeadRows(dead(2_200), warmUpSeconds))).toEqual([]);
+    expect(missed(judgeDeadRows(dead(2_201), warmUpSeconds))).toEqual(['dead rows of delivery']);
   });
 
   it('accepts indexes that grow with their rows, and reports indexes that grow alone', () => {
@@ -58,7 +58,7 @@ describe('the soak', () => {
         (seconds) => (seconds < 1_200 ? {} : { indexBytes: indexMiB * mebibyte, liveRows }),
       );
 
-    expect(missed(judgeIndexes(grown(200, 20_000), settledSeconds))).toEqual([]);
-    expect(missed(judgeIndexes(grown(200, 10_000), settledSeconds))).toEqual(['indexes of delivery']);
+    expect(missed(judgeIndexes(grown(200, 20_000), warmUpSeconds))).toEqual([]);
+    expect(missed(judgeIndexes(grown(200, 10_000), warmUpSeconds))).toEqual(['indexes of delivery']);
   });
 });

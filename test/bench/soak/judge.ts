@@ -24,14 +24,14 @@ const vacuumSeconds = 120;
 const rowsFew = 1_000;
 
 /**
- * Compares the memory of each process at the end with its memory after `settledSeconds`. Each is
+ * Compares the memory of each process at the end with its memory after `warmUpSeconds`. Each is
  * the lower quartile of a tenth of the run, because garbage waits for its collection.
  */
-export function judgeMemory(samples: readonly Sample[], settledSeconds: number): Finding[] {
+export function judgeMemory(samples: readonly Sample[], warmUpSeconds: number): Finding[] {
   const endSeconds = samples.at(-1)?.atSeconds ?? 0;
-  const windowSeconds = (endSeconds - settledSeconds) * windowShare;
+  const windowSeconds = (endSeconds - warmUpSeconds) * windowShare;
   const within = (from: number) => samples.filter((s) => s.atSeconds >= from && s.atSeconds <= from + windowSeconds);
-  const [first, last] = [within(settledSeconds), within(endSeconds - windowSeconds)];
+  const [first, last] = [within(warmUpSeconds), within(endSeconds - windowSeconds)];
   const names = [...(samples.at(-1)?.memory.keys() ?? [])];
   return names.map((name) => {
     const [before, after] = [first, last].map((some) =>
@@ -53,10 +53,10 @@ export function judgeMemory(samples: readonly Sample[], settledSeconds: number):
  * Compares dead rows with what autovacuum leaves: its threshold, and the rows that the last two
  * minutes changed. Returns the highest ratio of each table.
  */
-export function judgeDeadRows(samples: readonly Sample[], settledSeconds: number): Finding[] {
+export function judgeDeadRows(samples: readonly Sample[], warmUpSeconds: number): Finding[] {
   return tableNames(samples).map((name) => {
     const findings = samples
-      .filter(({ atSeconds }) => atSeconds >= settledSeconds)
+      .filter(({ atSeconds }) => atSeconds >= warmUpSeconds)
       .map((sample) => {
         const { deadRows, changedRows, vacuumFrom } = tableOf(sample, name);
         const earlier = samples.findLast(({ atSeconds }) => atSeconds <= sample.atSeconds - vacuumSeconds);
@@ -73,11 +73,11 @@ export function judgeDeadRows(samples: readonly Sample[], settledSeconds: number
 }
 
 /**
- * Compares the indexes of each table at the end with their size after `settledSeconds`, multiplied
+ * Compares the indexes of each table at the end with their size after `warmUpSeconds`, multiplied
  * by the growth of its rows. Dead rows that autovacuum leaves count as rows, and 1 MiB is free.
  */
-export function judgeIndexes(samples: readonly Sample[], settledSeconds: number): Finding[] {
-  const first = samples.find(({ atSeconds }) => atSeconds >= settledSeconds) as Sample;
+export function judgeIndexes(samples: readonly Sample[], warmUpSeconds: number): Finding[] {
+  const first = samples.find(({ atSeconds }) => atSeconds >= warmUpSeconds) as Sample;
   const last = samples.at(-1) as Sample;
   const withIndexes = tableNames(samples).filter((name) => tableOf(last, name).indexBytes > 0);
   return withIndexes.map((name) => {

@@ -46,7 +46,7 @@ const { minutes, rates, settings } = startCommand({
 const hours = 24;
 const runSeconds = minutes * 60;
 /** Time after which a process counts as warm. */
-const settledSeconds = Math.min(120, runSeconds / 4);
+const warmUpSeconds = Math.min(120, runSeconds / 4);
 const sampleSeconds = Math.min(5, runSeconds / 120);
 const settleDeadlineMs = 300_000;
 const shownRatio = 0.5;
@@ -144,9 +144,9 @@ async function run(stack: SoakStack): Promise<Finding[]> {
   return [
     ...(await judgeLoad(stack, region, load)),
     ...ended,
-    ...judgeMemory(samples, settledSeconds),
-    ...judgeDeadRows(samples, settledSeconds),
-    ...judgeIndexes(samples, settledSeconds),
+    ...judgeMemory(samples, warmUpSeconds),
+    ...judgeDeadRows(samples, warmUpSeconds),
+    ...judgeIndexes(samples, warmUpSeconds),
   ];
 }
 

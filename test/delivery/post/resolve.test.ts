@@ -20,7 +20,7 @@ async function resolver(
 ) {
   const { A = [], AAAA = [], root = rootAnswer } = answers;
   const dns = await startDnsServer(
-    (asked, type) => (asked === '.' ? root : type === 'A' ? A : type === 'AAAA' ? AAAA : []),
+    (requested, type) => (requested === '.' ? root : type === 'A' ? A : type === 'AAAA' ? AAAA : []),
     onFinished,
   );
   return { ...dns, resolve: createResolve({ servers: [dns.server] }) };
@@ -67,7 +67,7 @@ describe('looking up a name', () => {
     expect([...questions].sort()).toEqual([`${name} A`, `${name} AAAA`]); // before AAAA is asked again
     const late = await startDnsServer((_name, type) => {
       if (type === 'AAAA') return [aaaa('2606:4700::1')];
-      return late.questions.filter((asked) => asked.endsWith(' A')).length > 1 ? [a('8.8.8.8')] : null;
+      return late.questions.filter((requested) => requested.endsWith(' A')).length > 1 ? [a('8.8.8.8')] : null;
     });
     const both = await createResolve({ servers: [late.server] })(name, neverAborted());
     expect(both).toEqual({ ok: true, addresses: ['8.8.8.8', '2606:4700::1'] });
@@ -129,11 +129,11 @@ describe('a post to a name', () => {
 
   it('connects to the checked address, whatever DNS answers afterwards', async () => {
     const { server, url } = await receiver();
-    let asked = 0;
+    let requested = 0;
     const dns = await startDnsServer((_name, type) => {
       if (type !== 'A') return [];
-      asked += 1;
-      return [a(asked === 1 ? '127.0.0.1' : '10.0.0.1')];
+      requested += 1;
+      return [a(requested === 1 ? '127.0.0.1' : '10.0.0.1')];
     });
     const resolve = createResolve({ servers: [dns.server] });
     expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });

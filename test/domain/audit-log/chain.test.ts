@@ -75,15 +75,15 @@ describe('the chain of the audit log', () => {
       await append(t.worker, 3);
       expect(await countUnlinked(t.owner)).toBe(0);
     }, patient);
-    const { rows } = await t.owner.pool.query<{ places: number[] }>(
-      `select array_agg(place::int order by place) as places from audit_link
+    const { rows } = await t.owner.pool.query<{ positions: number[] }>(
+      `select array_agg(position::int order by position) as positions from audit_link
        group by organization_id, month order by count(*)`,
     );
-    expect(rows.map(({ places }) => places)).toEqual([[1], [1], [1, 2, 3], [1, 2, 3]]);
+    expect(rows.map(({ positions }) => positions)).toEqual([[1], [1], [1, 2, 3], [1, 2, 3]]);
     expect(await verifyAuditLog(t.owner, everything)).toEqual({ chains: 4, entries: 8, anchors: 0, faults: [] });
   });
 
-  it('takes an entry that commits late at a late place, passes over none, and links no rolled-back one', async () => {
+  it('takes an entry that commits late at a late position, passes over none, and links no rolled-back one', async () => {
     const t = await setup();
     const [late, undone] = [await connect(t.database.ownerUrl), await connect(t.database.ownerUrl)];
     const insert = `insert into audit_entry (id, organization_id, action) values ($1, $2, 'seat.give')`;
@@ -98,7 +98,7 @@ describe('the chain of the audit log', () => {
     await late.query('commit');
     await undone.query('rollback');
     await linkAll(t.worker, t.owner);
-    const { rows } = await t.owner.pool.query('select entry_id as id from audit_link order by place');
+    const { rows } = await t.owner.pool.query('select entry_id as id from audit_link order by position');
     expect(rows).toEqual([{ id: lateId }, { id: earlyId }]);
     expect(await t.verify()).toEqual([]);
   });
@@ -157,13 +157,13 @@ describe('the chain of the audit log', () => {
     const anchors = await listAnchors(t.worker);
     await t.worker.query('select drop_old_audit_entries(150)');
     const { rows } = await t.owner.pool.query(
-      `select places::int, hash = dropped_hash as kept, (select count(*)::int from audit_link l
+      `select length::int, hash = dropped_hash as kept, (select count(*)::int from audit_link l
          where l.organization_id = c.organization_id and l.month = c.month) as links
        from audit_chain c order by month`,
     );
     expect(rows).toEqual([
-      { places: 2, kept: true, links: 0 },
-      { places: 1, kept: null, links: 1 },
+      { length: 2, kept: true, links: 0 },
+      { length: 1, kept: null, links: 1 },
     ]);
     expect(await t.verify(anchors)).toEqual([]);
   });
@@ -177,7 +177,7 @@ describe('the chain of the audit log', () => {
     }
     const ids = await writeEntries(t.owner, [{ orgId: t.orgId }, { orgId: t.orgId }]);
     expect(await append(t.worker)).toEqual({ linked: ids.length, isAllDone: true });
-    // Such a transaction may still write an entry, which then gets the next place.
+    // Such a transaction may still write an entry, which then gets the next position.
     const late = await connect(t.database.ownerUrl);
     await late.query('begin');
     await late.query('select pg_current_xact_id()');
@@ -231,23 +231,23 @@ describe('verifying the audit log', () => {
   ] as const)('finds %s', async (_name, statement, expected) => {
     const t = await setupLinked();
     const ids = [randomUUID(), ...t.ids];
-    await t.owner.pool.query(statement.replace(/\$(\d)/g, (_, place: string) => `'${ids[Number(place)]}'`));
+    await t.owner.pool.query(statement.replace(/\$(\d)/g, (_, index: string) => `'${ids[Number(index)]}'`));
     const found = await t.verify();
     const named = found.map((fault) => fault.replace(/ (.*)/, (_, id: string) => ` ${ids.indexOf(id)}`));
     expect(named.sort()).toEqual(expected);
   });
 
   it.each([
-    ['inside the owner’s floor', `update audit_chain set dropped_places = places, dropped_hash = hash`],
+    ['inside the owner’s floor', `update audit_chain set dropped_length = length, dropped_hash = hash`],
     [
       'later than the log of purges says',
-      `update audit_chain set dropped_places = places, dropped_hash = hash;
+      `update audit_chain set dropped_length = length, dropped_hash = hash;
        insert into audit_purge select c.month::timestamp at time zone 'UTC', now() + interval '10 years', 90
          from audit_chain c`,
     ],
     [
       'by a purge that is younger than its floor',
-      `update audit_chain set dropped_places = places, dropped_hash = hash;
+      `update audit_chain set dropped_length = length, dropped_hash = hash;
        alter table audit_purge drop constraint audit_purge_older_than_floor;
        insert into audit_purge select (c.month + interval '1 month') at time zone 'UTC', now(), 90
          from audit_chain c`,
@@ -272,7 +272,7 @@ describe('verifying the audit log', () => {
   describe('with anchors kept elsewhere, of a chain that the owner computed again,', () => {
     const [recompute, purge] = [
       `truncate audit_link, audit_chain; update audit_progress set linked_to = 0`,
-      `update audit_chain set dropped_places = places, dropped_hash = hash`,
+      `update audit_chain set dropped_length = length, dropped_hash = hash`,
     ];
 
     /** Anchors after two, four and six entries. */
@@ -284,39 +284,39 @@ describe('verifying the audit log', () => {
         await linkAll(t.worker, t.owner);
         anchors.push(...(await listAnchors(t.worker)));
       }
-      expect(anchors.map(({ places }) => places)).toEqual([2, 4, 6]);
+      expect(anchors.map(({ length }) => length)).toEqual([2, 4, 6]);
       expect(await t.verify(anchors)).toEqual([]);
       return { ...t, ids, anchors };
     }
 
     it.each([
-      ['a changed entry', `update audit_entry set status = 403 where id = $6`, { places: [5, 6], entry: 5 }],
-      ['a removed entry', 'delete from audit_entry where id = $5', { places: [5, 6], entry: 6 }],
-      ['the removed last entries', 'delete from audit_entry where id in ($5, $6)', { places: [5, 6], entry: null }],
+      ['a changed entry', `update audit_entry set status = 403 where id = $6`, { positions: [5, 6], entry: 5 }],
+      ['a removed entry', 'delete from audit_entry where id = $5', { positions: [5, 6], entry: 6 }],
+      ['the removed last entries', 'delete from audit_entry where id in ($5, $6)', { positions: [5, 6], entry: null }],
       [
         'an inserted entry',
         `insert into audit_entry (id, organization_id, action, serial)
           select $0, organization_id, 'seat.give', serial from audit_entry where id = $5`,
-        { places: [5, 6], entry: null },
+        { positions: [5, 6], entry: null },
       ],
       [
         'a changed entry of an earlier day',
         `update audit_entry set status = 403 where id = $4`,
-        { places: [3, 4], entry: 3 },
+        { positions: [3, 4], entry: 3 },
       ],
-      ['a dropped month', 'delete from audit_entry', { places: [1, 2], entry: null }],
-    ] as const)('names the first entry, or its range: %s', async (_name, statement, { places, entry }) => {
+      ['a dropped month', 'delete from audit_entry', { positions: [1, 2], entry: null }],
+    ] as const)('names the first entry, or its range: %s', async (_name, statement, { positions, entry }) => {
       const t = await setupAnchored();
       const ids = [randomUUID(), ...t.ids];
-      await t.owner.pool.query(statement.replace(/\$(\d)/g, (_, place: string) => `'${ids[Number(place)]}'`));
+      await t.owner.pool.query(statement.replace(/\$(\d)/g, (_, index: string) => `'${ids[Number(index)]}'`));
       await t.owner.pool.query(recompute);
       await linkAll(t.worker, t.owner);
       expect(await t.verify()).toEqual([]);
       // An anchor of the changed chain, which the worker sent afterwards, does not narrow the range.
       const { faults } = await verifyAuditLog(t.owner, everything, [...t.anchors, ...(await listAnchors(t.worker))]);
-      const [from, toPlace] = places;
-      expect(faults).toMatchObject([{ organizationId: t.orgId, place: from, toPlace, fault: 'anchor' }]);
-      const { rows } = await t.owner.pool.query('select entry_id as id from audit_link where place = $1', [from]);
+      const [from, toPosition] = positions;
+      expect(faults).toMatchObject([{ organizationId: t.orgId, position: from, toPosition, fault: 'anchor' }]);
+      const { rows } = await t.owner.pool.query('select entry_id as id from audit_link where position = $1', [from]);
       expect(faults[0]?.entryId).toBe(rows[0]?.id ?? null);
       if (entry !== null) expect(faults[0]?.entryId).toBe(ids[entry]);
     });

@@ -35,13 +35,13 @@ it('paging forward and back shows the same entries, also when many share a times
   expect(page.newer).toBeNull();
   down.push(idsOf(page));
   while (page.older !== null) {
-    page = await listAuditEntries(db, orgId, everything, { place: page.older, direction: 'older' }, 15);
+    page = await listAuditEntries(db, orgId, everything, { position: page.older, direction: 'older' }, 15);
     down.push(idsOf(page));
   }
   expect(down.flat()).toEqual(rows.map(({ id }) => id));
   const up: string[][] = [idsOf(page)];
   while (page.newer !== null) {
-    page = await listAuditEntries(db, orgId, everything, { place: page.newer, direction: 'newer' }, 15);
+    page = await listAuditEntries(db, orgId, everything, { position: page.newer, direction: 'newer' }, 15);
     up.unshift(idsOf(page));
   }
   expect(up.flat()).toEqual(rows.map(({ id }) => id));
@@ -171,7 +171,7 @@ it('a search for a rare match stops after a bounded number of entries, and conti
   const filter = { ...everything, keyId, action: 'api.listRoles' };
   const pages: AuditLogPage[] = [await listAuditEntries(db, orgId, filter, null, 50)];
   for (let last = pages[0]; last !== undefined && last.older !== null; last = pages.at(-1))
-    pages.push(await listAuditEntries(db, orgId, filter, { place: last.older, direction: 'older' }, 50));
+    pages.push(await listAuditEntries(db, orgId, filter, { position: last.older, direction: 'older' }, 50));
   expect(pages.map(({ entries, isWhole }) => [entries.length, isWhole])).toEqual([
     [0, false],
     [0, false],
@@ -229,7 +229,7 @@ it('rejections and actions of a key or a person are searched far back, in both d
     expect([fields, page.entries.length, page.isWhole]).toEqual([fields, count, true]);
     const oldest = page.entries.at(-1);
     if (oldest === undefined) continue;
-    const back = await listAuditEntries(db, orgId, filter, { place: oldest, direction: 'newer' }, 50);
+    const back = await listAuditEntries(db, orgId, filter, { position: oldest, direction: 'newer' }, 50);
     expect(idsOf(back)).toEqual(idsOf(page).slice(0, -1));
   }
 });

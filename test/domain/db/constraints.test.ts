@@ -115,10 +115,10 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'seat_needs_active_grant',
     `update client_grant set ends_at = now(); ${assignSeat()}`,
   ],
-  ['a seat beyond the plan', 'seat_needs_free_place', `update seat_plan set invoiced = 0; ${assignSeat()}`],
+  ['a seat beyond the plan', 'seat_within_plan', `update seat_plan set invoiced = 0; ${assignSeat()}`],
   [
-    'a seat on places that are no longer paid for',
-    'seat_needs_free_place',
+    'a seat that is no longer paid for',
+    'seat_within_plan',
     `update seat_plan set invoiced = 0;
      insert into subscription (organization_id, status, quantity)
        values ('$org', 'canceled', 5), ('$org', 'unpaid', 5); ${assignSeat()}`,
@@ -144,7 +144,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'seat_stays_ended',
     `${assignSeat()}; update seat set ended_at = now(), end_reason = 'subscription_ended'; update seat set ended_at = null, end_reason = null`,
   ],
-  ['fewer places than none', 'seat_plan_invoiced_form', 'update seat_plan set invoiced = -1'],
+  ['fewer seats than none', 'seat_plan_invoiced_form', 'update seat_plan set invoiced = -1'],
   ['more than ten million invoiced seats', 'seat_plan_invoiced_form', 'update seat_plan set invoiced = 10000001'],
   [
     'a subscription of more than ten million seats',
@@ -227,7 +227,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `insert into referral_code (organization_id, code, link) values ('$org', 'A', 'x'), ('$org', 'A', 'y')`,
   ],
   ['a key with a 26th number', 'api_key_number_of_25', insertKey({ number: '26' })],
-  ['two keys in one place', 'api_key_number_unique', `${insertKey({})}; ${insertKey({ print: '02' })}`],
+  ['two keys with one number', 'api_key_number_unique', `${insertKey({})}; ${insertKey({ print: '02' })}`],
   ['a live key without a number', 'api_key_live_has_number', insertKey({ number: 'null' })],
   [
     'a revoked key that keeps its number',
@@ -259,8 +259,8 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['a second retention floor', 'retention_floor_one_row', 'insert into retention_floor (id) values (false)'],
   ['a retention floor of no day', 'retention_floor_positive', 'update retention_floor set audit_log_days = 0'],
   [
-    'a link before the first place',
-    'audit_link_place_positive',
+    'a link before the first position',
+    'audit_link_position_positive',
     `insert into audit_link values ('$org', '2026-11-01', 0, new_id(), now(), null, sha256('x'))`,
   ],
   [
@@ -269,9 +269,9 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `insert into audit_link values ('$org', '2026-11-01', 1, new_id(), now(), null, 'x')`,
   ],
   [
-    'a chain that dropped places and no hash',
+    'a chain that dropped links and no hash',
     'audit_chain_dropped_has_hash',
-    `insert into audit_chain (organization_id, month, places, hash, dropped_places)
+    `insert into audit_chain (organization_id, month, length, hash, dropped_length)
       values ('$org', '2026-11-01', 2, sha256('x'), 1)`,
   ],
   ...(
@@ -400,7 +400,7 @@ describe('a seat', () => {
     // that row for their reference, and ended in deadlocks.
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     for (const attempt of tries)
-      if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ constraint: 'seat_needs_free_place' });
+      if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ constraint: 'seat_within_plan' });
   });
 
   it('is assigned to a family once when ten transactions assign it', async () => {

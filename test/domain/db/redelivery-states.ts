@@ -7,7 +7,7 @@ const ask = (columns = 'failed_since', values = 'now()') => `
 const redelivery = `
   insert into webhook (organization_id, url, event_types, number)
     values ('$org', 'https://a.example/', '{client.ended}', 1)`;
-const asked = `${redelivery}; ${ask()}`;
+const requested = `${redelivery}; ${ask()}`;
 
 export const wrongRedeliveryStates: [state: string, constraint: string, statement: string][] = [
   [
@@ -26,8 +26,8 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
     'redelivery_range_not_empty',
     `${redelivery}; ${ask('range_from, range_to', 'now(), now()')}`,
   ],
-  ['two open redeliveries of a webhook', 'redelivery_one_open', `${asked}; ${ask()}`],
-  ['a redelivery in an unknown state', 'redelivery_state_known', `${asked}; update redelivery set state = 'lost'`],
+  ['two open redeliveries of a webhook', 'redelivery_one_open', `${requested}; ${ask()}`],
+  ['a redelivery in an unknown state', 'redelivery_state_known', `${requested}; update redelivery set state = 'lost'`],
   [
     'a redelivery without a requester',
     'redelivery_requester',
@@ -41,36 +41,36 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
   [
     'a redelivery whose selection names more than it saw',
     'redelivery_counts_add_up',
-    `${asked}; update redelivery set seen = 1, matched = 2`,
+    `${requested}; update redelivery set seen = 1, matched = 2`,
   ],
   [
     'a redelivery that sent more than its selection names',
     'redelivery_counts_add_up',
-    `${asked}; update redelivery set seen = 2, matched = 1, queued = 2`,
+    `${requested}; update redelivery set seen = 2, matched = 1, queued = 2`,
   ],
   [
     'a redelivery that ended at no time',
     'redelivery_finished_has_time',
-    `${asked}; update redelivery set state = 'done', seen_all = true`,
+    `${requested}; update redelivery set state = 'done', seen_all = true`,
   ],
   [
     'a redelivery that is done before it saw all',
     'redelivery_done_saw_all',
-    `${asked}; update redelivery set state = 'done', finished_at = now()`,
+    `${requested}; update redelivery set state = 'done', finished_at = now()`,
   ],
   [
     'a redelivery that ended early for no reason',
     'redelivery_ended_has_reason',
-    `${asked}; update redelivery set state = 'ended', finished_at = now()`,
+    `${requested}; update redelivery set state = 'ended', finished_at = now()`,
   ],
   [
     'a redelivery that ended early for an unknown reason',
     'redelivery_end_reason_known',
-    `${asked}; update redelivery set state = 'ended', finished_at = now(), end_reason = 'tired'`,
+    `${requested}; update redelivery set state = 'ended', finished_at = now(), end_reason = 'tired'`,
   ],
   [
     'a cancelled redelivery without the person who cancelled it',
-    'redelivery_cancelled_was_asked',
-    `${asked}; update redelivery set state = 'cancelled', finished_at = now()`,
+    'redelivery_cancelled_was_requested',
+    `${requested}; update redelivery set state = 'cancelled', finished_at = now()`,
   ],
 ];

@@ -64,7 +64,7 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${webhook}; update receiver set next_sequence = 0`,
   ],
   ['a webhook with a 21st number', 'webhook_number_of_20', `${webhook}; update webhook set number = 21`],
-  ['two webhooks in one place', 'webhook_number_unique', `${webhook}; ${webhook}`],
+  ['two webhooks with one number', 'webhook_number_unique', `${webhook}; ${webhook}`],
   [
     'a webhook that is managed by an object without an id',
     'webhook_managed_has_both',
@@ -76,7 +76,7 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${webhook}; ${webhook.replace(', 1)', ', 2)')}; update webhook set managed_by = 'a', managed_uid = '${eventId}'`,
   ],
   [
-    'a deleted webhook that keeps its place',
+    'a deleted webhook that keeps its number',
     'webhook_deleted_has_no_number',
     `${webhook}; update webhook set state = 'deleted'`,
   ],

@@ -171,8 +171,8 @@ describe('an enrolment link', () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     // The link, the attempt and the code are judged by time; the use itself is not.
-    let asked = 0;
-    const lateAtLast = () => new Date(t.now().getTime() + (asked++ < 3 ? 0 : 72 * 3_600_000));
+    let requested = 0;
+    const lateAtLast = () => new Date(t.now().getTime() + (requested++ < 3 ? 0 : 72 * 3_600_000));
     await expect(link.use(lateAtLast)).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await t.signInOf(link.personId)).toEqual([]);
   });

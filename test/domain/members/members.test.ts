@@ -17,7 +17,7 @@ import { describeAction, describeActor, textOf } from '../../../apps/console/com
 import { outcomes, setupStaff, systemRole } from './staff.ts';
 
 type Staff = Awaited<ReturnType<typeof setupStaff>>;
-const asked = (t: Staff, who: { userId: string }, whom: { userId: string }) => ({
+const requested = (t: Staff, who: { userId: string }, whom: { userId: string }) => ({
   organizationId: t.orgId,
   personId: whom.userId,
   by: { personId: who.userId },
@@ -29,22 +29,26 @@ describe('changing a member', () => {
     const elsewhere = await t.make.member({ signedIn: true });
     for (const who of [t.member, elsewhere]) {
       for (const action of [suspendMember, reinstateMember, removeMember])
-        await expect(action(t.db, asked(t, who, t.admin))).rejects.toMatchObject({ reason: 'may_not_manage_members' });
-      await expect(changeMember(t.db, { ...asked(t, who, t.admin), name: 'X' })).rejects.toMatchObject({
+        await expect(action(t.db, requested(t, who, t.admin))).rejects.toMatchObject({
+          reason: 'may_not_manage_members',
+        });
+      await expect(changeMember(t.db, { ...requested(t, who, t.admin), name: 'X' })).rejects.toMatchObject({
         reason: 'may_not_manage_members',
       });
-      await expect(assignRole(t.db, { ...asked(t, who, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
+      await expect(
+        assignRole(t.db, { ...requested(t, who, t.member), roleId: systemRole.owner }),
+      ).rejects.toMatchObject({
         reason: 'may_not_manage_members',
       });
     }
     for (const whom of [elsewhere, { userId: 'nobody' }])
-      await expect(suspendMember(t.db, asked(t, t.boss, whom))).rejects.toMatchObject({ reason: 'no_such_member' });
+      await expect(suspendMember(t.db, requested(t, t.boss, whom))).rejects.toMatchObject({ reason: 'no_such_member' });
     expect(await t.entries()).toEqual([]);
   });
 
   it('suspends, reinstates, renames and removes, and records each change', async () => {
     const t = await setupStaff();
-    const request = asked(t, t.admin, t.member);
+    const request = requested(t, t.admin, t.member);
     await suspendMember(t.db, request);
     await expect(suspendMember(t.db, request)).rejects.toMatchObject({ reason: 'wrong_status' });
     expect(await t.statusOf(t.member.userId)).toBe('suspended');
@@ -84,7 +88,7 @@ describe('changing a member', () => {
   it('who is an owner requires an owner: an administrator cannot change or create one', async () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
-    const request = asked(t, t.admin, second);
+    const request = requested(t, t.admin, second);
     for (const action of [suspendMember, reinstateMember, removeMember])
       await expect(action(t.db, request)).rejects.toMatchObject({ reason: 'only_owners' });
     await expect(changeMember(t.db, { ...request, name: 'X' })).rejects.toMatchObject({ reason: 'only_owners' });
@@ -92,12 +96,14 @@ describe('changing a member', () => {
       await expect(action(t.db, { ...request, roleId: systemRole.billing })).rejects.toMatchObject({
         reason: 'only_owners',
       });
-      await expect(action(t.db, { ...asked(t, t.admin, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
+      await expect(
+        action(t.db, { ...requested(t, t.admin, t.member), roleId: systemRole.owner }),
+      ).rejects.toMatchObject({
         reason: 'only_owners',
       });
     }
-    await assignRole(t.db, { ...asked(t, t.boss, t.member), roleId: systemRole.owner });
-    await suspendMember(t.db, asked(t, t.boss, second));
+    await assignRole(t.db, { ...requested(t, t.boss, t.member), roleId: systemRole.owner });
+    await suspendMember(t.db, requested(t, t.boss, second));
   });
 
   it('never gives more than its actor holds: roles, reinstatement, custom roles', async () => {
@@ -107,14 +113,16 @@ describe('changing a member', () => {
       permissions: ['org.members.manage', 'org.roles.manage', 'org.read'],
       signedIn: true,
     });
-    await expect(assignRole(t.db, { ...asked(t, clerk, t.member), roleId: systemRole.billing })).rejects.toMatchObject({
+    await expect(
+      assignRole(t.db, { ...requested(t, clerk, t.member), roleId: systemRole.billing }),
+    ).rejects.toMatchObject({
       reason: 'not_held',
     });
-    await expect(assignRole(t.db, { ...asked(t, clerk, clerk), roleId: systemRole.admin })).rejects.toMatchObject({
+    await expect(assignRole(t.db, { ...requested(t, clerk, clerk), roleId: systemRole.admin })).rejects.toMatchObject({
       reason: 'not_held',
     });
-    await suspendMember(t.db, asked(t, clerk, t.admin));
-    await expect(reinstateMember(t.db, asked(t, clerk, t.admin))).rejects.toMatchObject({ reason: 'not_held' });
+    await suspendMember(t.db, requested(t, clerk, t.admin));
+    await expect(reinstateMember(t.db, requested(t, clerk, t.admin))).rejects.toMatchObject({ reason: 'not_held' });
     const by = { personId: clerk.userId };
     const role = { organizationId: t.orgId, by, name: 'Keys' };
     await expect(createRole(t.db, { ...role, permissions: ['org.keys.manage'] })).rejects.toMatchObject({
@@ -129,10 +137,10 @@ describe('changing a member', () => {
       }),
     ).rejects.toMatchObject({ reason: 'not_held' });
     const { id } = await createRole(t.db, { ...role, permissions: ['org.read'] });
-    await assignRole(t.db, { ...asked(t, clerk, t.member), roleId: id });
-    await assignRole(t.db, { ...asked(t, clerk, t.member), roleId: id }); // no second row
-    await unassignRole(t.db, { ...asked(t, clerk, t.member), roleId: id });
-    await unassignRole(t.db, { ...asked(t, clerk, t.member), roleId: id });
+    await assignRole(t.db, { ...requested(t, clerk, t.member), roleId: id });
+    await assignRole(t.db, { ...requested(t, clerk, t.member), roleId: id }); // no second row
+    await unassignRole(t.db, { ...requested(t, clerk, t.member), roleId: id });
+    await unassignRole(t.db, { ...requested(t, clerk, t.member), roleId: id });
     expect((await t.entries()).map(({ action }) => action)).toEqual([
       'member.suspend',
       'role.create',
@@ -143,22 +151,24 @@ describe('changing a member', () => {
 
   it('allows everyone except the last owner to leave', async () => {
     const t = await setupStaff();
-    await removeMember(t.db, asked(t, t.member, t.member));
-    await expect(removeMember(t.db, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
-    await expect(suspendMember(t.db, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
-    await expect(unassignRole(t.db, { ...asked(t, t.boss, t.boss), roleId: systemRole.owner })).rejects.toMatchObject({
+    await removeMember(t.db, requested(t, t.member, t.member));
+    await expect(removeMember(t.db, requested(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    await expect(suspendMember(t.db, requested(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    await expect(
+      unassignRole(t.db, { ...requested(t, t.boss, t.boss), roleId: systemRole.owner }),
+    ).rejects.toMatchObject({
       reason: 'last_owner',
     });
-    await expect(removeMember(t.owner, { ...asked(t, t.boss, t.boss), by: 'orgctl' })).rejects.toMatchObject({
+    await expect(removeMember(t.owner, { ...requested(t, t.boss, t.boss), by: 'orgctl' })).rejects.toMatchObject({
       reason: 'last_owner',
     });
     // A suspended owner cannot act, so does not count.
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
-    await suspendMember(t.db, asked(t, t.boss, second));
-    await expect(removeMember(t.db, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    await suspendMember(t.db, requested(t, t.boss, second));
+    await expect(removeMember(t.db, requested(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
     expect(await t.statusOf(t.boss.userId)).toBe('active');
-    await reinstateMember(t.db, asked(t, t.boss, second));
-    await removeMember(t.db, asked(t, t.boss, t.boss));
+    await reinstateMember(t.db, requested(t, t.boss, second));
+    await removeMember(t.db, requested(t, t.boss, t.boss));
     expect(await t.statusOf(t.boss.userId)).toBe('left');
   });
 });
@@ -190,11 +200,12 @@ describe('an owner who has not enrolled', () => {
 
 describe('two owners at the same moment', () => {
   it.each([
-    ['leave', (t: Staff, who: { userId: string }) => removeMember(t.db, asked(t, who, who))],
-    ['suspend themselves', (t: Staff, who: { userId: string }) => suspendMember(t.db, asked(t, who, who))],
+    ['leave', (t: Staff, who: { userId: string }) => removeMember(t.db, requested(t, who, who))],
+    ['suspend themselves', (t: Staff, who: { userId: string }) => suspendMember(t.db, requested(t, who, who))],
     [
       'give the role back',
-      (t: Staff, who: { userId: string }) => unassignRole(t.db, { ...asked(t, who, who), roleId: systemRole.owner }),
+      (t: Staff, who: { userId: string }) =>
+        unassignRole(t.db, { ...requested(t, who, who), roleId: systemRole.owner }),
     ],
   ] as const)('who %s leave one owner', async (_, action) => {
     const t = await setupStaff();
@@ -211,8 +222,8 @@ describe('two owners at the same moment', () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
     const result = await outcomes([
-      removeMember(t.db, asked(t, t.boss, second)),
-      removeMember(t.db, asked(t, second, t.boss)),
+      removeMember(t.db, requested(t, t.boss, second)),
+      removeMember(t.db, requested(t, second, t.boss)),
     ]);
     expect(result).toEqual(['done', 'may_not_manage_members']);
   });
@@ -252,9 +263,9 @@ describe('a custom role', () => {
       { key: 'case-manager', name: 'Case Manager', description: 'Reads', permissions: ['org.read', 'org.roles.read'] },
     ]);
     await expect(changeRole(t.db, { ...base, roleId })).rejects.toMatchObject({ reason: 'nothing_to_change' });
-    await assignRole(t.db, { ...asked(t, t.admin, t.member), roleId });
+    await assignRole(t.db, { ...requested(t, t.admin, t.member), roleId });
     await expect(deleteRole(t.db, { ...base, roleId })).rejects.toMatchObject({ reason: 'role_in_use' });
-    await unassignRole(t.db, { ...asked(t, t.admin, t.member), roleId });
+    await unassignRole(t.db, { ...requested(t, t.admin, t.member), roleId });
     await deleteRole(t.db, { ...base, roleId });
     expect(await t.entries()).toMatchObject([
       { action: 'role.create', detail: { roleId, permissions: ['org.read', 'org.clients.read'] } },
@@ -274,7 +285,7 @@ describe('a custom role', () => {
     const foreign = await t.make.role({ orgId: await t.make.organization(), permissions: ['org.read'] });
     for (const id of [foreign, randomUUID(), roleId]) {
       await expect(deleteRole(t.db, { ...base, roleId: id })).rejects.toMatchObject({ reason: 'no_such_role' });
-      await expect(assignRole(t.db, { ...asked(t, t.boss, t.member), roleId: id })).rejects.toMatchObject({
+      await expect(assignRole(t.db, { ...requested(t, t.boss, t.member), roleId: id })).rejects.toMatchObject({
         reason: 'no_such_role',
       });
     }
@@ -296,7 +307,7 @@ describe('a custom role', () => {
       const by = { personId: t.boss.userId };
       const result = await outcomes([
         deleteRole(t.db, { organizationId: t.orgId, roleId, by }),
-        assignRole(t.db, { ...asked(t, t.boss, t.member), roleId }),
+        assignRole(t.db, { ...requested(t, t.boss, t.member), roleId }),
       ]);
       expect(result).toEqual(['done', expect.toBeOneOf(['no_such_role', 'role_in_use'])]);
     }
@@ -333,8 +344,8 @@ describe('a custom role', () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'admin', signedIn: true });
     const result = await outcomes([
-      unassignRole(t.db, { ...asked(t, t.boss, second), roleId: systemRole.admin }),
-      assignRole(t.db, { ...asked(t, second, t.member), roleId: systemRole.admin }),
+      unassignRole(t.db, { ...requested(t, t.boss, second), roleId: systemRole.admin }),
+      assignRole(t.db, { ...requested(t, second, t.member), roleId: systemRole.admin }),
     ]);
     // Either change was first; the two never both succeed.
     expect(result).toEqual(
@@ -348,7 +359,7 @@ describe('a custom role', () => {
 
 it('a rename changes no earlier entry of the log, and is recorded with the old and the new name', async () => {
   const t = await setupStaff();
-  const request = asked(t, t.admin, t.member);
+  const request = requested(t, t.admin, t.member);
   const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'], name: 'Clerk' });
   const webhook = await t.make.webhook({ orgId: t.orgId, description: 'Case system' });
   await assignRole(t.db, { ...request, roleId });
@@ -381,7 +392,7 @@ it('an action of a member whose session ended while the request ran is rejected,
   const t = await setupStaff();
   const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'], name: 'Clerk' });
   await t.owner.pool.query('update console_session set expires_at = created_at where person_id = $1', [t.admin.userId]);
-  const request = asked(t, t.admin, t.member);
+  const request = requested(t, t.admin, t.member);
   for (const act of [
     () => changeMember(t.db, { ...request, name: 'Ada' }),
     () => suspendMember(t.db, request),

@@ -46,8 +46,8 @@ describe('a webhook that a cluster object manages', () => {
     const webhook = { orgId: t.organizationId, ...t.created };
     const eventId = await t.make.delivery({ webhook });
     const selection = { failedSince: new Date(Date.now() - 3_600_000).toISOString() };
-    const asked = { ...t.request, by: 'orgctl', selection } as const;
-    const { id: redeliveryId } = await requestRedelivery(t.owner, asked);
+    const requested = { ...t.request, by: 'orgctl', selection } as const;
+    const { id: redeliveryId } = await requestRedelivery(t.owner, requested);
     const of = t.of(t.created.id);
     const db = t.owner;
     const before = await t.rows('select * from webhook w join webhook_secret s on s.webhook_id = w.id');

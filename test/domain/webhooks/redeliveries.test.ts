@@ -21,8 +21,8 @@ const counts = 'select state, seen, queued, finished_at is not null as finished 
 describe('requesting a redelivery', () => {
   it('writes a row and an audit entry, and is rejected without the permission, empty, too old, and for an inactive webhook', async () => {
     const t = await setupRedeliveries();
-    const asked = await t.request(lately);
-    expect(asked).toMatchObject({
+    const requested = await t.request(lately);
+    expect(requested).toMatchObject({
       organizationId: t.organizationId,
       webhookId: t.webhook.id,
       state: 'requested',
@@ -39,9 +39,9 @@ describe('requesting a redelivery', () => {
     expect((await t.entries()).at(-1)).toEqual({
       action: 'webhook.redeliver',
       person_id: t.manager.userId,
-      detail: { webhookId: t.webhook.id, redeliveryId: asked.id, ...lately },
+      detail: { webhookId: t.webhook.id, redeliveryId: requested.id, ...lately },
     });
-    await t.cancel(asked.id);
+    await t.cancel(requested.id);
     const count = (await t.entries()).length;
 
     const reader = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
@@ -65,9 +65,9 @@ describe('requesting a redelivery', () => {
 
   it('succeeds once for ten parallel requests; the others name the running one, and another webhook’s does not block it', async () => {
     const t = await setupRedeliveries();
-    const asked = await Promise.allSettled(Array.from({ length: 10 }, () => t.request(lately)));
-    const [first] = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    const rejected = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    const requested = await Promise.allSettled(Array.from({ length: 10 }, () => t.request(lately)));
+    const [first] = requested.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const rejected = requested.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
     expect(rejected).toHaveLength(9);
     for (const rejection of rejected) {
       expect(rejection).toMatchObject({ reason: 'redelivery_under_way' });

@@ -39,12 +39,16 @@ it('a Region that has converged causes only watches and relists, and a change of
   // The last step may be younger than the last pass.
   await vi.waitFor(async () => expect(await runPasses(1)).not.toContain('patch regions/status'), waiting);
 
-  const asked = await runPasses(passes);
-  process.stdout.write(`${passes} passes over a converged Region: ${asked.length} requests (${asked.join(', ')})\n`);
+  const requested = await runPasses(passes);
+  process.stdout.write(
+    `${passes} passes over a converged Region: ${requested.length} requests (${requested.join(', ')})\n`,
+  );
   // Every five minutes it lists Regions and reads the Secret again; neither may happen with each
   // pass.
-  expect(asked.filter((request) => !['watch regions', 'list regions', 'get secrets'].includes(request))).toEqual([]);
-  expect(asked.filter((request) => !request.startsWith('watch')).length).toBeLessThan(passes);
+  expect(requested.filter((request) => !['watch regions', 'list regions', 'get secrets'].includes(request))).toEqual(
+    [],
+  );
+  expect(requested.filter((request) => !request.startsWith('watch')).length).toBeLessThan(passes);
 
   await t.owner.pool.query(`update webhook set state = 'suspended', suspended_reason = 'failures'`);
   const afterChange = await runPasses(2);

@@ -29,7 +29,7 @@ const mayBeGone: Readonly<Record<string, string>> = {
 /** The columns that functions may change, per table. */
 const mayChange: Readonly<Record<string, readonly string[]>> = {
   audit_entry: ['count', 'address', 'serial'],
-  audit_chain: ['places', 'hash', 'dropped_places', 'dropped_hash', 'anchored_places', 'anchored_on'],
+  audit_chain: ['length', 'hash', 'dropped_length', 'dropped_hash', 'anchored_length', 'anchored_on'],
   audit_progress: ['linked_to', 'streamed_to', 'claimed_until', 'summed_to', 'summed_at'],
   call_sum: ['calls'],
   retention_floor: ['applied_days', 'applied_delivery_days'],

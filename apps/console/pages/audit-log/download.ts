@@ -4,7 +4,7 @@ import {
   type AuditEntry,
   type AuditLogFilter,
   listAuditEntries,
-  type Place,
+  type Position,
   type Reader,
   seesNoClients,
 } from '#domain/audit-log/search.ts';
@@ -30,13 +30,13 @@ export async function* eachAuditEntry(
   filter: AuditLogFilter,
   reader: Reader = seesNoClients,
 ): AsyncGenerator<AuditEntry[]> {
-  let from: Place | null = null;
+  let from: Position | null = null;
   do {
     const page = await listAuditEntries(
       db,
       organizationId,
       filter,
-      from === null ? null : { place: from, direction: 'older' },
+      from === null ? null : { position: from, direction: 'older' },
       from === null ? entriesOfFirstFetch : entriesPerFetch,
       reader,
     );

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { results } from '#domain/audit-log/results.ts';
-import type { AuditLogFilter, Place, Reader } from '#domain/audit-log/search.ts';
+import type { AuditLogFilter, Position, Reader } from '#domain/audit-log/search.ts';
 import { filterText, queryNameOf, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
 import { isTimestamp, parseDateTime } from '../../web/date-time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -65,15 +65,15 @@ export const cursorField = z
   .catch(null);
 
 export interface Cursor {
-  place: Place;
+  position: Position;
   direction: 'older' | 'newer';
 }
 
 function readCursor(text: string): Cursor | null {
   const [, direction, at = '', id = ''] = cursorForm.exec(text) ?? [];
   if ((direction !== 'older' && direction !== 'newer') || !z.uuid().safeParse(id).success) return null;
-  return isTimestamp(at) ? { place: { at, id }, direction } : null;
+  return isTimestamp(at) ? { position: { at, id }, direction } : null;
 }
 
-export const cursorText = (direction: Cursor['direction'], place: Place | null): string | null =>
-  place === null ? null : `${direction}_${place.at}_${place.id}`;
+export const cursorText = (direction: Cursor['direction'], position: Position | null): string | null =>
+  position === null ? null : `${direction}_${position.at}_${position.id}`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findRetentionDays } from '#domain/audit-log/retention.ts';
-import { type AuditLogPage, listAuditEntries, type Place } from '#domain/audit-log/search.ts';
+import { type AuditLogPage, listAuditEntries, type Position } from '#domain/audit-log/search.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { filterQuery, isFiltered } from '../../components/list-filter.ts';
@@ -77,11 +77,16 @@ async function findPage(visit: MemberVisit, query: FilterQuery, cursor: Cursor |
 }
 
 /** Explains that the search stopped at its limit, with a link to continue. */
-function searchFurther(visit: MemberVisit, query: FilterQuery, direction: Cursor['direction'], place: Place): Html {
-  const href = visit.at(`/audit-log${filterQuery(query, { at: cursorText(direction, place) ?? '' })}`);
+function searchFurther(
+  visit: MemberVisit,
+  query: FilterQuery,
+  direction: Cursor['direction'],
+  position: Position,
+): Html {
+  const href = visit.at(`/audit-log${filterQuery(query, { at: cursorText(direction, position) ?? '' })}`);
   return notice(
     'info',
-    html`Searched ${direction === 'older' ? 'back' : 'forward'} to ${time(place.at)}.
+    html`Searched ${direction === 'older' ? 'back' : 'forward'} to ${time(position.at)}.
       <a href="${href}">Search further</a>`,
   );
 }

@@ -56,10 +56,10 @@ function professional(visit: MemberVisit, { professionalId, professional: name }
 }
 
 async function seatSection(visit: MemberVisit, client: ClientDetails, seats: readonly SeatRow[]): Promise<Html> {
-  const held = seats.find(({ endedAt }) => endedAt === null);
+  const current = seats.find(({ endedAt }) => endedAt === null);
   const past = seats.filter(({ endedAt }) => endedAt !== null);
   return html`<section aria-labelledby="seat"><h2 id="seat">Seat</h2>
-    ${held === undefined ? await withoutSeat(visit, client) : withSeat(visit, held)}
+    ${current === undefined ? await withoutSeat(visit, client) : withSeat(visit, current)}
     ${
       past.length === 0
         ? nothing

@@ -88,12 +88,12 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
           kind: 'checkbox',
           hint: 'Choose only what the system needs. A key never changes anything, and never reads more than you can.',
           choices: scopes.map((scope) => {
-            const isHeld = visit.may(scope);
+            const mayGrant = visit.may(scope);
             return {
               value: scope,
               label: html`Read ${describeScope(scope)} <code class="hint">${scope}</code>`,
-              disabled: !isHeld,
-              hint: isHeld ? null : 'Your roles don’t include this permission.',
+              disabled: !mayGrant,
+              hint: mayGrant ? null : 'Your roles don’t include this permission.',
             };
           }),
         })}

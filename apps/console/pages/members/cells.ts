@@ -1,4 +1,4 @@
-import type { HeldRole, MemberRow, MemberStatus } from '#domain/members/list-members.ts';
+import type { AssignedRole, MemberRow, MemberStatus } from '#domain/members/list-members.ts';
 import { memberStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
@@ -16,7 +16,7 @@ export const statusDescriptions: Record<MemberStatus, string> = {
 };
 
 /** Returns roles, one per line. */
-function roleList(roles: readonly HeldRole[]): Html {
+function roleList(roles: readonly AssignedRole[]): Html {
   if (roles.length === 0) return html`<span class="quiet">–</span>`;
   return html`<ul class="plain-list">${roles.map(({ name }) => html`<li>${displayName(name)}</li>`)}</ul>`;
 }

@@ -1,4 +1,4 @@
-import type { HeldRole, MemberDetails } from '#domain/members/list-members.ts';
+import type { AssignedRole, MemberDetails } from '#domain/members/list-members.ts';
 import { listRoles } from '#domain/members/list-roles.ts';
 import { form, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -18,7 +18,7 @@ export async function rolesSection(
   state: FormState,
 ): Promise<Html> {
   const { personId, roles } = shown;
-  function removeLink({ id, name, isSystem, key }: HeldRole): Html {
+  function removeLink({ id, name, isSystem, key }: AssignedRole): Html {
     if (isSystem && key === 'owner' && !isOwner(visit)) return nothing;
     const label = html`Remove<span class="visually-hidden"> role ${name}</span>…`;
     return linkButton(memberPath(visit, personId, `/roles/${id}/remove`), label, 'secondary');
@@ -27,7 +27,7 @@ export async function rolesSection(
     ${
       roles.length === 0
         ? html`<p>No roles${mayChange ? '. Assign a role to give this member access' : ''}.</p>`
-        : table<HeldRole>({
+        : table<AssignedRole>({
             caption: 'Roles of this member',
             rows: roles,
             columns: [
@@ -40,16 +40,16 @@ export async function rolesSection(
     ${mayChange ? await assignForm(visit, shown, state) : nothing}</section>`;
 }
 
-function roleName(visit: MemberVisit, { id, name }: HeldRole): Html {
+function roleName(visit: MemberVisit, { id, name }: AssignedRole): Html {
   return visit.may('org.roles.read')
     ? html`<a href="${visit.at(`/members/roles/${id}`)}">${displayName(name)}</a>`
     : displayName(name);
 }
 
 async function assignForm(visit: MemberVisit, { personId, roles }: MemberDetails, state: FormState): Promise<Html> {
-  const held = new Set(roles.map(({ id }) => id));
+  const assigned = new Set(roles.map(({ id }) => id));
   const all = await listRoles(visit.console.database, visit.organizationId);
-  const others = all.filter(({ id }) => !held.has(id));
+  const others = all.filter(({ id }) => !assigned.has(id));
   const assignable = others.filter((role) => whyNotAssignable(visit, role) === null);
   const isPartial = assignable.length < others.length;
   if (assignable.length === 0)

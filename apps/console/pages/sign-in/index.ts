@@ -78,12 +78,12 @@ export const routes = [
       to: returnTo,
     }),
     async act(visit, sent) {
-      const passed = await consumeSecondFactor(visit, (field) => sent[field as keyof typeof sent] ?? '');
-      if (passed === null)
+      const completed = await consumeSecondFactor(visit, (field) => sent[field as keyof typeof sent] ?? '');
+      if (completed === null)
         return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Use one of these methods.' });
       const next = returnPath(sent.to, visit.console.origin);
-      const browser = passed.browser === null ? null : { token: passed.browser, email: visit.session.email };
-      return redirect(next, { session: { token: passed.token }, browser, flash: recoveryNote(passed.left) });
+      const browser = completed.browser === null ? null : { token: completed.browser, email: visit.session.email };
+      return redirect(next, { session: { token: completed.token }, browser, flash: recoveryNote(completed.left) });
     },
     rerender: secondFactorPage,
   }),

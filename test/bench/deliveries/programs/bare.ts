@@ -123,28 +123,28 @@ async function deliver(workflow: BareWorkflow, startedAtMs: [string, number][]):
   return handle.eagerlyStarted;
 }
 
-async function run(asked: BareRequest): Promise<BareMessage> {
+async function run(requested: BareRequest): Promise<BareMessage> {
   const startedAtMs: [string, number][] = [];
   const startedAt = performance.now();
   let eager = 0;
   retried = 0;
   begun.clear();
   const one = async () => {
-    if (await deliver(asked.workflow, startedAtMs)) eager += 1;
+    if (await deliver(requested.workflow, startedAtMs)) eager += 1;
   };
-  if ('underWay' in asked) {
-    let left = asked.deliveries;
+  if ('underWay' in requested) {
+    let left = requested.deliveries;
     const line = async () => {
       while (left > 0) {
         left -= 1;
         await one();
       }
     };
-    await Promise.all(Array.from({ length: asked.underWay }, line));
+    await Promise.all(Array.from({ length: requested.underWay }, line));
   } else {
     const running: Promise<void>[] = [];
-    for (let index = 0; index < asked.deliveries; index += 1) {
-      const dueInMs = startedAt + (index * 1000) / asked.perSecond - performance.now();
+    for (let index = 0; index < requested.deliveries; index += 1) {
+      const dueInMs = startedAt + (index * 1000) / requested.perSecond - performance.now();
       if (dueInMs > 0) await wait(dueInMs);
       running.push(one());
     }
@@ -153,8 +153,8 @@ async function run(asked: BareRequest): Promise<BareMessage> {
   return { startedAtMs, eager, retried, ms: performance.now() - startedAt };
 }
 
-process.on('message', (asked: BareRequest) => {
-  run(asked).then(
+process.on('message', (requested: BareRequest) => {
+  run(requested).then(
     (message) => process.send?.(message),
     (error: unknown) => {
       console.error('the bare side failed:', error);

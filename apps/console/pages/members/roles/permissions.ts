@@ -18,9 +18,9 @@ function describePermission(permission: Permission): string {
 }
 
 /** Lists a role's permissions with their descriptions. */
-export function permissionList(held: readonly Permission[]): Html {
-  if (held.length === 0) return html`<p>No permissions.</p>`;
-  return html`<dl class="details">${held.map(
+export function permissionList(permissions: readonly Permission[]): Html {
+  if (permissions.length === 0) return html`<p>No permissions.</p>`;
+  return html`<dl class="details">${permissions.map(
     (permission) => html`<div><dt><code>${permission}</code></dt><dd>${describePermission(permission)}.</dd></div>`,
   )}</dl>`;
 }
@@ -31,9 +31,9 @@ export function permissionList(held: readonly Permission[]): Html {
  */
 export function permissionChoices(visit: MemberVisit, present: readonly Permission[]) {
   return permissions.map((permission) => {
-    const isHeld = visit.may(permission);
+    const mayGrant = visit.may(permission);
     const isPresent = present.includes(permission);
-    const why = isHeld
+    const why = mayGrant
       ? ''
       : isPresent
         ? ' You don’t have this permission. If you remove it, you can’t add it again.'
@@ -41,7 +41,7 @@ export function permissionChoices(visit: MemberVisit, present: readonly Permissi
     return {
       value: permission,
       label: html`<code>${permission}</code>`,
-      disabled: !isHeld && !isPresent,
+      disabled: !mayGrant && !isPresent,
       hint: `${describePermission(permission)}.${why}`,
     };
   });
