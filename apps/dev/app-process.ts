@@ -11,7 +11,7 @@ import { startServer } from './servers/server-program.ts';
  * listens, and `readyUrl` then answers 200. Its folder on the command line says in `ps` to which
  * stack it belongs.
  *
- * @throws ServerUnavailableError when it ends or is not ready within a minute.
+ * @throws StartupError when it ends or is not ready within a minute.
  */
 export function startApp(options: {
   region: string;

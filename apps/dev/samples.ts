@@ -21,13 +21,10 @@ export interface ImportSource {
   open: () => AsyncIterable<Uint8Array | string>;
 }
 
-/** A document that was not imported. The message is a sentence with every problem. */
-class InvalidSourceError extends StartupError {}
-
 /**
  * Lists what this start imports, samples first.
  *
- * @throws InvalidSourceError for a file whose region is not brought up.
+ * @throws StartupError for a file whose region is not brought up.
  */
 export async function listSources(config: DevConfig): Promise<ImportSource[]> {
   const asOf = new Date().toISOString().slice(0, 10);
@@ -66,7 +63,7 @@ export async function importSources(options: {
     const { name: fileName, open } = source;
     const how = { region, today: true, backfill: true, report };
     const result = await importFile({ server: owner, source: open(), fileName, ...how }).catch((cause: unknown) => {
-      throw cause instanceof InvalidDocumentError ? new InvalidSourceError(cause.message, { cause }) : cause;
+      throw cause instanceof InvalidDocumentError ? new StartupError(cause.message, { cause }) : cause;
     });
     for (const organization of result.organizations)
       organizations.set(organization.id, { sampleKey: null, ...organizations.get(organization.id), ...organization });
@@ -85,7 +82,7 @@ async function fileSource(file: string, regions: readonly Region[]): Promise<Imp
       region === null
         ? 'it names no region'
         : `it is for the region ${region}, which is not brought up (--regions ${[...regions, region].join(',')})`;
-    throw new InvalidSourceError(`--data ${file}: ${why}.`);
+    throw new StartupError(`--data ${file}: ${why}.`);
   }
   const open = () => createReadStream(file);
   return { region: found, name: path.basename(file), hash: hash.digest('hex'), isSample: false, open };

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
-import { replaceFile, ServerUnavailableError } from './servers/process.ts';
+import { StartupError } from '#runtime/errors.ts';
+import { replaceFile } from './servers/process.ts';
 import { acquireLock } from './state-lock.mjs';
 
 /** An organization of `stack.json`. `sampleKey` has all scopes; null without an active owner. */
@@ -65,7 +66,7 @@ export type State = ReturnType<typeof openState>;
  * Opens the files of a state folder, for this process alone: a second `npm start` on it would stop
  * the first one's apps. Each file is replaced in one step, so that a kill damages none.
  *
- * @throws ServerUnavailableError when another process has it, or when it cannot be created.
+ * @throws StartupError when another process has it, or when it cannot be created.
  */
 export function openState(folder: string) {
   const at = (file: string) => path.join(folder, file);
@@ -73,11 +74,11 @@ export function openState(folder: string) {
     mkdirSync(folder, { recursive: true, mode: 0o711 });
   } catch (cause) {
     const why = (cause as Error).message;
-    throw new ServerUnavailableError(`The folder ${folder} cannot be created (${why}): set ORG_API_STATE to another.`);
+    throw new StartupError(`The folder ${folder} cannot be created (${why}): set ORG_API_STATE to another.`);
   }
   const { holder } = acquireLock(at('npm-start.lock')); // the end of this process releases it
   if (holder !== undefined && holder !== process.pid)
-    throw new ServerUnavailableError(
+    throw new StartupError(
       `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this ` +
         'one its own ORG_API_STATE and ORG_API_PORT.',
     );

@@ -1,8 +1,9 @@
 import { renameSync } from 'node:fs';
 import path from 'node:path';
+import { StartupError } from '#runtime/errors.ts';
 import { InvalidBundleError, readWorkflowBundle } from '#workflows/bundle.ts';
 import { cache, root } from './compiled-code.ts';
-import { type Report, runProgram, ServerUnavailableError } from './servers/process.ts';
+import { type Report, runProgram } from './servers/process.ts';
 import { programEnvironment } from './servers/program-environment.ts';
 import { provideOnce } from './state-lock.mjs';
 
@@ -13,7 +14,7 @@ export const workflowBundle = path.join(cache, 'workflows.bundle.json');
  * Ensures that `workflowBundle` contains the current workflows. Without it, each worker bundles
  * them when it starts (3 s of processor time).
  *
- * @throws ServerUnavailableError when the bundler fails.
+ * @throws StartupError when the bundler fails.
  */
 export async function prepareWorkflowBundle(report: Report): Promise<void> {
   await provideOnce(`${workflowBundle}.lock`, { isThere: isCurrent, provide: () => writeBundle(report) });
@@ -32,7 +33,7 @@ async function writeBundle(report: Report): Promise<true> {
   };
   const complaint = await runProgram(launch, path.join(cache, 'workflows.log'));
   if (complaint !== null)
-    throw new ServerUnavailableError(`The workflows could not be bundled (${complaint}): run npm ci and start again.`);
+    throw new StartupError(`The workflows could not be bundled (${complaint}): run npm ci and start again.`);
   renameSync(draft, workflowBundle);
   return true;
 }

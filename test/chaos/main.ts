@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { readWhole, startCommand } from '#runtime/command-line.ts';
-import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
+import { StartupError } from '#runtime/errors.ts';
 import { type ChaosResult, describeResult, runChaos } from './run.ts';
 
 /**
@@ -64,7 +64,7 @@ process.once('SIGTERM', () => process.exit(1));
 try {
   process.exitCode = await main(options);
 } catch (error) {
-  if (!(error instanceof ServerUnavailableError)) throw error;
+  if (!(error instanceof StartupError)) throw error;
   console.error(error.message);
   process.exitCode = 1;
 }

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
-import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
+import { StartupError } from '#runtime/errors.ts';
+import { secondsSince } from '../../apps/dev/servers/process.ts';
 import { ClusterUnavailableError } from './cluster.ts';
 import { CommandFailedError } from './command.ts';
 import { runClusterTest } from './run.ts';
@@ -38,9 +39,7 @@ try {
   console.log(`test:cluster: ${((performance.now() - startedAt) / 60_000).toFixed(1)} min`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 } catch (error) {
-  const isExpected = [ClusterUnavailableError, CommandFailedError, ServerUnavailableError].some(
-    (kind) => error instanceof kind,
-  );
+  const isExpected = [ClusterUnavailableError, CommandFailedError, StartupError].some((kind) => error instanceof kind);
   console.error(isExpected ? (error as Error).message : error);
   process.exitCode = 1;
 } finally {

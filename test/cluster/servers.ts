@@ -6,8 +6,8 @@ import path from 'node:path';
 import { Client, escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import type { LoginRole } from '#domain/db/login-rights.ts';
+import { StartupError } from '#runtime/errors.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
-import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { startForward } from './forward.ts';
@@ -36,7 +36,7 @@ const roles = ['api', 'worker', 'console', 'platform', 'operator'] as const;
 
 /**
  * Starts PostgreSQL, Redis and Temporal on this machine, with a separate database and namespace for
- * each region. A pod reaches them at `hostAddress`. @throws ServerUnavailableError
+ * each region. A pod reaches them at `hostAddress`. @throws StartupError
  */
 export async function startServers(
   regions: readonly Region[],
@@ -59,7 +59,7 @@ export async function startServers(
     const postgres = await startPostgres({ stateFolder, report });
     closers.push(postgres.stop);
     const redis = await startRedis({ stateFolder, report });
-    if (redis === null) throw new ServerUnavailableError('This needs a Redis: install redis-server 7 or newer.');
+    if (redis === null) throw new StartupError('This needs a Redis: install redis-server 7 or newer.');
     closers.push(redis.stop);
     const temporal = await startTemporal({ stateFolder, namespaces: regions.map(namespaceOf), report });
     closers.push(temporal.stop);

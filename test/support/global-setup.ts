@@ -12,10 +12,11 @@
 import { randomBytes } from 'node:crypto';
 import { Client, escapeIdentifier } from 'pg';
 import type { TestProject } from 'vitest/node';
+import { StartupError } from '#runtime/errors.ts';
 import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
-import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
+import { secondsSince } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { prepareWorkflowBundle } from '../../apps/dev/workflow-bundle.ts';
@@ -72,7 +73,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return open.close;
   } catch (error) {
     await open.close();
-    if (!(error instanceof ServerUnavailableError)) throw error;
+    if (!(error instanceof StartupError)) throw error;
     console.error(`\n${error.message}`);
     process.exit(1);
   }
@@ -92,7 +93,7 @@ function openRun() {
     redis: async () => {
       const server = await startRedis(options);
       if (server) return server.url;
-      throw new ServerUnavailableError(
+      throw new StartupError(
         'The tests need a real Redis and this machine has none: install redis-server or valkey-server ' +
           '7 or newer, or set REDIS_URL.',
       );
@@ -146,7 +147,7 @@ async function asAdmin<T>(adminUrl: string, work: (admin: Client) => Promise<T>)
   const admin = new Client({ connectionString: adminUrl, connectionTimeoutMillis: 10_000 });
   try {
     await admin.connect().catch((cause: Error) => {
-      throw new ServerUnavailableError(
+      throw new StartupError(
         `The PostgreSQL of the tests cannot be used (${cause.message}): ` +
           'start it, or correct DATABASE_URL, or unset it to have one brought up.',
         { cause },

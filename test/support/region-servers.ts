@@ -2,9 +2,10 @@ import { existsSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { Client, escapeIdentifier } from 'pg';
 import type { LoginRole } from '#domain/db/login-rights.ts';
+import { StartupError } from '#runtime/errors.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
-import { becomesTrue, ServerUnavailableError } from '../../apps/dev/servers/process.ts';
+import { becomesTrue } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { isAlive } from '../../apps/dev/state-lock.mjs';
@@ -45,7 +46,7 @@ const database = 'org_api_chaos';
 
 /**
  * Starts the servers in a temporary folder, in memory where 1 GiB is free, and migrates a database.
- * @throws ServerUnavailableError
+ * @throws StartupError
  */
 export async function startServers(report: (line: string) => void): Promise<ChaosServers> {
   const folder = makeRunFolder(findRoom(1));
@@ -57,7 +58,7 @@ export async function startServers(report: (line: string) => void): Promise<Chao
     postgres: () => startPostgres({ ...options, port: ports.postgres, durable: true }),
     redis: async () => {
       const redis = await startRedis({ ...options, port: ports.redis });
-      if (redis === null) throw new ServerUnavailableError('This needs a Redis: install redis-server 7 or newer.');
+      if (redis === null) throw new StartupError('This needs a Redis: install redis-server 7 or newer.');
       return redis;
     },
     temporal: () => startTemporal({ ...options, port: ports.temporal, namespaces: [namespace] }),

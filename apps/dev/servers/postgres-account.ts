@@ -4,14 +4,15 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { type Account, ServerUnavailableError } from './process.ts';
+import { StartupError } from '#runtime/errors.ts';
+import type { Account } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 
 /**
  * Returns the account for the server of `dataFolder`, which need not exist yet; null for a user who
  * is not root.
  *
- * @throws ServerUnavailableError when root finds no account.
+ * @throws StartupError when root finds no account.
  */
 export function chooseAccount(dataFolder: string): Account | null {
   if (process.getuid?.() !== 0) return null;
@@ -19,7 +20,7 @@ export function chooseAccount(dataFolder: string): Account | null {
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, name: `user ${owner.uid}` };
   const account = findAccount('postgres') ?? findAccount('nobody');
   if (account !== null) return account;
-  throw new ServerUnavailableError(
+  throw new StartupError(
     'PostgreSQL does not run as root and there is no account `postgres` or `nobody`: start as another user, or set ' +
       'DATABASE_URL to a PostgreSQL 15 or newer.',
   );

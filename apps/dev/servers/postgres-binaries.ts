@@ -13,8 +13,9 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { StartupError } from '#runtime/errors.ts';
 import { provideFolder } from './cache-folder.ts';
-import { type Account, type Report, ServerUnavailableError } from './process.ts';
+import type { Account, Report } from './process.ts';
 
 /** Holds programs and data of root that another account must reach. */
 export const SHARED_FOLDER = '/var/lib/org-api';
@@ -42,7 +43,7 @@ export async function getPostgresBinaries(account: Account | null, report: Repor
     found = tryBinaries(copy, account);
   }
   if (typeof found !== 'string') return found;
-  throw new ServerUnavailableError(
+  throw new StartupError(
     `The PostgreSQL programs from npm do not run on this machine (${found}): set DATABASE_URL to a PostgreSQL 15 or ` +
       'newer.',
   );
@@ -57,7 +58,7 @@ function getPackage(): { native: string; release: string } {
     const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
     return { native: path.join(root, 'native'), release: `${version}-${target}` };
   } catch (cause) {
-    throw new ServerUnavailableError(
+    throw new StartupError(
       `PostgreSQL cannot be brought up here because npm package ${name} is not installed: run npm ci ` +
         '--include=optional if it exists for this machine, else set DATABASE_URL to a PostgreSQL 15 or newer.',
       { cause },

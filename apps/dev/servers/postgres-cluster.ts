@@ -19,9 +19,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
+import { StartupError } from '#runtime/errors.ts';
 import { canEnter, chooseAccount } from './postgres-account.ts';
 import { getPostgresBinaries, type PostgresBinaries, SHARED_FOLDER } from './postgres-binaries.ts';
-import { type Account, type Report, replaceFile, runProgram, ServerUnavailableError, secondsSince } from './process.ts';
+import { type Account, type Report, replaceFile, runProgram, secondsSince } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 import { stopLeftOver } from './server-program.ts';
 
@@ -38,7 +39,7 @@ export interface Cluster {
 /**
  * Finds or creates the cluster of a state folder. `durable` false skips the flush to disk.
  *
- * @throws ServerUnavailableError for data of another version, or without its password.
+ * @throws StartupError for data of another version, or without its password.
  */
 export async function prepareCluster(options: {
   stateFolder: string;
@@ -56,7 +57,7 @@ export async function prepareCluster(options: {
   const data = path.join(folder, 'data');
   if (!existsSync(passwordFile)) {
     if (existsSync(data) && folder === inState)
-      throw new ServerUnavailableError(
+      throw new StartupError(
         `The password of the PostgreSQL data in ${folder} is missing (postgres.password): restore it, or delete ` +
           `${folder} to start again.`,
       );
@@ -96,7 +97,7 @@ export async function discardCluster(stateFolder: string): Promise<void> {
 function checkVersion({ folder, data, binaries }: Cluster): void {
   const made = readFileSync(path.join(data, 'PG_VERSION'), 'utf8').trim();
   if (made === binaries.version.split('.')[0]) return;
-  throw new ServerUnavailableError(
+  throw new StartupError(
     `The PostgreSQL data in ${folder} is of version ${made} and the programs are ${binaries.version}: delete ` +
       `${folder} to start again, or set DATABASE_URL to a PostgreSQL that has your data.`,
   );
@@ -123,7 +124,7 @@ async function initialize(cluster: Cluster, durable: boolean, report: Report): P
   const launch = { command: binaries.initdb, args, cwd: folder, env: programEnvironment(), account };
   const complaint = await runProgram(launch, cluster.logFile);
   if (complaint !== null)
-    throw new ServerUnavailableError(
+    throw new StartupError(
       `PostgreSQL could not create its data folder in ${folder} (${complaint}): fix that, or set DATABASE_URL to a ` +
         'PostgreSQL 15 or newer.',
     );

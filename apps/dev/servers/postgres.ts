@@ -28,7 +28,7 @@ const applicationName = 'org-api-dev';
 /**
  * Brings up PostgreSQL with its data in `stateFolder`, on `port` or another free one.
  *
- * @throws ServerUnavailableError
+ * @throws StartupError
  */
 export async function startPostgres(options: {
   stateFolder: string;

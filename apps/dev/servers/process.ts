@@ -17,11 +17,6 @@ import { StartupError } from '#runtime/errors.ts';
 import { once } from '#runtime/flow/once.ts';
 import { identify, isRunning } from '../state-lock.mjs';
 
-/** A server that cannot be had. The message says what happened, why, and what to do next. */
-export class ServerUnavailableError extends StartupError {
-  override name = 'ServerUnavailableError';
-}
-
 /** Reports one line of progress to the caller. */
 export type Report = (line: string) => void;
 
@@ -132,7 +127,7 @@ async function stopProcess(owner: string): Promise<void> {
     }
     if (await becomesTrue(() => !isRunning(owner), deadlineMs)) return;
   }
-  throw new ServerUnavailableError(`Process ${pid} does not stop: end it by hand (kill -9 ${pid}).`);
+  throw new StartupError(`Process ${pid} does not stop: end it by hand (kill -9 ${pid}).`);
 }
 
 /** Notes a process in a file, so that a later start finds it, also after a kill. */
@@ -147,7 +142,7 @@ export function findNoted(file: string): number | null {
 /**
  * Stops the process that a file notes.
  *
- * @throws ServerUnavailableError when it does not end.
+ * @throws StartupError when it does not end.
  */
 export async function stopNoted(file: string): Promise<void> {
   if (existsSync(file)) await stopProcess(readFileSync(file, 'utf8'));

@@ -28,7 +28,7 @@ const settings = {
  * Brings up Redis for `stateFolder`, on `port` or another free one. Returns null, and reports it,
  * when this machine has no Redis and none can be installed.
  *
- * @throws ServerUnavailableError when Redis is installed and fails.
+ * @throws StartupError when Redis is installed and fails.
  */
 export async function startRedis(options: { stateFolder: string; port?: number | null; report: Report }) {
   const { stateFolder, port = null, report } = options;

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { StartupError } from '#runtime/errors.ts';
 import {
   becomesTrue,
   fileSize,
@@ -9,7 +10,6 @@ import {
   noteProcess,
   type Report,
   readLastComplaint,
-  ServerUnavailableError,
   type StartedProcess,
   secondsSince,
   spawnDetached,
@@ -52,7 +52,7 @@ export const findServer = (folder: string): number | null => findNoted(noteOf(fo
  * Starts a server, after the one that a killed start has left. Resolves when it answers. `stop` may
  * be called twice.
  *
- * @throws ServerUnavailableError
+ * @throws StartupError
  */
 export async function startServer<Server extends { port: number }>(program: ServerProgram<Server>) {
   const { name, folder, logFile = path.join(folder, 'log'), report } = program;
@@ -72,7 +72,7 @@ export async function startServer<Server extends { port: number }>(program: Serv
     await process.stop();
     if (!program.isTemporary?.() || performance.now() - startedAt > retryMs) {
       const reason = failure || readLastComplaint(logFile, logStart) || (await process.exited);
-      throw new ServerUnavailableError(
+      throw new StartupError(
         `${name} did not start (${reason}): fix that (its log is ${logFile}), or ${program.instead}.`,
       );
     }

@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { StartupError } from '#runtime/errors.ts';
 import { buildWithGo } from '../../../charts/tools.ts';
 import { cacheFolder, provideFolder } from './cache-folder.ts';
-import { type Report, ServerUnavailableError } from './process.ts';
+import type { Report } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 
 /**
@@ -28,7 +29,7 @@ const sources = { package: 'github.com/temporalio/cli/cmd/temporal', version: `v
 /**
  * Returns the program's path.
  *
- * @throws ServerUnavailableError when there is none and it cannot be built.
+ * @throws StartupError when there is none and it cannot be built.
  */
 export async function getTemporalProgram(report: Report): Promise<string> {
   if (doesRun('temporal')) return 'temporal';
@@ -41,7 +42,7 @@ export async function getTemporalProgram(report: Report): Promise<string> {
     onWait: () => report('Temporal: another process installs it; waiting'),
   });
   if (isProvided) return program;
-  throw new ServerUnavailableError(
+  throw new StartupError(
     `Temporal's server is not available: neither its download nor Go can be reached. Install the temporal command ` +
       `(version ${temporalVersion} or newer), or set TEMPORAL_ADDRESS.`,
   );

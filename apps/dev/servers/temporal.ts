@@ -30,7 +30,7 @@ const dynamicConfig = [
  * one. Resolves when it answers.
  *
  * @param options - `uiPort` null for no web UI; `inMemory` keeps everything in memory.
- * @throws ServerUnavailableError
+ * @throws StartupError
  */
 export async function startTemporal(options: {
   stateFolder: string;

@@ -4,8 +4,8 @@
  */
 import { cpus } from 'node:os';
 import { startCommand } from '#runtime/command-line.ts';
+import { StartupError } from '#runtime/errors.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
-import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
 import { endChildren } from '../reads/children.ts';
 import { BenchError } from '../reads/options.ts';
 import { findProfile, printProfile, sumUp } from '../reads/profile.ts';
@@ -115,7 +115,7 @@ async function measure(
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof BenchError || error instanceof ServerUnavailableError;
+  const isExpected = error instanceof BenchError || error instanceof StartupError;
   console.error(isExpected ? error.message : error);
   process.exitCode = 1;
 });

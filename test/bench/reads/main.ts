@@ -7,7 +7,7 @@ import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startCommand } from '#runtime/command-line.ts';
-import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
+import { StartupError } from '#runtime/errors.ts';
 import { asOwner, readWrites, type Writes } from '../servers.ts';
 import { endChildren } from './children.ts';
 import { type Comparison, compare, type Load, median } from './compare.ts';
@@ -269,7 +269,7 @@ function rejectFailures({ failures, runs }: Comparison): void {
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof BenchError || error instanceof ServerUnavailableError;
+  const isExpected = error instanceof BenchError || error instanceof StartupError;
   console.error(isExpected ? error.message : error);
   process.exitCode = 1;
 });
