@@ -67,6 +67,8 @@ export class RedisWindow {
       disconnectTimeout: DISCONNECT_TIMEOUT_MS,
       socketTimeout: SILENCE_MS,
       retryStrategy: () => RECONNECT_DELAY_MS,
+      // After a failover, a new connection leads to the primary, and an open one may stay with a replica.
+      reconnectOnError: ({ message }) => /^(?:READONLY|MASTERDOWN) /.test(message),
     });
     this.#redis.on('error', (error: unknown) => {
       this.#lastError = reasonOf(error);

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { type LimitDecision, Limiter, type LimiterOptions } from '../../../apps/api/limiter/limiter.ts';
 import { getFreePort } from '../../../apps/dev/servers/ports.ts';
 import { type RedisServer, startRedis } from './redis-server.ts';
@@ -219,6 +220,22 @@ describe('the limiter while Redis is away', () => {
     await server.look.replicaof('NO', 'ONE');
     await mode(limiter, 'redis');
     expect(admitted(await burst(limiter, 200))).toBe(40);
+  }, 30_000);
+
+  it('leaves a Redis that became a replica of another, and asks the new primary at the same address', async () => {
+    const address = parseRedisUrl(server.url);
+    const proxy = await startTcpProxy(address);
+    const limiter = await started({ redis: { ...address, port: proxy.port } });
+    await burst(limiter, 20);
+    const primary = await startRedis();
+    onTestFinished(() => primary.stop());
+    const { port } = parseRedisUrl(primary.url);
+    proxy.redirect(port); // open connections stay
+    await server.look.replicaof('127.0.0.1', port);
+    await mode(limiter, 'process');
+    await mode(limiter, 'redis');
+    expect(admitted(await burst(limiter, 200))).toBe(100);
+    expect(await primary.look.exists('limit:us:key')).toBe(1);
   }, 30_000);
 
   it('continues with Redis when Redis has lost the script', async () => {
