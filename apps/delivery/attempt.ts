@@ -29,7 +29,6 @@ export interface AttemptLine extends DeliveryRun {
   timingsMs: Outcome['timingsMs'];
 }
 
-/** What is recorded of an attempt. */
 interface Ended {
   id: string;
   recorded: RecordedOutcome;

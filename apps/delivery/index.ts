@@ -14,7 +14,7 @@ import { countFailedTasks } from './failed-tasks.ts';
 import { createDeliveryMetrics, type DeliveryMetrics } from './metrics.ts';
 import { waitUntilOnlyWorker } from './other-workers.ts';
 import { redeliverPage } from './redelivery.ts';
-import { createRelay } from './relay.ts';
+import { Relay } from './relay.ts';
 import { createTestActivities } from './send-test.ts';
 import { type AllowSettings, createSender } from './sender.ts';
 import { openTemporal } from './temporal.ts';
@@ -141,7 +141,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
   const traces = createDeliveryTraces(tracing);
   const sender = createSender({ config, metrics, log, trial });
   // Attempts run as soon as Temporal is open, which the relay needs.
-  let relay: ReturnType<typeof createRelay> | null = null;
+  let relay: Relay | null = null;
   const attempts = createAttempts({
     ...sender,
     pool,
@@ -168,7 +168,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
     gauges: metrics.temporal,
     onError: errorLogger(log, 'Temporal did not answer about its queue; asked again soon'),
   });
-  relay = createRelay({
+  relay = new Relay({
     pool,
     startRun: temporal.startRun,
     isAway,
@@ -177,21 +177,20 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
     onStarted: traces.started,
     onError: errorLogger(log, 'deliveries could not be claimed or started; tried again soon'),
   });
-  const { drainDeleted, wake } = relay;
   const expire = createExpire({
     pool,
     delaysMs: config.delaysMs,
     lateMs: config.lateMs,
-    drainDeleted,
+    drainDeleted: () => relay.drainDeleted(),
     onExpired(expired) {
-      wake();
+      relay.wake();
       for (const row of expired) {
         metrics.expired.inc({ kind: row.kind });
         traces.lost(row);
       }
       log.warn({ deliveries: expired.length }, 'nothing came from the runs of deliveries: they were put back');
     },
-    onUnblocked: wake,
+    onUnblocked: () => relay.wake(),
     onChanged: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
     onError: errorLogger(log, 'deliveries could not be put back or moved; tried again soon'),
   });

@@ -8,7 +8,7 @@ import {
   type QueuedWebhook,
   returnClaimsSql,
 } from './sql/claim.ts';
-import { type Claim, createStarts } from './starts.ts';
+import { type Claim, createStarts, type RunName } from './starts.ts';
 import { reservedMs } from './times.ts';
 
 interface RelayOptions {
@@ -39,118 +39,125 @@ const retryEveryMs = 250;
  * NOTIFY would be faster by milliseconds, but it takes a cluster-wide lock until the writer's
  * commit is durable, so commits of the platform could not share a flush.
  */
-export function createRelay(options: RelayOptions) {
-  const { pool, startRun, isAway = () => false, slots, claimEveryMs = 500, onError } = options;
-  const { onClaimed = () => {}, onStarted = () => {} } = options;
-  const poll = createPoll({ poll: claimNext, retryEveryMs });
-  const starts = createStarts({ start, slots, onFree: poll.wake });
-  const scan = createScan({ fullEveryMs: claimEveryMs });
-  const deleted = new Set<string>();
-  let temporalIsAway = false;
-  let failedAt = Number.NEGATIVE_INFINITY;
-  let isFailing = false;
+export class Relay {
+  readonly #options: Required<RelayOptions>;
+  readonly #poll = createPoll({ poll: (isWoken) => this.#claimNext(isWoken), retryEveryMs });
+  readonly #starts: ReturnType<typeof createStarts>;
+  readonly #scan: ReturnType<typeof createScan>;
+  readonly #deleted = new Set<string>();
+  #temporalIsAway = false;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #isFailing = false;
+
+  constructor(options: RelayOptions) {
+    this.#options = { isAway: () => false, claimEveryMs: 500, onClaimed() {}, onStarted() {}, ...options };
+    this.#starts = createStarts({ start: (claim) => this.#start(claim), slots: options.slots, onFree: this.wake });
+    this.#scan = createScan({ fullEveryMs: this.#options.claimEveryMs });
+  }
+
+  readonly start = (): void => this.#poll.start();
+  /** Claims at once: an attempt ended, or a delivery became due. */
+  readonly wake = (): void => this.#poll.wake();
+  readonly attemptStarted = (run: RunName): void => this.#starts.attemptStarted(run);
+
+  attemptEnded(run: RunName): void {
+    this.#starts.attemptEnded(run);
+    this.wake();
+  }
+
+  /** Returns the deleted webhooks that had queued deliveries since the last call. */
+  drainDeleted(): string[] {
+    const ids = [...this.#deleted];
+    this.#deleted.clear();
+    return ids;
+  }
+
+  /**
+   * Stops claiming, returns claims that have not started, and waits for the others. Can be called
+   * twice, and before `start`.
+   */
+  async stop(): Promise<void> {
+    await this.#poll.stop();
+    await Promise.all([this.#returnClaims(this.#starts.drop()), this.#starts.drained()]);
+  }
 
   /**
    * Claims for webhooks with new work and, when an attempt has ended (`isWoken`) and every
    * `claimEveryMs`, for saturated ones. Returns whether it claimed any delivery.
    */
-  async function claimNext(isWoken: boolean): Promise<boolean> {
+  async #claimNext(isWoken: boolean): Promise<boolean> {
     try {
-      if (temporalIsAway && (starts.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
-      const step = scan.next(isWoken);
+      const isResting = performance.now() - this.#failedAt < retryEveryMs;
+      if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
+      const step = this.#scan.next(isWoken);
       const values = [step.after.organizationId, step.after.webhookId, step.atMost];
-      const { rows: listed } = await pool.query<QueuedWebhook>({ name: 'listQueued', text: listQueuedSql, values });
-      for (const { webhookId, state } of listed) if (state === 'deleted') deleted.add(webhookId);
-      isFailing = temporalIsAway;
-      const covered = scan.select(step, listed);
-      const claimed = covered.length > 0 ? await claim(covered) : 0;
+      const query = { name: 'listQueued', text: listQueuedSql, values };
+      const { rows: listed } = await this.#options.pool.query<QueuedWebhook>(query);
+      for (const { webhookId, state } of listed) if (state === 'deleted') this.#deleted.add(webhookId);
+      this.#isFailing = this.#temporalIsAway;
+      const covered = this.#scan.select(step, listed);
+      const claimed = covered.length > 0 ? await this.#claim(covered) : 0;
       if (claimed === null) return false;
-      scan.advance(step, listed, covered);
+      this.#scan.advance(step, listed, covered);
       return claimed > 0;
     } catch (cause) {
-      fail(cause);
+      this.#fail(cause);
       throw cause;
     }
   }
 
-  /**
-   * Claims deliveries of these webhooks. Returns how many, or null when this process has no free capacity. */
-  async function claim(webhooks: QueuedWebhook[]): Promise<number | null> {
-    const { healthy, degraded } = starts.free();
+  /** Claims deliveries of these webhooks. Returns how many; null when this process has no capacity. */
+  async #claim(webhooks: QueuedWebhook[]): Promise<number | null> {
+    const { healthy, degraded } = this.#starts.free();
     if (healthy === 0 && degraded === 0) return null;
-    const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one shows whether Temporal is back
+    const atMost = this.#temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one shows whether Temporal is back
     const requestedAtMs = Date.now();
-    const degradedLimit = temporalIsAway && healthy > 0 ? 0 : degraded;
+    const degradedLimit = this.#temporalIsAway && healthy > 0 ? 0 : degraded;
     const bounds = [Math.min(healthy, atMost), Math.min(degradedLimit, atMost), reservedMs / 1_000];
     const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
-    const { rows } = await pool.query<ClaimedDelivery>({ name: 'claimDeliveries', text: claimDeliveriesSql, values });
-    scan.note(webhooks, rows);
+    const query = { name: 'claimDeliveries', text: claimDeliveriesSql, values };
+    const { rows } = await this.#options.pool.query<ClaimedDelivery>(query);
+    this.#scan.note(webhooks, rows);
     if (rows.length === 0) return 0;
-    onClaimed(rows.length);
+    this.#options.onClaimed(rows.length);
     const claimedAtMs = Date.now();
-    for (const delivery of rows) starts.add({ delivery, requestedAtMs, claimedAtMs });
-    starts.free(); // notes which queues are full, so that they report when they are half empty
+    for (const delivery of rows) this.#starts.add({ delivery, requestedAtMs, claimedAtMs });
+    this.#starts.free(); // notes which queues are full, so that they report when they are half empty
     return rows.length;
   }
 
-  async function start(claim: Claim): Promise<void> {
+  async #start(claim: Claim): Promise<void> {
     try {
-      await startRun(claim.delivery);
+      await this.#options.startRun(claim.delivery);
     } catch (cause) {
-      fail(cause);
-      if (!isAway(cause)) return; // only this delivery failed: it is claimed again after its reservation
-      temporalIsAway = true;
-      failedAt = performance.now();
-      await returnClaims([claim, ...starts.drop()]); // the others would only wait for Temporal too
+      this.#fail(cause);
+      if (!this.#options.isAway(cause)) return; // only this delivery: it is claimed again after its reservation
+      this.#temporalIsAway = true;
+      this.#failedAt = performance.now();
+      await this.#returnClaims([claim, ...this.#starts.drop()]); // the others would only wait for Temporal too
       return;
     }
-    if (temporalIsAway) {
-      temporalIsAway = false;
-      poll.wake();
+    if (this.#temporalIsAway) {
+      this.#temporalIsAway = false;
+      this.#poll.wake();
     }
-    onStarted(claim, Date.now());
+    this.#options.onStarted(claim, Date.now());
   }
 
   /** Returns claims, so that no delivery has to wait until its reservation ends. */
-  async function returnClaims(claims: Claim[]): Promise<void> {
+  async #returnClaims(claims: Claim[]): Promise<void> {
     const deliveries = claims.map(({ delivery }) => delivery);
-    for (const delivery of deliveries) starts.attemptEnded(delivery);
+    for (const delivery of deliveries) this.#starts.attemptEnded(delivery);
     if (claims.length === 0) return;
     const columns = columnsOf(deliveries, ['organizationId', 'webhookId', 'eventId', 'run']);
-    await pool.query(returnClaimsSql, columns).catch(fail);
+    await this.#options.pool.query(returnClaimsSql, columns).catch((cause) => this.#fail(cause));
   }
 
-  function fail(cause: unknown): void {
-    if (!isFailing) onError(cause);
-    isFailing = true;
+  #fail(cause: unknown): void {
+    if (!this.#isFailing) this.#options.onError(cause);
+    this.#isFailing = true;
   }
-
-  return {
-    start: poll.start,
-    /** Claims at once: an attempt ended, or a delivery became due. */
-    wake: poll.wake,
-    attemptStarted: starts.attemptStarted,
-    attemptEnded(run: Parameters<typeof starts.attemptEnded>[0]): void {
-      starts.attemptEnded(run);
-      poll.wake();
-    },
-    /** Returns the deleted webhooks that had queued deliveries since the last call. */
-    drainDeleted(): string[] {
-      const ids = [...deleted];
-      deleted.clear();
-      return ids;
-    },
-    /**
-     * Stops claiming, returns claims that have not started, and waits for the others. Can be called
-     * twice, and before `start`.
-     */
-    async stop(): Promise<void> {
-      await poll.stop();
-      await Promise.all([returnClaims(starts.drop()), starts.drained()]);
-    },
-  };
 }
 
-/** Returns an array of values for each name. */
 const columnsOf = <Row>(rows: readonly Row[], names: readonly (keyof Row)[]): unknown[][] =>
   names.map((name) => rows.map((row) => row[name]));

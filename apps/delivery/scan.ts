@@ -37,7 +37,6 @@ export function createScan({ fullEveryMs }: { fullEveryMs: number }) {
       return { after: position, atMost: includesSaturated ? coveredAtOnce : listedAtOnce, includesSaturated };
     },
 
-    /** Selects the webhooks that a claim covers. */
     select(step: Step, listed: readonly QueuedWebhook[]): QueuedWebhook[] {
       // All that wait are listed, so others need not be remembered.
       if (step.after === beginning && listed.length < step.atMost)

@@ -34,7 +34,6 @@ interface SenderOptions {
   trial: Pick<Trial, 'fail'>;
 }
 
-/** Makes and signs requests, for attempts and for test events. */
 export type Sender = ReturnType<typeof createSender>;
 
 const internalErrors = {

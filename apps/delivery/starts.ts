@@ -36,7 +36,7 @@ interface StartsOptions {
   onFree: () => void;
 }
 
-type RunName = Pick<ClaimedDelivery, 'webhookId' | 'eventId' | 'run'>;
+export type RunName = Pick<ClaimedDelivery, 'webhookId' | 'eventId' | 'run'>;
 const nameOf = ({ webhookId, eventId, run }: RunName): string => `${webhookId}/${eventId}/${run}`;
 
 /**

@@ -5,7 +5,6 @@ import { attemptTimeoutMs } from '#workflows/deliver-event/types.ts';
  * happen within it, so that two posts of a delivery never overlap.
  */
 
-/** How long a receiver has for one attempt. */
 export const postDeadlineMs = 10_000;
 /** The end of an attempt's time, left for its report to Temporal. */
 export const reportMs = 2_000;

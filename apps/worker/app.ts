@@ -11,7 +11,7 @@ import { auditLogMetrics } from './audit-log-metrics.ts';
 import { createAuditLogStream } from './audit-log-stream.ts';
 import type { WorkerConfig } from './config.ts';
 import { ledgerMetrics } from './ledger-metrics.ts';
-import { createMaintenance } from './maintenance.ts';
+import { Maintenance } from './maintenance.ts';
 import { createMetrics } from './metrics.ts';
 import { waitForSchema } from './schema.ts';
 
@@ -48,7 +48,7 @@ export async function startWorker(
       ? { otlpEndpoint: config.otlpEndpoint, region: config.region }
       : null;
   const anchorSender = streamTo && createAnchorSender(streamTo);
-  const maintenance = createMaintenance({
+  const maintenance = new Maintenance({
     server: () => config.database,
     auditLogRetentionDays: config.auditLogRetentionDays,
     deliveryRetentionDays: config.deliveryRetentionDays,

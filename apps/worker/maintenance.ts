@@ -27,59 +27,67 @@ interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
 }
 
 /**
- * Returns the loop that runs the steps of maintenance. A step that fails is reported, pauses for
- * ten intervals and does not affect the others.
+ * Runs the steps of maintenance. A step that fails is reported, pauses for ten intervals and does
+ * not affect the others.
  *
  * Every worker runs the loop. Each claims one step that is due after another, for a minute: a
  * worker that dies or hangs holds one step for so long, and the others continue. Steps are safe to
  * repeat.
  */
-export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoop, 'start' | 'stop'> {
-  const { server, everyMs = 1000, onRun = () => {}, onError } = options;
-  const steps = new Map<string, Step>(stepsOfMaintenance({ ...options, everyMs }).map((step) => [step.name, step]));
-  let client: pg.Client | null = null;
-  let openedBy: PostgresServer | null = null;
+export class Maintenance {
+  readonly #server: CurrentServer;
+  readonly #everyMs: number;
+  readonly #onRun: () => void;
+  readonly #onError: MaintenanceOptions['onError'];
+  readonly #steps: ReadonlyMap<string, Step>;
+  readonly #loop: IntervalLoop;
+  #client: pg.Client | null = null;
+  #openedBy: PostgresServer | null = null;
   /** What this worker has claimed and not finished: after a lost connection it need not wait for its end. */
-  let claimed: ClaimedStep | null = null;
+  #claimed: ClaimedStep | null = null;
 
-  async function connect(): Promise<pg.Client> {
-    openedBy = serverNow(server);
-    const opened = new Session(
-      connectionOptions(openedBy, {
-        applicationName: 'org-api-maintenance',
-        connectTimeoutMs: 2_000,
-        statementTimeoutMs,
-        queryTimeoutMs,
-      }),
-    );
-    for (const event of ['error', 'away']) opened.on(event as 'error', () => drop(opened));
-    await opened.connect();
-    await opened.query(addStepsSql, [maintenanceSteps]);
-    return opened;
+  constructor(options: MaintenanceOptions) {
+    const { server, everyMs = 1000, onRun = () => {}, onError } = options;
+    this.#server = server;
+    this.#everyMs = everyMs;
+    this.#onRun = onRun;
+    this.#onError = onError;
+    this.#steps = new Map(stepsOfMaintenance({ ...options, everyMs }).map((step) => [step.name, step]));
+    this.#loop = createIntervalLoop({
+      run: (signal) => this.#work(signal),
+      everyMs,
+      onError: (cause) => {
+        if (this.#client !== null) this.#drop(this.#client);
+        onError(cause, null);
+      },
+    });
   }
 
-  function drop(lost: pg.Client): void {
-    if (client === lost) client = null;
-    lost.end().catch(() => {});
+  /** Resolves when the first run has ended. */
+  start(): Promise<void> {
+    return this.#loop.start();
   }
 
-  async function work(signal: AbortSignal): Promise<void> {
-    if (client !== null && openedBy !== serverNow(server)) drop(client); // its login is being replaced
-    client ??= await connect();
-    for (let tried = 0; tried < steps.size && !signal.aborted; tried += 1) {
-      if (claimed !== null) await finish(client, claimed, 0);
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+    await this.#client?.end().catch(() => {});
+    this.#client = null;
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    // Its login is being replaced.
+    if (this.#client !== null && this.#openedBy !== serverNow(this.#server)) this.#drop(this.#client);
+    this.#client ??= await this.#connect();
+    const client = this.#client;
+    for (let tried = 0; tried < this.#steps.size && !signal.aborted; tried += 1) {
+      if (this.#claimed !== null) await this.#finish(client, this.#claimed, 0);
       const { rows }: { rows: ClaimedStep[] } = await client.query<ClaimedStep>(claimStepSql, [maintenanceSteps]);
-      claimed = rows[0] ?? null;
-      const step = steps.get(claimed?.name ?? '');
-      if (claimed === null || step === undefined) break;
-      await finish(client, claimed, await runStep(step, client));
+      this.#claimed = rows[0] ?? null;
+      const step = this.#steps.get(this.#claimed?.name ?? '');
+      if (this.#claimed === null || step === undefined) break;
+      await this.#finish(client, this.#claimed, await this.#runStep(step, client));
     }
-    onRun();
-  }
-
-  async function finish(holder: pg.Client, { name, until }: ClaimedStep, pauseMs: number): Promise<void> {
-    await holder.query(finishStepSql, [name, until, pauseMs / 1_000, null]);
-    claimed = null;
+    this.#onRun();
   }
 
   /**
@@ -87,31 +95,40 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
    *
    * @throws the error of the connection itself, after which no step can run.
    */
-  async function runStep({ name, everyMs: againMs, run }: Step, holder: pg.Client): Promise<number> {
+  async #runStep({ name, everyMs: againMs, run }: Step, client: pg.Client): Promise<number> {
     try {
-      const { isAllDone } = await run(holder);
-      return isAllDone ? Math.max(everyMs, againMs) : everyMs;
+      const { isAllDone } = await run(client);
+      return isAllDone ? Math.max(this.#everyMs, againMs) : this.#everyMs;
     } catch (cause) {
-      if (client !== holder || !(cause instanceof pg.DatabaseError)) throw cause;
-      onError(cause, name);
-      return pausedRuns * everyMs;
+      if (this.#client !== client || !(cause instanceof pg.DatabaseError)) throw cause;
+      this.#onError(cause, name);
+      return pausedRuns * this.#everyMs;
     }
   }
 
-  const loop = createIntervalLoop({
-    run: work,
-    everyMs,
-    onError(cause) {
-      if (client !== null) drop(client);
-      onError(cause, null);
-    },
-  });
-  return {
-    start: loop.start,
-    async stop(): Promise<void> {
-      await loop.stop();
-      await client?.end().catch(() => {});
-      client = null;
-    },
-  };
+  async #finish(client: pg.Client, { name, until }: ClaimedStep, pauseMs: number): Promise<void> {
+    await client.query(finishStepSql, [name, until, pauseMs / 1_000, null]);
+    this.#claimed = null;
+  }
+
+  async #connect(): Promise<pg.Client> {
+    this.#openedBy = serverNow(this.#server);
+    const opened = new Session(
+      connectionOptions(this.#openedBy, {
+        applicationName: 'org-api-maintenance',
+        connectTimeoutMs: 2_000,
+        statementTimeoutMs,
+        queryTimeoutMs,
+      }),
+    );
+    for (const event of ['error', 'away']) opened.on(event as 'error', () => this.#drop(opened));
+    await opened.connect();
+    await opened.query(addStepsSql, [maintenanceSteps]);
+    return opened;
+  }
+
+  #drop(lost: pg.Client): void {
+    if (this.#client === lost) this.#client = null;
+    lost.end().catch(() => {});
+  }
 }

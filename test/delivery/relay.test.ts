@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createRelay } from '#delivery/relay.ts';
+import { Relay } from '#delivery/relay.ts';
 import type { ClaimedDelivery } from '#delivery/sql/claim.ts';
 import { expireSql } from '#delivery/sql/expire.ts';
 import { reservedMs } from '#delivery/times.ts';
@@ -281,7 +281,7 @@ async function arrange() {
     const errors: unknown[] = [];
     const seen = { claimed: 0, most: 0 };
     const requested = countStatements(opened.pool);
-    const relay = createRelay({
+    const relay = new Relay({
       pool: opened.pool,
       slots,
       claimEveryMs,

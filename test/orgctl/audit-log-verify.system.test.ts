@@ -7,14 +7,14 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupOrgctl } from '#test/orgctl.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { writeEntries } from '#test/write-entries.ts';
-import { createMaintenance } from '../../apps/worker/maintenance.ts';
+import { Maintenance } from '../../apps/worker/maintenance.ts';
 
 it('finds no error in a complete log, and names a changed entry and a chain that left its anchor', async () => {
   const { database, owner, make, orgctl } = await setupOrgctl();
   const orgId = await make.organization();
   const [first] = await writeEntries(owner, [{ orgId }, { orgId }, { orgId }]);
   const anchors: AuditAnchor[] = [];
-  const maintenance = createMaintenance({
+  const maintenance = new Maintenance({
     server: parsePostgresUrl(database.urls.worker),
     auditLogRetentionDays: 730,
     deliveryRetentionDays: 90,

@@ -1,8 +1,8 @@
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { createMaintenance } from '../../apps/worker/maintenance.ts';
+import { Maintenance } from '../../apps/worker/maintenance.ts';
 
 /** Runs the steps of maintenance in a process that a test stops and kills. */
-const maintenance = createMaintenance({
+const maintenance = new Maintenance({
   server: parsePostgresUrl(process.argv[2] ?? ''),
   auditLogRetentionDays: 730,
   deliveryRetentionDays: 90,

@@ -13,7 +13,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { insertSettled, openAs, openPool } from '#test/webhook-rows.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../apps/worker/config.ts';
-import { createMaintenance } from '../../apps/worker/maintenance.ts';
+import { Maintenance } from '../../apps/worker/maintenance.ts';
 
 /** A started maintenance loop of a new database, with only the worker's login. */
 async function startMaintenance(databaseUrl: string, retentionDays = 730, isAnchorSent = true) {
@@ -21,7 +21,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730, isAnch
   const failed: Record<string, number> = {};
   const counts = { ended: 0, rounds: 0, deliveries: 0, events: 0 };
   const anchors: AuditAnchor[] = [];
-  const maintenance = createMaintenance({
+  const maintenance = new Maintenance({
     server: parsePostgresUrl(databaseUrl),
     auditLogRetentionDays: retentionDays,
     deliveryRetentionDays: 90,

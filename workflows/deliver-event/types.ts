@@ -1,6 +1,5 @@
 /** What enters Temporal: ids, numbers and codes, and never a body, a secret, a URL or a name. */
 
-/** One delivery: an event to a webhook. */
 export interface DeliveryId {
   organizationId: string;
   webhookId: string;

@@ -14,7 +14,6 @@ import { parseRetryAfter } from './retry-after.ts';
 import { type HasRoute, hasRoute } from './route.ts';
 import type { TlsSessions } from './tls-sessions.ts';
 
-/** One attempt. */
 export interface Post {
   url: string;
   /** Headers besides Host, Content-Length and Connection. */
@@ -151,7 +150,7 @@ function isDamaged(cause: UrlProblem, url: string): boolean {
   );
 }
 
-/** Returns the host's addresses. If one is not allowed, it throws. */
+/** Returns the host's addresses, or a cause when one of them is not allowed. */
 async function findAddresses(
   target: Target,
   post: Post,

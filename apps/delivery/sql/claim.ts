@@ -2,7 +2,6 @@ import { isSendingSql } from '#domain/webhooks/delivery-switch.ts';
 import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import type { StartedRun } from '#workflows/deliver-event/types.ts';
 
-/** A webhook with queued deliveries. */
 export interface QueuedWebhook {
   organizationId: string;
   webhookId: string;

@@ -9,7 +9,7 @@ import { purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { Engine } from '#test/delivery-engine.ts';
 import type { MadeWebhook } from '#test/make.ts';
-import { createMaintenance } from '../../../apps/worker/maintenance.ts';
+import { Maintenance } from '../../../apps/worker/maintenance.ts';
 import { daySeconds, setupWebhooks } from './subscriptions.ts';
 
 async function setupStates() {
@@ -205,7 +205,7 @@ describe('deleting a webhook', () => {
 describe('the maintenance, with the worker’s own login', () => {
   async function startMaintenance(databaseUrl: string) {
     const errors: unknown[] = [];
-    const maintenance = createMaintenance({
+    const maintenance = new Maintenance({
       server: parsePostgresUrl(databaseUrl),
       auditLogRetentionDays: 730,
       deliveryRetentionDays: 90,
