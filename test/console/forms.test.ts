@@ -1,4 +1,5 @@
 /** Rules that every form of the console obeys. */
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { hiddenFields } from '#test/http-visitor.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
@@ -37,7 +38,10 @@ describe('a form', () => {
   it('from a page at another address, such as 127.0.0.1, leads to the address that works', async () => {
     const t = shared();
     const visitor = t.http(await t.enrol());
-    const headers = { origin: t.origin.replace('localhost', '127.0.0.1'), 'sec-fetch-site': 'same-origin' };
+    const elsewhere = t.origin.replace('localhost', '127.0.0.1');
+    const page = await fetch(`${elsewhere}/sign-in?to=%2Faccount`, { redirect: 'manual' });
+    expect([page.status, page.headers.get('location')]).toEqual([302, `${t.origin}/sign-in?to=%2Faccount`]);
+    const headers = { origin: elsewhere, 'sec-fetch-site': 'same-origin' };
     const rejected = await visitor.post('/account/recovery-codes', {}, { headers });
     expect(rejected.status).toBe(403);
     expect(rejected.text).toContain(`Open the console at <a href="${t.origin}">${t.origin}</a>`);
@@ -48,7 +52,15 @@ describe('a form', () => {
     const cookie = Array.from({ length: 5 }, (_, index) => `other-${index}=${'x'.repeat(4_000)}`).join('; ');
     const rejected = await fetch(`${t.origin}/account`, { headers: { cookie } });
     expect([rejected.status, rejected.headers.get('content-type')]).toEqual([431, 'text/html; charset=utf-8']);
-    expect(await rejected.text()).toContain('Delete the cookies of this site, then reload the page.');
+    const text = await rejected.text();
+    expect(text).toContain('Delete the cookies of this site, then reload the page.');
+    // Requests for files would be rejected, too.
+    const [, style = ''] = /<style>(.*)<\/style>/s.exec(text) ?? [];
+    const source = `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+    expect([
+      rejected.headers.get('content-security-policy')?.includes(source),
+      /src=|href="\/assets/.test(text),
+    ]).toEqual([true, false]);
   });
 
   it('with a wrong code of an authenticator app says that the phone’s clock may be off', async () => {
@@ -58,6 +70,26 @@ describe('a form', () => {
     await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
     const rejected = await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorCode: '000000' });
     expect(rejected.text).toContain('it may be off by more than half a minute');
+  });
+
+  it('with a code that is not six digits says so, and no sign-in has failed', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    const visitor = t.http();
+    await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    const path = '/sign-in/second-factor';
+    for (const factorCode of ['12', '1234567', 'abcdef', '12 34 5'])
+      expect((await visitor.submit(path, path, { factorCode })).text).toContain('Enter the six digits of the code.');
+    const setup = await t.http(ada).submit('/account', '/account/factors/totp/start');
+    const added = await t.http(ada).submit(setup, '/account/factors/totp', { name: 'Phone', code: '12' });
+    expect([added.status, added.text.includes('Enter the six digits of the code.')]).toEqual([422, true]);
+    const { rows } = await t.owner.pool.query(
+      `select count(*)::int as failed from audit_entry where organization_id = $1 and action = 'sign_in.failure'`,
+      [ada.orgId],
+    );
+    expect(rows).toEqual([{ failed: 0 }]);
+    const code = t.nextCode(ada).replace(/(?=...$)/, ' ');
+    expect((await visitor.submit(path, path, { factorCode: code })).status).toBe(303);
   });
 
   it('without the token of its session changes nothing and is shown again', async () => {

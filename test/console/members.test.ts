@@ -88,6 +88,11 @@ describe('an invitation', () => {
     const made = await owner.submit(t.person, `${t.person}/link`);
     expect(textOf(made.text)).toContain('Name and roles did not change');
     expect(await lines(t, t.orgId, 'member.invite')).toEqual([]);
+    // One who had left is named as such, because their former name is replaced everywhere.
+    const left = await t.make.member({ orgId: t.orgId, status: 'left', name: 'Øystein Fournier' });
+    const again = { email: `${left.userId}@example.org`, name: 'Ada Fournier', title: '', roles: ['member'] };
+    const invited = await owner.submit(t.at('/members/invite'), t.at('/members/invite'), again);
+    expect(textOf(invited.text)).toContain('This person was a member before.');
     expect(await lines(t, t.orgId, 'member.link')).toContainEqual({
       person: t.ada.personId,
       detail: { memberId: t.creator.userId },

@@ -75,6 +75,15 @@
     }, 2_000);
   }
 
+  /** Shows a typed password, or hides it again. @param {HTMLButtonElement} button */
+  function togglePassword(button) {
+    const input = document.getElementById(button.dataset.show ?? '');
+    if (!(input instanceof HTMLInputElement)) return;
+    const isHidden = input.type === 'password';
+    input.type = isHidden ? 'text' : 'password';
+    button.textContent = isHidden ? 'Hide password' : 'Show password';
+  }
+
   /**
    * Asks the browser for a passkey, puts its response into the form and submits it. @param
    * {HTMLFormElement} form
@@ -145,11 +154,20 @@
     const form = event.target;
     if (!(form instanceof HTMLFormElement) || form.method !== 'post') return;
     if (sending.has(form)) return void event.preventDefault();
+    // Browsers remember what was typed into a text field.
+    for (const input of form.querySelectorAll('input[autocomplete$="password"]'))
+      input.setAttribute('type', 'password');
     startSending(form, event.submitter);
     submitted = form;
     if (form.dataset.passkey === undefined) return;
     event.preventDefault();
     void askPasskey(form);
+  });
+
+  // An address has no fields of a filter that are empty.
+  document.addEventListener('formdata', ({ target, formData }) => {
+    if (!(target instanceof HTMLFormElement) || target.method !== 'get') return;
+    for (const [name, value] of [...formData]) if (value === '') formData.delete(name);
   });
 
   /** The form whose navigation begins. @type {HTMLFormElement | null} */
@@ -173,6 +191,8 @@
     const target = event.target instanceof Element ? event.target : null;
     const button = target?.closest('button[data-copy]');
     if (button instanceof HTMLButtonElement) void copy(button);
+    const show = target?.closest('button[data-show]');
+    if (show instanceof HTMLButtonElement) togglePassword(show);
     closeMenusWithout(target);
   });
   // An open menu would cover a focused control below it.
@@ -330,6 +350,7 @@
     showProblem();
     showTimes(document);
     showCopyButtons(document);
+    for (const button of document.querySelectorAll('button[data-show]')) button.removeAttribute('hidden');
     setInterval(() => showTimes(document), 15_000);
     new MutationObserver((changes) => {
       for (const { addedNodes } of changes)

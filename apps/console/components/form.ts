@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { readableEmail } from '#domain/contract/email.ts';
 import { type FormState, freshForm, listOf, textOf } from '../web/form.ts';
 import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
@@ -132,15 +133,24 @@ export function textField(
     maxlength: maxLength,
     inputmode: inputMode,
     placeholder,
-    value: type === 'password' || masked ? null : textOf(state, name),
+    value:
+      type === 'password' || masked
+        ? null
+        : type === 'email'
+          ? readableEmail(textOf(state, name))
+          : textOf(state, name),
     autofocus: field.autofocus === true || state.problems[name] !== undefined,
     ...(exact
       ? { spellcheck: 'false', autocapitalize: 'none', autocorrect: 'off', class: masked ? 'exact masked' : 'exact' }
       : {}),
     ...described(state, field),
   };
-  return framed(state, field, html`<input${attributes(input)}>`);
+  return framed(state, field, html`<input${attributes(input)}>${type === 'password' ? showButton(name) : nothing}`);
 }
+
+/** Renders the button that shows what was typed; the script reveals it. */
+const showButton = (name: string): Html =>
+  html`<button type="button" class="link" data-show="${idOf(name)}" hidden>Show password</button>`;
 
 /** Renders a choice of one as a list that opens. */
 export function selectField(

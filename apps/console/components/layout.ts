@@ -1,9 +1,10 @@
+import { readableEmail } from '#domain/contract/email.ts';
 import { regions } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes, sessionSeenEverySeconds } from '#domain/identity/limits.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { assets } from '../web/assets.ts';
-import { type Child, type Html, html, nothing } from '../web/html.ts';
+import { type Child, type Html, html, nothing, trusted } from '../web/html.ts';
 import type { Page } from '../web/response.ts';
 import type { Visit } from '../web/visit.ts';
 import { copyableId } from './copy.ts';
@@ -43,19 +44,21 @@ const htmxConfig = 'includeIndicatorCSS:false, mode:same-origin, history:false, 
 /**
  * The whole document around a page: head, navigation of the organization, what the last page had to
  * say, heading, body.
+ *
+ * @param loadsFiles - false for a browser whose every request is rejected: the style is in the page.
  */
-export function layout(visit: Visit | null, page: Page): Html {
+export function layout(visit: Visit | null, page: Page, loadsFiles = true): Html {
   const session = visit?.session?.state === 'full' ? visit.session : null;
-  const membership = visit === null || session === null ? null : membershipOf(visit, session);
+  const membership = session && visit && membershipOf(visit, session);
   return html`<!doctype html>
 <html lang="en">
-  ${head(page, membership)}
+  ${head(page, membership, loadsFiles)}
   <body>
     <a class="skip" href="#main">Skip to main content</a>
     <header class="top">
       <div class="brand">
         <a class="mark" href="${membership ? `/o/${membership.organizationId}` : '/'}">
-          <img src="${assets.icon.path}" alt="" width="24" height="24"><span>Organization console</span></a>
+          ${loadsFiles ? mark : nothing}<span>Organization console</span></a>
         ${visit ? html`<span class="region">${regions[visit.console.region].name}</span>` : nothing}
       </div>
       ${visit && session ? account(visit, membership) : nothing}
@@ -75,7 +78,9 @@ export function layout(visit: Visit | null, page: Page): Html {
 </html>`;
 }
 
-function head(page: Page, membership: SessionMembership | null): Html {
+const mark = html`<img src="${assets.icon.path}" alt="" width="24" height="24">`;
+
+function head(page: Page, membership: SessionMembership | null, loadsFiles: boolean): Html {
   const suffix = membership ? ` · ${membership.organizationName}` : '';
   return html`<head>
     <meta charset="utf-8">
@@ -84,13 +89,15 @@ function head(page: Page, membership: SessionMembership | null): Html {
     <meta name="color-scheme" content="light dark">
     <meta name="htmx-config" content="${htmxConfig}">
     <meta name="robots" content="noindex">
-    <link rel="icon" href="${assets.icon.path}" type="image/svg+xml">
-    <link rel="stylesheet" href="${assets.style.path}">
-    <script src="${assets.htmx.path}" defer></script>
-    ${page.passkeys ? html`<script src="${assets.webauthn.path}" defer></script>` : nothing}
-    <script src="${assets.script.path}" defer></script>
+    ${loadsFiles ? files(page) : trusted(`<style>${assets.style.body}</style>`)}
   </head>`;
 }
+
+const files = ({ passkeys }: Page): Html => html`<link rel="icon" href="${assets.icon.path}" type="image/svg+xml">
+    <link rel="stylesheet" href="${assets.style.path}">
+    <script src="${assets.htmx.path}" defer></script>
+    ${passkeys ? html`<script src="${assets.webauthn.path}" defer></script>` : nothing}
+    <script src="${assets.script.path}" defer></script>`;
 
 /** Renders the heading of a page, with the status of what it shows and its actions beside it. */
 const pageHead = ({ title, badge, actions }: Page): Html => html`<div class="page-head">
@@ -153,10 +160,10 @@ function account(visit: Visit, here: SessionMembership | null): Html {
   const { session } = visit;
   if (session === null) return nothing;
   const others = session.memberships.filter(({ organizationId }) => organizationId !== here?.organizationId);
-  const name = here ? here.organizationName : session.email;
+  const name = here ? here.organizationName : readableEmail(session.email);
   return html`<details class="menu"><summary><span>${name}</span>${icon('open')}</summary>
     <div class="menu-body">
-      ${here ? html`<p class="quiet">Signed in as ${here.name}<br>${session.email}</p>` : nothing}
+      ${here ? html`<p class="quiet">Signed in as ${here.name}<br>${readableEmail(session.email)}</p>` : nothing}
       ${
         others.length === 0
           ? nothing

@@ -1,7 +1,8 @@
 import { encode } from 'uqr';
 import { z } from 'zod';
-import { type FormState, line, textOf } from '../web/form.ts';
+import { type FormState, textOf } from '../web/form.ts';
 import { type Child, type Html, html, trusted } from '../web/html.ts';
+import { totpCode } from '../web/second-factor.ts';
 import type { Visit } from '../web/visit.ts';
 import { form, hiddenField } from './form.ts';
 import { codeField } from './second-factor.ts';
@@ -12,7 +13,7 @@ import { copyable } from './secret.ts';
  * again after a wrong code; the domain uses its sealed copy.
  */
 export const totpFields = {
-  code: line('the code', 20),
+  code: totpCode,
   secret: z.string().max(100),
   uri: z.string().max(500),
 };

@@ -23,7 +23,7 @@ export const requireSameOrigin: RouteMiddleware = (ctx, next) => {
   // A page that was opened at another address, such as 127.0.0.1, can submit no form.
   const { origin } = ctx.state.console;
   const where = html`Open the console at <a href="${origin}">${origin}</a>, and submit the form there.`;
-  throw new FormError(403, 'This form was not submitted from the console. Nothing was changed.', where);
+  throw new FormError(403, 'This form came from another address than the console’s. Nothing was changed.', where);
 };
 
 /** The largest form contains a description and a passkey's response. */

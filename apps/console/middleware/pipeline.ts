@@ -53,7 +53,7 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
   const visit = [requireSignIn(hasPage), requireMembership, requirePermission, reserveShare];
   const session = [reserveSession, loadSession];
   // The page of a rejected id has the navigation of a session.
-  if (route.method === 'GET') return [begin, endWithClient, ...session, requireIds, ...visit, showPage];
+  if (route.method === 'GET') return [begin, leadToOrigin, endWithClient, ...session, requireIds, ...visit, showPage];
 
   return [
     begin,
@@ -76,6 +76,16 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
 
 /** A form is carried out also when its browser leaves; a page is not read to its end. */
 const endWithClient: RouteMiddleware = (ctx, next) => runForClient(ctx.res as TrackedResponse, next);
+
+/**
+ * Redirects a page that was opened as 127.0.0.1 to the console at localhost, because a form there
+ * would be rejected. Other hosts may be a proxy's name for the console.
+ */
+const leadToOrigin: RouteMiddleware = (ctx, next) => {
+  const { origin } = ctx.state.console;
+  if (new URL(origin).hostname !== 'localhost' || !['127.0.0.1', '[::1]'].includes(ctx.hostname)) return next();
+  ctx.redirect(origin + ctx.path + ctx.search);
+};
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const segmentForm = /^[\w.~-]{1,1024}$/;

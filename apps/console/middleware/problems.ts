@@ -5,6 +5,7 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
+import { assets } from '../web/assets.ts';
 import { domainProblemOf } from '../web/domain-problems.ts';
 import type { Child } from '../web/html.ts';
 import {
@@ -52,7 +53,17 @@ function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, 
     isSignedIn: visit?.session?.state === 'full',
     ...('cause' in problem ? { requestId } : {}),
   });
-  ctx.body = layout(visit ?? null, page({ title: problem.title, body })).toString();
+  // The cookies that were too many are sent with the requests for files, too.
+  const loadsFiles = problem.status !== 431;
+  if (!loadsFiles)
+    ctx.set(
+      'Content-Security-Policy',
+      String(ctx.response.get('Content-Security-Policy')).replace(
+        /style-src [^;]*/,
+        `style-src ${assets.style.source}`,
+      ),
+    );
+  ctx.body = layout(visit ?? null, page({ title: problem.title, body }), loadsFiles).toString();
 }
 
 /** Logs 499, as nginx does, for a browser that left while its page was read. */

@@ -12,6 +12,8 @@ interface Asset {
   path: string;
   type: string;
   body: Buffer;
+  /** For a policy that allows it within a page. */
+  source: string;
   /**
    * The same, smaller, for browsers that read it. Compressed when first asked for, off the main
    * thread: all of them take a second of processor time.
@@ -56,6 +58,7 @@ function asset(name: string, type: string, body: Buffer): Asset {
     path: `/assets/${hash('sha256', body, 'base64url').slice(0, 12)}/${name}`,
     type,
     body,
+    source: `'sha256-${hash('sha256', body, 'base64')}'`,
     brotli: () => {
       brotli ??= compress(body);
       return brotli;

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { IdentityError } from '#domain/identity/errors.ts';
 import { hasTotp } from '#domain/identity/factor-rows.ts';
 import { passkeyResponseMaxLength } from '#domain/identity/limits.ts';
 import {
@@ -11,6 +13,10 @@ import type { PersonVisit } from './visit.ts';
 
 /** The form fields of a second factor. One of them has a value. */
 export const factorFields = { code: 'factorCode', passkey: 'factorPasskey', recoveryCode: 'factorRecovery' } as const;
+
+/** An authenticator code as people type it, also in groups. What is no code is no failed sign-in. */
+const sixDigits = 'Enter the six digits of the code.';
+export const totpCode = z.string({ error: sixDigits }).regex(/^(?:\s*\d){6}\s*$/, sixDigits);
 
 /** The factors that a person can use. `passkey`: the options for the browser; null without one. */
 export interface AvailableFactors {
@@ -37,15 +43,14 @@ export async function consumeSecondFactor(
 ): Promise<(SecondFactorStep & { left?: number }) | null> {
   const { database, factors, now } = console;
   const [code, passkey, recoveryCode] = [factorFields.code, factorFields.passkey, factorFields.recoveryCode].map(sent);
-  if (passkey)
-    return verifyPasskey(
-      database,
-      session,
-      { response: parsePasskeyResponse(passkey), visitor },
-      factors.relyingParty,
-      now,
-    );
-  if (code) return verifyTotp(database, session, { code: code.slice(0, 20), visitor }, factors, now);
+  if (passkey) {
+    const input = { response: parsePasskeyResponse(passkey), visitor };
+    return verifyPasskey(database, session, input, factors.relyingParty, now);
+  }
+  if (code) {
+    if (!totpCode.safeParse(code).success) throw new IdentityError('wrong_code', sixDigits);
+    return verifyTotp(database, session, { code, visitor }, factors, now);
+  }
   if (recoveryCode) return redeemRecoveryCode(database, session, { code: recoveryCode, visitor }, now);
   return null;
 }

@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url';
+import { domainToASCII, domainToUnicode } from 'node:url';
 
 /** A local part and a domain of two labels or more, the last not a number, in any script. */
 const emailForm =
@@ -14,6 +14,10 @@ export function canonicalEmail(text: string): string {
   const at = typed.lastIndexOf('@') + 1;
   return (typed.slice(0, at) + (domainToASCII(typed.slice(at)) || typed.slice(at))).toLowerCase();
 }
+
+/** Returns an address as people know it, with its domain in its own script. */
+export const readableEmail = (email: string): string =>
+  email.replace(/[^@]+$/, (domain) => domainToUnicode(domain) || domain);
 
 /** Returns whether a text is an address. */
 export function isEmail(text: string): boolean {

@@ -145,10 +145,7 @@ export async function acceptEnrolment(
   if (enrolment === null || enrolment.kind === 'recover') throw linkExpired();
   const { organizationId, personId } = enrolment;
   if (personId !== session.personId)
-    throw new IdentityError(
-      'link_of_another',
-      'This link is for another person. Sign out, then sign in as that person.',
-    );
+    throw new IdentityError('link_of_another', 'This link is for another person. Sign out, then sign in as them.');
   await database.change(async (tx) => {
     await consume(tx, enrolment, now());
     const ofAnother = { email: enrolment.email, personId: { $ne: personId } };
@@ -241,9 +238,7 @@ async function join(
   await recordAuditEntry(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
 }
 
-/**
- * Deletes everything that signed the person in before a recovery: sessions, browsers and factors.
- */
+/** Deletes what signed the person in before a recovery: sessions, browsers and factors. */
 async function deleteSignIn(tx: Transaction, personId: string): Promise<void> {
   await endSessions(tx, personId);
   await deleteKnownBrowsers(tx, personId, null);

@@ -1,4 +1,4 @@
-import type { Queryable, Transaction } from '../db/database.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { IdentityError } from './errors.ts';
 import { Challenge } from './identity.entity.ts';
 import { challengeMinutes } from './limits.ts';
@@ -12,13 +12,13 @@ type Requested = { sessionId: string; purpose: 'passkey_setup' | 'passkey_use' |
 
 /** Stores a passkey's challenge, or the sealed secret of an app that a session sets up. */
 export async function storeChallenge(
-  tx: Transaction,
-  requested: Requested,
-  value: { challenge: string } | { totpSealed: Buffer },
+  database: Database,
+  requested: Requested & ({ challenge: string } | { totpSealed: Buffer }),
   now: Date,
 ): Promise<void> {
   const expiresAt = new Date(now.getTime() + challengeMinutes * 60_000);
-  await tx.upsert(Challenge, { ...requested, challenge: null, totpSealed: null, ...value, expiresAt });
+  const row = { challenge: null, totpSealed: null, ...requested, expiresAt };
+  await database.change((tx) => tx.upsert(Challenge, row));
 }
 
 /** Deletes the challenge that a response names and returns it; null when it cannot be answered. */

@@ -38,7 +38,7 @@ export async function isCommonPassword(password: string, context: readonly strin
   const longestPiece = Math.max(longestListed, ...[...own].map(({ length }) => length));
   const isKnown = (piece: string) =>
     list.has(piece) || own.has(piece) || /^\d{2,4}$/.test(piece) || isRepetition(piece);
-  const text = password.toLowerCase();
+  const text = fold(password);
   // Separators between words do not make them harder to guess.
   const variants = [text, text.replace(/[\s._-]+/g, '')];
   return variants.some((variant) => fewestPieces(variant, longestPiece, isKnown) <= guessablePieces);
@@ -46,10 +46,13 @@ export async function isCommonPassword(password: string, context: readonly strin
 
 /** Returns a text, its words, and these joined: "Ada Rivers" gives itself, rivers, adarivers. */
 function splitWords(text: string): string[] {
-  const whole = text.trim().toLowerCase();
+  const whole = fold(text.trim());
   const words = whole.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
   return [whole, ...words, words.join('')].filter((word) => word.length >= shortestWord);
 }
+
+/** Returns a text in lower case without accents, as Pätzold is also typed: patzold. */
+const fold = (text: string): string => text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '');
 
 /** Returns whether a text repeats a few characters; the last repetition may be cut short. */
 function isRepetition(text: string): boolean {

@@ -79,8 +79,8 @@ interface Invitee {
 
 /**
  * Invites a person by their address, with a one-time link that is valid for 72 hours. A new member,
- * and one who had left, is `invited` until the link is used. Nothing of a present member changes:
- * one who is invited still gets a new link (`isNew` is false), and for others an operator gets one.
+ * and one who had left (`wasMember`), is `invited` until the link is used. Nothing of a present member
+ * changes: without `name` and roles, one who is invited gets a new link, and an operator gets any.
  *
  * @throws OrganizationError `may_not_manage_members`, `not_held`, `only_owners`;
  * AlreadyMemberError; IdentityError `email_malformed`, `email_taken`, `email_ambiguous`,
@@ -90,7 +90,7 @@ export async function createEnrolment(
   database: Database,
   input: CreateEnrolment,
   now: () => Date = () => new Date(),
-): Promise<CreatedEnrolment & { isNew: boolean }> {
+): Promise<CreatedEnrolment & { wasMember: boolean }> {
   const { organizationId, by } = input;
   const email = assertEmail(input.email);
   return database.change(async (tx) => {
@@ -101,9 +101,9 @@ export async function createEnrolment(
     const { personId, member, isOpen } = await findInvitee(tx, { organizationId, email, by });
     if (member !== null && member.status !== 'left') {
       const isRequested = input.name !== undefined || input.roleKeys !== undefined;
-      if (by === 'orgctl' ? isRequested : member.status !== 'invited') throw new AlreadyMemberError(member);
+      if (isRequested || (by !== 'orgctl' && member.status !== 'invited')) throw new AlreadyMemberError(member);
       const link = await linkMember(tx, { organizationId, by, actor, member, isOpen, email }, now());
-      return { ...link, isNew: false };
+      return { ...link, wasMember: true };
     }
     const roles = await getRoles(tx, organizationId, input.roleKeys ?? ['member']);
     assertMayAssign(actor, roles);
@@ -112,7 +112,7 @@ export async function createEnrolment(
     const created = await writeLink(tx, link, now());
     const detail = { memberId: personId, roleKeys: roles.map(({ key }) => key), ...renamed };
     await recordAuditEntry(tx, { organizationId, by, action: 'member.invite', detail });
-    return { ...created, personId, kind: link.kind, isNew: true };
+    return { ...created, personId, kind: link.kind, wasMember: member !== null };
   });
 }
 
@@ -263,11 +263,7 @@ async function findInvitee(
   return { personId, member: found.status === null ? null : found, isOpen };
 }
 
-/**
- * Returns all roles.
- *
- * @throws when one may not be assigned.
- */
+/** Returns all roles. @throws IdentityError `no_such_role` */
 async function getRoles(tx: Transaction, organizationId: string, keys: readonly string[]): Promise<Role[]> {
   const roles = await tx.find(
     Role,

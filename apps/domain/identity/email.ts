@@ -1,11 +1,7 @@
 import { canonicalEmail, hasAsciiLocalPart, isEmail } from '../contract/email.ts';
 import { IdentityError } from './errors.ts';
 
-/**
- * Returns the canonical form of an email address with which a person can sign in.
- *
- * @throws IdentityError `email_malformed`
- */
+/** Returns the canonical form of an address to sign in with. @throws IdentityError `email_malformed` */
 export function assertEmail(text: string): string {
   if (!isEmail(text))
     throw new IdentityError('email_malformed', 'Enter a complete email address, for example ada@example.org.');

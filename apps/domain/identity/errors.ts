@@ -53,9 +53,12 @@ export class IdentityError extends DomainError<IdentityErrorReason> {
 export class AlreadyMemberError extends IdentityError {
   readonly personId: string;
   readonly memberName: string;
+  readonly present: 'a member' | 'invited';
 
-  constructor({ personId, name }: { personId: string; name: string }) {
-    super('already_member', `${name} is already a member.`);
+  constructor({ personId, name, status }: { personId: string; name: string; status: string | null }) {
+    const present = status === 'invited' ? 'invited' : 'a member';
+    super('already_member', `${name} is already ${present}.`);
+    this.present = present;
     this.personId = personId;
     this.memberName = name;
   }

@@ -39,9 +39,7 @@ export async function startTotp(
   assertSteppedUp(session, now());
   const secret = generateTotpSecret();
   const totpSealed = sealTotp(secret, session.id, sealingKeys);
-  await database.change((tx) =>
-    storeChallenge(tx, { sessionId: session.id, purpose: 'totp_setup' }, { totpSealed }, now()),
-  );
+  await storeChallenge(database, { sessionId: session.id, purpose: 'totp_setup', totpSealed }, now());
   return { secret, uri: totpUri(secret, session.email, relyingParty.name) };
 }
 
@@ -94,15 +92,10 @@ export async function startPasskey(
   assertSteppedUp(session, now());
   const known = await listPasskeyRows(database, session.personId);
   const person = { ...session, name: session.memberships[0]?.name ?? session.email };
-  const options = await passkeySetupOptions(
-    person,
-    known.map(({ credentialId }) => credentialId),
-    party,
-  );
+  const ids = known.map(({ credentialId }) => credentialId);
+  const options = await passkeySetupOptions(person, ids, party);
   const { challenge } = options;
-  await database.change((tx) =>
-    storeChallenge(tx, { sessionId: session.id, purpose: 'passkey_setup' }, { challenge }, now()),
-  );
+  await storeChallenge(database, { sessionId: session.id, purpose: 'passkey_setup', challenge }, now());
   return options;
 }
 
@@ -143,8 +136,7 @@ export async function removeFactor(
   assertSteppedUp(session, now());
   await database.change(async (tx) => {
     const { personId } = session;
-    // The database itself keeps the last one; with the lock, concurrent calls get a
-    // sentence.
+    // The database itself keeps the last one; with the lock, concurrent calls get a sentence.
     await tx.findOne(SignIn, { personId }, writeLock);
     const factors = await tx.find(SecondFactor, { personId });
     const found = factors.find(({ id }) => id === factorId.toLowerCase());

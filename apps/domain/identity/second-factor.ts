@@ -85,9 +85,7 @@ export async function startPasskeyUse(
   if (known.length === 0) return null;
   const options = await passkeyUseOptions(known, party);
   const { challenge } = options;
-  await database.change((tx) =>
-    storeChallenge(tx, { sessionId: session.id, purpose: 'passkey_use' }, { challenge }, now()),
-  );
+  await storeChallenge(database, { sessionId: session.id, purpose: 'passkey_use', challenge }, now());
   return options;
 }
 
@@ -138,7 +136,7 @@ export async function redeemRecoveryCode(
   return { ...completed, left: await countRecoveryCodes(database, session.personId) };
 }
 
-/** The common part of the three. `take` uses the factor up and returns whether it is accepted. */
+/** The common part of the three. `consume` uses the factor up and returns whether it is accepted. */
 async function completeStep(
   database: Database,
   input: { session: Session; visitor: Visitor; step: Step; consume: (tx: Transaction) => Promise<boolean> },

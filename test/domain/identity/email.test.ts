@@ -2,7 +2,7 @@
 // cspell:ignore ｅxample
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { canonicalEmail, hasAsciiLocalPart, isEmail } from '#domain/contract/email.ts';
+import { canonicalEmail, hasAsciiLocalPart, isEmail, readableEmail } from '#domain/contract/email.ts';
 
 it.each([
   ['info.a@bücher.example.org', 'info.a@xn--bcher-kva.example.org'],
@@ -24,6 +24,16 @@ it('the canonical form of an address is its own canonical form', () => {
       for (const each of [email, `${text}@${domain}`].map(canonicalEmail)) expect(canonicalEmail(each)).toBe(each);
     }),
   );
+});
+
+it.each([
+  ['info.a@xn--bcher-kva.example.org', 'info.a@bücher.example.org'],
+  ['ada@example.org', 'ada@example.org'],
+  ['ada@xn--a', 'ada@xn--a'],
+  ['no address', 'no address'],
+  ['', ''],
+])('people read %j as %j, which is the same address', (stored, shown) => {
+  expect([readableEmail(stored), canonicalEmail(shown)]).toEqual([shown, stored]);
 });
 
 it('an address has a whole domain, and browsers accept ASCII only before the @', () => {

@@ -153,11 +153,12 @@ describe('an enrolment link', () => {
     for (const userId of [enrolled.personId, active.userId, suspended.userId])
       await expect(invite(userId)).rejects.toMatchObject({ reason: 'already_member', personId: userId });
     await expect(invite(active.userId)).rejects.toMatchObject({ message: 's.olsen is already a member.' });
+    // The link that one who has not accepted yet may be using stays.
+    await expect(invite(invited.userId)).rejects.toMatchObject({ message: 'Nina is already invited.' });
     expect(await state()).toEqual(before);
-    // One who has not accepted yet gets a new link.
-    expect(await invite(invited.userId)).toMatchObject({ personId: invited.userId, isNew: false });
     const own = (personId: string) => createLink(t.db, { organizationId: orgId, personId, by }, t.now);
-    expect(await own(active.userId)).toMatchObject({ personId: active.userId, kind: 'invite' });
+    for (const { userId } of [invited, active])
+      expect(await own(userId)).toMatchObject({ personId: userId, kind: 'invite' });
     await expect(own(suspended.userId)).rejects.toMatchObject({ reason: 'member_suspended' });
     await expect(own(enrolled.personId)).rejects.toMatchObject({ reason: 'operator_needed' });
     const withoutLinks = (rows: { links: number }[]) => rows.map(({ links: _, ...row }) => row);
@@ -175,7 +176,7 @@ describe('an enrolment link', () => {
     const boss = await t.make.member({ orgId, signedIn: true });
     const left = await t.make.member({ orgId, status: 'left', name: 'S. Olsen' });
     const input = { organizationId: orgId, email: `${left.userId}@example.org`, by: { personId: boss.userId } };
-    expect(await createEnrolment(t.db, { ...input, name: 'Sara Olsen' }, t.now)).toMatchObject({ isNew: true });
+    expect(await createEnrolment(t.db, { ...input, name: 'Sara Olsen' }, t.now)).toMatchObject({ wasMember: true });
     expect((await t.entries(orgId)).at(-1)).toMatchObject({
       action: 'member.invite',
       detail: { memberId: left.userId, changed: ['name'], renamed: { from: 'S. Olsen', to: 'Sara Olsen' } },
@@ -215,7 +216,7 @@ describe('the creator of a link', () => {
     const invited = await invite(boss, 'admin@example.org', ['admin']);
     for (const personId of [admin.userId, invited.personId])
       await expect(link(clerk, personId)).rejects.toMatchObject({ reason: 'not_held' });
-    await expect(invite(clerk, 'admin@example.org')).rejects.toMatchObject({ reason: 'not_held' });
+    await expect(invite(clerk, 'admin@example.org')).rejects.toMatchObject({ reason: 'already_member' });
     for (const who of [reader, other])
       await expect(link(who, reader.userId)).rejects.toMatchObject({ reason: 'may_not_manage_members' });
     await expect(link(admin, boss.userId)).rejects.toMatchObject({ reason: 'only_owners' });

@@ -4,7 +4,7 @@ import { argon2Sync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { assertNewPassword, hashPassword, isOutdated, isPassword } from '#domain/identity/password.ts';
 
-const context = ['Ada Rivers', 'ada.rivers@harbor-law.example', 'Harbor Family Law'];
+const context = ['Ada Rivers', 'ada.rivers@harbor-law.example', 'Harbor Family Law', 'Pätzold & 山本 Mediation'];
 const judge = (password: string) =>
   assertNewPassword(password, context).then(
     () => 'taken',
@@ -45,6 +45,8 @@ describe('a new password', () => {
       'sunshinebutterfly',
       '123456789012',
       'AdaRivers2026',
+      'patzold mediation 1',
+      'Pätzold-Mediation',
       'harbor-law12',
       'org-api-console',
       'Harbor Family Law',

@@ -44,9 +44,7 @@ export const routes = [
     form: z.object({}),
     async act({ console, session, visitor }) {
       const ended = await endOtherSessions(console.database, session, visitor);
-      return redirect('/account', {
-        flash: countOf(ended, 'other session ended.', 'other sessions ended.'),
-      });
+      return redirect('/account', { flash: countOf(ended, 'other session ended.', 'other sessions ended.') });
     },
     rerender: accountPage,
   }),
@@ -63,21 +61,11 @@ export const routes = [
     name: 'changePassword',
     path: '/account/password',
     stepUp: true,
-    form: z.object({
-      oldPassword: typedSecret('your current password'),
-      newPassword: typedSecret('a new password'),
-    }),
-    async act({ console, session, visitor }, { oldPassword, newPassword }) {
-      const { token } = await changePassword(
-        console.database,
-        session,
-        { oldPassword, newPassword, visitor },
-        console.now,
-      );
-      return redirect('/account', {
-        session: { token },
-        flash: 'Password changed. Your other sessions have ended.',
-      });
+    form: z.object({ oldPassword: typedSecret('your current password'), newPassword: typedSecret('a new password') }),
+    async act({ console, session, visitor }, passwords) {
+      const { token } = await changePassword(console.database, session, { ...passwords, visitor }, console.now);
+      const flash = 'Password changed. Your other sessions have ended.';
+      return redirect('/account', { session: { token }, flash });
     },
     rerender: passwordPage,
   }),

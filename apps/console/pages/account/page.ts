@@ -1,3 +1,4 @@
+import { readableEmail } from '#domain/contract/email.ts';
 import { listFactors } from '#domain/identity/factors.ts';
 import { listSessions } from '#domain/identity/sessions.ts';
 import type { FactorRow, SessionRow } from '#domain/identity/types.ts';
@@ -22,7 +23,8 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
     title: 'Your account',
     body: html`${problemNotice(state)}
       ${detailList([
-        ['Email address', session.email],
+        ['Name', [...new Set(session.memberships.map(({ name }) => name))].join(', ')],
+        ['Email address', readableEmail(session.email)],
         ['Organizations', organizationList(visit)],
       ])}
       ${session.unconfirmed.length === 0 ? nothing : unconfirmedNotice(session.unconfirmed.length)}

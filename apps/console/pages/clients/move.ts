@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { moveGrant } from '#domain/clients/end-access.ts';
 import { type ClientDetails, getClient } from '#domain/clients/list-clients.ts';
+import { readableEmail } from '#domain/contract/email.ts';
 import { listMembers, type MemberRow } from '#domain/members/list-members.ts';
 import { choiceField, form } from '../../components/form.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
@@ -85,7 +86,7 @@ function moveForm(
       choices: colleagues.map(({ personId, name, title, email }) => ({
         value: personId,
         label: displayName(name),
-        hint: html`${title === null ? nothing : html`${displayName(title)}, `}${displayName(email)}`,
+        hint: html`${title === null ? nothing : html`${displayName(title)}, `}${displayName(readableEmail(email))}`,
       })),
     }),
     cancel: visit.at(`/clients/${grantId}`),

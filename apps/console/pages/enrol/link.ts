@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readableEmail } from '#domain/contract/email.ts';
 import { acceptEnrolment, setEnrolmentPassword } from '#domain/identity/accept-link.ts';
 import { findEnrolment, type OpenEnrolment } from '#domain/identity/create-link.ts';
 import { enrolmentHours } from '#domain/identity/limits.ts';
@@ -112,7 +113,7 @@ function linkPage(visit: Visit, state: FormState): Page {
 function joinPage(visit: PersonVisit, enrolment: OpenEnrolment, state: FormState): Page {
   return page({
     title: `Join ${enrolment.organizationName}`,
-    body: html`<p>You are signed in as ${visit.session.email}.</p>
+    body: html`<p>You are signed in as ${readableEmail(visit.session.email)}.</p>
       ${form(visit, { action: '/enrol/join', state, button: `Join ${enrolment.organizationName}` })}`,
   });
 }
@@ -132,7 +133,7 @@ function passwordPage(visit: Visit, enrolment: OpenEnrolment, state: FormState):
             <input${attributes({
               id: 'field-email',
               type: 'email',
-              value: email,
+              value: readableEmail(email),
               autocomplete: 'username',
               readonly: true,
             })}></div>
@@ -156,8 +157,8 @@ const recoveryText = ({ expiresAt }: OpenEnrolment): Html =>
 function invitationText({ session }: Visit): Html {
   const otherwise = 'Otherwise choose a password, then a second factor.';
   return session?.state === 'full'
-    ? html`You are signed in as ${session.email}, and this invitation is for another person. If you can sign in as that
-        person, sign out, sign in and open the link again. ${otherwise}`
+    ? html`You are signed in as ${readableEmail(session.email)}, and this invitation is for another person. If you can
+        sign in as that person, sign out, sign in and open the link again. ${otherwise}`
     : html`If you can already sign in to this console, <a href="/sign-in?to=%2Fenrol%2Fstep">sign in to join</a>.
         ${otherwise}`;
 }
@@ -184,8 +185,8 @@ function linkExpiredPage({ session }: Visit): Page {
     status: 410,
     body: html`${
       isSignedIn
-        ? html`<p>You are signed in as ${session.email}. If you have just used this link, your sign-in is complete.
-            The recovery codes can’t be shown again. If you didn’t store them, create new ones under
+        ? html`<p>You are signed in as ${readableEmail(session.email)}. If you have just used this link, your sign-in is
+            complete. The recovery codes can’t be shown again. If you didn’t store them, create new ones under
             <a href="/account">Your account</a>.</p>`
         : nothing
     }

@@ -1,3 +1,4 @@
+import { readableEmail } from '#domain/contract/email.ts';
 import type { AssignedRole, MemberRow, MemberStatus } from '#domain/members/list-members.ts';
 import { memberStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
@@ -38,7 +39,7 @@ export const memberColumns = (visit: MemberVisit): Column<MemberRow>[] => [
     cell: ({ personId, name, title, email }) =>
       html`<a href="${memberPath(visit, personId)}">${displayName(name)}</a>
         <div class="quiet regular">${title === null ? nothing : html`${displayName(title)}<br>`}
-          ${displayName(email)}</div>`,
+          ${displayName(readableEmail(email))}</div>`,
   },
   { heading: 'Status', whenNarrow: 'beside', cell: ({ status }) => memberStatus(status) },
   { heading: 'Roles', cell: ({ roles }) => roleList(roles) },

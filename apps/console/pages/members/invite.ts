@@ -14,7 +14,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { roleChoices } from './assignable-roles.ts';
 import { memberFields, renderMemberFields } from './fields.ts';
-import { linkPage, linkText } from './link.ts';
+import { formerText, invitationText, linkPage } from './link.ts';
 import { memberPath } from './path.ts';
 
 /** Invites a member with a one-time link. No mail is sent: the inviter sends the link. */
@@ -37,7 +37,7 @@ export const inviteRoutes = member.formPage({
     const input = { ...visit.request, email, name, title, roleKeys: roles };
     try {
       const created = await createEnrolment(database, input, now);
-      return await (created.isNew ? linkPage(visit, created) : linkPage(visit, created, linkText));
+      return await linkPage(visit, created, created.wasMember ? formerText : invitationText);
     } catch (error) {
       if (!(error instanceof AlreadyMemberError)) throw error;
       return { ...(await invitePage(visit, freshForm({ email, name, title, roles }), error)), status: 422 };
@@ -78,7 +78,7 @@ async function invitePage(visit: MemberVisit, state: FormState, present?: Alread
           name: 'roles',
           label: 'Roles',
           kind: 'checkbox',
-          hint: 'You can assign roles whose permissions you all have.',
+          hint: 'You can assign roles if you have all of their permissions.',
           choices: roleChoices(visit, roles, ({ key }) => key),
         })}`,
     })}`,
@@ -86,11 +86,11 @@ async function invitePage(visit: MemberVisit, state: FormState, present?: Alread
 }
 
 /** Says who has the address, and where a link can be created for them. */
-function alreadyMember(visit: MemberVisit, { personId, memberName }: AlreadyMemberError): Html {
+function alreadyMember(visit: MemberVisit, { personId, memberName, present }: AlreadyMemberError): Html {
   const open = html`<a href="${memberPath(visit, personId)}">Open the member</a>`;
   return notice(
     'bad',
-    html`${displayName(memberName)} is already a member. Nothing was changed. ${open} to edit them, or to create a new
+    html`${displayName(memberName)} is already ${present}. Nothing was changed. ${open} to edit them, or to create a new
       sign-in link if they can’t sign in yet.`,
   );
 }

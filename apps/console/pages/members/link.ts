@@ -44,11 +44,18 @@ export const linkText = {
   text: 'It replaces the earlier link. Name and roles did not change: edit them on the member’s page.',
 };
 
+/** Of a new member, and of one who was a member before. */
+export const invitationText = { title: 'Invitation created', text: '' };
+export const formerText = {
+  ...invitationText,
+  text: 'This person was a member before. Their earlier entries and clients now show the name that you typed.',
+};
+
 /** Returns the page that shows a link once. It is the same whether its address signs in here. */
 export async function linkPage(
   visit: MemberVisit,
   { token, expiresAt, personId }: CreatedEnrolment,
-  { title, text }: { title: string; text: string } = { title: 'Invitation created', text: '' },
+  { title, text }: { title: string; text: string },
 ): Promise<Page> {
   const { database, now, origin } = visit.console;
   const { name } = await getMemberDetails(database, visit.organizationId, personId, now());

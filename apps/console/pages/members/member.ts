@@ -1,3 +1,4 @@
+import { readableEmail } from '#domain/contract/email.ts';
 import type { MemberDetails } from '#domain/members/list-members.ts';
 import { problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -56,7 +57,7 @@ function detailsSection(visit: MemberVisit, shown: MemberDetails): Html {
   const roster = clientsPath(visit, personId);
   return detailList([
     name.length > 80 && ['Name', html`<bdi>${name}</bdi>`],
-    ['Email', html`<bdi>${email}</bdi>`],
+    ['Email', html`<bdi>${readableEmail(email)}</bdi>`],
     title !== null && ['Title', html`<bdi>${title}</bdi>`],
     ['Status', html`${memberStatus(status)} <span class="quiet">${statusDescriptions[status]}</span>`],
     ['Last sign-in', relativeTime(lastSeenAt, noSignIn(shown))],
