@@ -43,7 +43,6 @@ export interface Endpoint extends EndpointDeclaration {
   statement: { name: string; text: string };
 }
 
-/** Declares a read. */
 function endpoint(declaration: EndpointDeclaration): Endpoint {
   return { ...declaration, statement: { name: declaration.operationId, text: smallStatement(declaration) } };
 }

@@ -35,7 +35,6 @@ const maxOfOperation = 3;
 export interface StatementOptions {
   pool: Pool;
   tracing: Tracing;
-  /** Called with the number of reads of each statement. */
   onStatement?: (reads: number) => void;
 }
 

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { Database } from '#domain/db/database.ts';
 import type { SignatureResult } from '#domain/webhooks/signature-result.ts';
 
-/** A webhook as it was when its receiver was checked. */
 interface CheckedWebhook {
   organizationId: string;
   webhookId: string;

@@ -26,7 +26,6 @@ import {
  * away: the next claim gives a delivery a new run, and older runs end when they ask.
  */
 
-/** A delivery, and the caller. */
 type DeliveryRequest = WebhookRequest & { eventId: string };
 
 /** A delivery sent again. `attempting`: an attempt is in progress, and nothing was changed. */

@@ -9,7 +9,6 @@ import { createResolve } from './post/resolve.ts';
 import { TlsSessions } from './post/tls-sessions.ts';
 import type { Trial } from './trial.ts';
 
-/** A signed request to the receiver of a webhook. */
 export type SignedRequest = Pick<Post, 'url' | 'body'> & { webhookId: string; headers: Record<string, string> };
 
 /** What the signature of an attempt covers. */

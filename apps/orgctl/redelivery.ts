@@ -30,7 +30,6 @@ const sentSoFar = ({ queued }: RedeliveryRow) => `${queued} deliveries queued`;
 const howToFollow = ({ id }: RedeliveryRow) =>
   `run orgctl redelivery show --id ${id} to see its progress, or orgctl redelivery cancel --id ${id} to stop it`;
 
-/** Returns a redelivery in a sentence. */
 export function redeliveryText(redelivery: RedeliveryRow): string {
   switch (redelivery.state) {
     case 'done':

@@ -1,6 +1,5 @@
 import { createIntervalLoop } from './flow/interval-loop.ts';
 
-/** Rejected requests of one key. */
 export interface RejectionCount {
   fingerprint: Buffer;
   rejected: number;

@@ -58,7 +58,6 @@ export interface StepOptions {
   deliveryRetentionDays: number;
   /** How long a webhook fails before it is suspended. */
   suspendAfterSeconds: number;
-  /** The interval of the loop. */
   everyMs: number;
   onEnded?: (grants: number) => void;
   onSuspended?: (webhooks: number) => void;

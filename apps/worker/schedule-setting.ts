@@ -24,7 +24,6 @@ export function parseSchedule(text: string): number[] {
   return delays;
 }
 
-/** The default schedule in milliseconds. */
 export const defaultDelaysMs: readonly number[] = parseSchedule(defaultSchedule);
 
 /** Returns the longest total of a schedule's waits, including jitter, in milliseconds. */

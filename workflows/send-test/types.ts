@@ -20,7 +20,6 @@ export interface TestResult {
   durationMs: number;
 }
 
-/** The result of a check of signatures. */
 export interface SignatureCheck {
   result: SignatureResult;
   /**

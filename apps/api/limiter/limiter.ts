@@ -10,7 +10,6 @@ const BATCH_CALLS = 128;
 /** Who decides: Redis for all pods, or this pod alone because Redis is away or not configured. */
 type LimiterMode = 'redis' | 'process';
 
-/** The limiter's decision about one call. */
 export interface LimitDecision {
   admitted: boolean;
   /** Calls that are still free in the window after this one. */
@@ -52,7 +51,6 @@ export class PodWindows {
     this.#windowMs = windowMs;
   }
 
-  /** The number of keys. */
   get size(): number {
     return this.#times.size;
   }

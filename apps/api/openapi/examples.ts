@@ -243,7 +243,6 @@ export const deliveryHeaderExamples = {
 
 const organization = { id: exampleOrgId };
 
-/** An example body for each event type. */
 export const eventExamples: Record<string, Example> = {
   'client.started': {
     summary: 'An attorney was given access; the body of the test vector',

@@ -15,7 +15,6 @@ interface DeliveryHeader {
   schema: object;
 }
 
-/** The headers of every delivery. */
 const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeader> = {
   'Service-Signature': {
     description:

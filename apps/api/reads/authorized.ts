@@ -34,7 +34,6 @@ export interface AuthorizedRow extends KeyRow {
   body: string | null;
 }
 
-/** The values of one read in its statement. */
 export interface ReadValues {
   /** The key's fingerprints, one per pepper in use. At most one of them belongs to a key. */
   fingerprints: readonly Buffer[];

@@ -278,6 +278,5 @@ export function describeActor(entry: AuditEntry): Sentence {
   return [systemActions.has(entry.action) ? 'System' : 'Support'];
 }
 
-/** Returns a sentence as plain text. */
 export const textOf = (parts: Sentence): string =>
   parts.map((part) => (typeof part === 'string' ? part : part.name)).join('');

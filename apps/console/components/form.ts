@@ -44,7 +44,6 @@ export function form(
   </form>`;
 }
 
-/** Renders the problem of a form as a whole. */
 export const problemNotice = ({ problem }: FormState): Html => (problem === null ? nothing : notice('bad', problem));
 
 /**

@@ -20,5 +20,4 @@ const and = new Intl.ListFormat('en');
 export const describeReads = (operations: readonly string[]): string =>
   and.format(operations.map((operation) => reads[operation] ?? operation));
 
-/** Returns what the operations of a scope read, in words. */
 export const describeScope = (scope: Scope): string => describeReads(operationsOfScope[scope]);

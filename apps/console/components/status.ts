@@ -151,5 +151,4 @@ const clientStatuses: Record<ClientRow['status'], Status> = {
 /** The label of a client's status, for filters. */
 export const clientStatusLabel = (status: ClientRow['status']): string => clientStatuses[status][1];
 
-/** Returns the status of a client's access. */
 export const clientStatus = ({ status }: Pick<ClientRow, 'status'>): Html => badge(...clientStatuses[status]);

@@ -1,6 +1,5 @@
 import { type Child, type Html, html, nothing } from '../web/html.ts';
 
-/** One tab: a link to a page or a part of it. */
 export interface Tab {
   label: Child;
   href: string;

@@ -70,7 +70,6 @@ function ownFile(name: string): Buffer {
   return readFileSync(new URL(`../assets/${name}`, import.meta.url));
 }
 
-/** A file of a package. */
 function libraryFile(path: string): Buffer {
   return readFileSync(require.resolve(path));
 }

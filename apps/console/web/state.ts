@@ -27,7 +27,6 @@ export interface RouteState extends ConsoleState {
   sessionShare?: { reservation: Reservation; waitedMs: number };
 }
 
-/** A form as it was sent. */
 interface SentForm {
   fields: URLSearchParams;
   /** The fields that the route's schema names. */

@@ -45,7 +45,6 @@ export interface Caller {
 /** One request, as pages see it. Koa's context stays in `web/`. */
 export interface Visit extends Caller {
   console: ConsoleDependencies;
-  /** The name of the route. */
   route: string;
   requestId: string;
   /** Path and query as sent, beginning with `/`. */

@@ -1,6 +1,5 @@
 import { type Cause, type PostResult, propertiesOf } from '#domain/webhooks/causes.ts';
 
-/** What is kept of a response for the log. */
 export interface KeptResponse {
   /** The length of `response`. */
   keptBytes: number;
@@ -40,7 +39,6 @@ interface Timings {
   total: number;
 }
 
-/** The outcome of an attempt that sent nothing. */
 export const nothingSent: Outcome = {
   ...propertiesOf('internal_error'),
   status: null,

@@ -100,7 +100,6 @@ export class Role extends RoleSchema.class {
     return this.organizationId === null;
   }
 
-  /** Whether it is the system's role of owners. */
   get isOwner(): Opt<boolean> {
     return this.isSystem && this.key === 'owner';
   }
@@ -122,6 +121,5 @@ const MembershipRoleSchema = defineEntity({
   properties: { organizationId: p.uuid().primary(), personId: p.text().primary(), roleId: p.uuid().primary() },
 });
 
-/** A role that a member holds. */
 export class MembershipRole extends MembershipRoleSchema.class {}
 MembershipRoleSchema.setClass(MembershipRole);

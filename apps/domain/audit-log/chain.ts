@@ -39,7 +39,6 @@ export const listAuditChainsSql = /* sql */ `
   order by c.organization_id, c.month`;
 
 export interface ChainRow extends AuditAnchor {
-  /** The number of links that retention dropped. */
   droppedLength: number;
   /** The hash before the first remaining link. */
   firstHash: string;

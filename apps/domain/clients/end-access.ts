@@ -18,7 +18,6 @@ import { noSuchGrant } from './seats.ts';
  * events and end the seat with its access (`access_ended`).
  */
 
-/** A client access, and the caller. */
 interface GrantRequest {
   organizationId: string;
   grantId: string;

@@ -85,7 +85,6 @@ async function selectPage(
   );
 }
 
-/** One access with the details of its page. */
 export interface ClientDetails extends ClientRow {
   /** `ended` also when its planned end passed; null while it is active. */
   endReason: 'ended' | 'moved' | null;

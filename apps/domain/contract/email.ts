@@ -19,7 +19,6 @@ export function canonicalEmail(text: string): string {
 export const readableEmail = (email: string): string =>
   email.replace(/[^@]+$/, (domain) => domainToUnicode(domain) || domain);
 
-/** Returns whether a text is an address. */
 export function isEmail(text: string): boolean {
   const email = canonicalEmail(text);
   return emailForm.test(text.trim().normalize('NFC')) && emailForm.test(email) && email.length <= 254;

@@ -11,7 +11,6 @@ export type Region = keyof typeof regions;
 /** Every region's code, in a fixed order. */
 export const regionCodes = Object.keys(regions) as Region[];
 
-/** Returns whether a text is a region's code. */
 export function isRegion(text: string): text is Region {
   return Object.hasOwn(regions, text);
 }

@@ -157,7 +157,6 @@ export const SeatFamilies = z.object({
     .describe('Seats that ended, newest first, then by id.'),
 });
 
-/** The body of every error. */
 export const ErrorBody = z.object({
   error: z.string().describe('A code; see the description of each status.'),
   message: z.string().optional(),

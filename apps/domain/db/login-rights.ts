@@ -16,12 +16,10 @@ export interface LoginRights {
   /** A superuser, or one who replicates, creates databases or passes row security. */
   isPowerful: boolean;
   mayCreateRoles: boolean;
-  /** Whether it owns the database. */
   isOwner: boolean;
   groups: string[];
 }
 
-/** Reads the rights of the login that is connected. */
 export async function readLoginRights(client: pg.Client): Promise<LoginRights> {
   const { rows } = await client.query<LoginRights>(
     `select r.rolsuper or r.rolcreatedb or r.rolreplication or r.rolbypassrls as "isPowerful",

@@ -167,7 +167,6 @@ function assertHasPassword(enrolment: OpenEnrolment): asserts enrolment is OpenE
   throw new IdentityError('password_first', 'Choose a password first.');
 }
 
-/** Verifies the factor. */
 async function verify(
   database: Database,
   enrolment: OpenEnrolment,

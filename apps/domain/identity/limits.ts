@@ -32,7 +32,6 @@ export const passwordMaxLength = 128;
 
 /** How many recovery codes a person gets at a time. */
 export const recoveryCodes = 10;
-/** How many factors a person may have. */
 export const factorsPerPerson = 10;
 
 /** How long failures of one person (or of an unknown address) count. */

@@ -16,7 +16,6 @@ import type { RelyingParty } from './types.ts';
 
 /** Passkeys (WebAuthn). The authenticator verifies its user; its make is neither requested nor checked. */
 
-/** A passkey as it is stored. */
 export interface StoredPasskey {
   credentialId: string;
   publicKey: Buffer;

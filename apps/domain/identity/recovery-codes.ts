@@ -40,7 +40,6 @@ export async function consumeRecoveryCode(
   return true;
 }
 
-/** Returns how many unused codes a person has. */
 export const countRecoveryCodes = (db: Queryable, personId: string): Promise<number> =>
   db.count(RecoveryCode, { personId, usedAt: null });
 

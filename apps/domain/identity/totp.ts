@@ -37,7 +37,6 @@ export const totpRow = (row: string): string => `totp/${row}`;
 export const enrolmentRow = ({ organizationId, personId }: { organizationId: string; personId: string }): string =>
   `enrolment/${organizationId}/${personId}`;
 
-/** Seals a secret for its row. */
 export const sealTotp = (secret: string, row: string, keys: SealingKeys): Buffer => seal(secret, totpRow(row), keys);
 
 /**

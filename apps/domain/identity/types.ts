@@ -39,7 +39,6 @@ export interface SessionMembership {
   title: string | null;
   /** Keys of their roles, in order. */
   roleKeys: string[];
-  /** The permissions of these roles. */
   permissions: Permission[];
 }
 

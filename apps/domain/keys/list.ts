@@ -31,7 +31,6 @@ export interface KeyUsage {
   successorId: string | null;
 }
 
-/** Page size of ended keys. */
 const endedPerPage = 25;
 
 /** Matches calls with a response, except calls over the limit. */

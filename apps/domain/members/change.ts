@@ -23,7 +23,6 @@ import { getRole } from './roles.ts';
  * them beforehand.
  */
 
-/** A member, and the caller. */
 export interface MemberRequest {
   organizationId: string;
   personId: string;

@@ -10,7 +10,6 @@ import { isLinkValid } from '../identity/link-validity.ts';
 
 export type MemberStatus = MemberAccess['status'];
 
-/** A role in the row of a member. */
 export interface AssignedRole {
   id: string;
   key: string;
@@ -86,7 +85,6 @@ export async function listMembers(
   );
 }
 
-/** A member with the details of their page. */
 export interface MemberDetails extends MemberRow {
   isOwner: boolean;
   /** The number of families whose access is with them. */

@@ -8,13 +8,11 @@ import { Webhook } from './webhook.entity.ts';
 /** The caller of a change of webhooks. */
 export type WebhookAuthority = Authority | ClusterObject;
 
-/** The webhooks of an organization, and the caller. */
 export interface WebhooksRequest {
   organizationId: string;
   by: WebhookAuthority;
 }
 
-/** A webhook, and the caller. */
 export interface WebhookRequest extends WebhooksRequest {
   webhookId: string;
 }

@@ -15,7 +15,6 @@ export interface DeliveryDetail extends FoundDelivery {
 
 /** One attempt with everything that is recorded of it. */
 export interface AttemptDetail extends AttemptSummary {
-  /** The type of its event. */
   type: string;
   /** The bytes that were posted, UTF-8. */
   body: string;

@@ -7,7 +7,6 @@ export const isSendingSql = /* sql */ `(select a.state = 'running' from delivery
 /** The region's switch: deliveries are sent while it is `running`. */
 export type SwitchState = 'running' | 'paused' | 'draining';
 
-/** The region's switch, and what is under way. */
 export interface DeliverySwitch {
   state: SwitchState;
   /** ISO 8601. */

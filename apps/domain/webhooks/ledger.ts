@@ -8,7 +8,6 @@ import {
   rollUpLedgerSql,
 } from './ledger-statements.ts';
 
-/** The ledger of one installation, in deliveries. */
 export interface Ledger {
   /** How many deliveries the events were to have, as the trigger that created them counted. */
   obligations: number;

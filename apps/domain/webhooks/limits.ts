@@ -4,7 +4,6 @@
 export const maxConcurrency = 10;
 /** Webhooks of one organization that are not deleted. */
 export const webhooksPerOrganization = 20;
-/** The most characters of a description. */
 export const descriptionMaxCharacters = 500;
 /** How long a rotated secret can sign beside its successor: the most days, the default seconds. */
 export const secretOverlapMaxDays = 7;

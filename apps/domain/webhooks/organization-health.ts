@@ -37,7 +37,6 @@ const sums = sql.raw(
   ].join(', '),
 );
 
-/** A delivery whose last attempt failed. */
 export interface RecentFailure {
   webhookId: string;
   url: string;

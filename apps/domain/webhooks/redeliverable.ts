@@ -20,6 +20,5 @@ const webhookNotActive = () =>
     'This webhook is paused or suspended. Resume it first, which sends held deliveries.',
   );
 
-/** The rejection of an event that is too old. */
 export const eventTooOld = () =>
   new WebhookError('event_too_old', `You can redeliver only events of the last ${redeliverableDays} days.`);

@@ -56,7 +56,6 @@ export interface RedeliveryRow {
   queued: number;
 }
 
-/** A redelivery, and the caller. */
 export interface RedeliveryRequest extends WebhooksRequest {
   redeliveryId: string;
 }

@@ -32,7 +32,6 @@ export interface DeliveryFilter {
 export interface FoundDelivery extends DeliveryRow {
   /** Milliseconds until its next attempt is due, 0 when it is; null unless it is waiting. */
   dueInMs: number | null;
-  /** Whether an attempt is in progress. */
   isAttempting: boolean;
   /** Whether it waits for an earlier event of the same grant. */
   isBlocked: boolean;

@@ -83,7 +83,6 @@ interface PageCounts {
   held: number;
 }
 
-/** A webhook as pages show it. */
 export type WebhookSummary = WebhookHead & PageCounts;
 
 /** How far open deliveries are counted. */

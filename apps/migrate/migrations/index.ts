@@ -14,7 +14,6 @@ import { AuditLogWriters } from './0012-audit-log-writers.ts';
 import { CanonicalAddresses } from './0013-canonical-addresses.ts';
 import { DeliveryFunctions } from './0014-delivery-functions.ts';
 
-/** A migration in the list. */
 export interface NamedMigration {
   name: string;
   class: typeof Migration & (new (...args: ConstructorParameters<typeof Migration>) => Migration);

@@ -31,7 +31,6 @@ export interface Condition {
 /** A condition as `report` gives it; the runner adds generation and time. */
 export type ReportedCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'> & { reason: Reason };
 
-/** A key of a Secret. */
 export interface SecretRef {
   name: string;
   key: string;

@@ -8,12 +8,10 @@ interface WatchOptions {
   /** Of group `''`: a core kind. */
   kind: ResourceKind;
   namespace: string;
-  /** Lists the objects. */
   list: () => Promise<unknown>;
   labelSelector?: string;
   /** Called with the name of an added, deleted or changed object (spec or finalizers). */
   onChange: (name: string) => void;
-  /** Called after each list. */
   onListed: () => void;
   /** Of a list or watch that failed; both are repeated. */
   onError: (cause: unknown) => void;

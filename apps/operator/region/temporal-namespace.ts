@@ -4,12 +4,10 @@ import { nullOn } from '../kube/client.ts';
 import { ReconcileError } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 
-/** What Temporal has for a namespace. */
 export interface ObservedNamespace {
   retentionSeconds: number;
 }
 
-/** A change of the namespace. */
 export type TemporalAction =
   | { kind: 'createNamespace'; retentionSeconds: number }
   | { kind: 'setRetention'; retentionSeconds: number };

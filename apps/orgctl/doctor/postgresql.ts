@@ -89,7 +89,6 @@ interface Connected {
   connection: { stream: unknown };
 }
 
-/** Checks version and settings of a server. */
 export function checkServerSettings(facts: PostgresFacts): Finding[] {
   const { version, encoding, hasIcu, fsync, fullPageWrites, synchronousCommit } = facts;
   const major = Math.floor(version / 10_000);

@@ -40,7 +40,6 @@ function readFacts(...pages: string[]): RedisFacts {
   return { version: factOf('redis_version'), policy: factOf('maxmemory_policy') };
 }
 
-/** Checks version and policy. */
 export const checkRedisSettings = ({ version, policy }: RedisFacts): Finding[] => [
   expectThat(
     Number.parseInt(version, 10) >= 7,

@@ -61,7 +61,6 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
   return { settings, followed: { values, names: [...files.keys()], check } };
 }
 
-/** Returns the parser of one setting of a schema. */
 function parserOf(schema: z.ZodObject, name: string): (text: string) => unknown {
   return (text) => {
     const result = schema.shape[name]?.safeParse(text, { reportInput: false });

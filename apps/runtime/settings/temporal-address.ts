@@ -1,6 +1,5 @@
 import { InvalidValueError, readHost, readPort } from './connection-url.ts';
 
-/** Where a Temporal server listens. */
 export interface TemporalAddress {
   readonly protocol: 'temporal';
   /** A name or an address (IPv6 without brackets). */

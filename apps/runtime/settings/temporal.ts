@@ -4,7 +4,6 @@ import { InvalidSettingsError } from '../errors.ts';
 import { hostAndPort } from './connection-url.ts';
 import type { TemporalAddress } from './temporal-address.ts';
 
-/** How a Temporal server is reached. */
 export interface TemporalServer {
   /** `host:port`. */
   address: string;

@@ -13,7 +13,6 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { readerOf } from './filter.ts';
 import { resultBadge, sentenceHtml } from './table.ts';
 
-/** Shows one entry of the log with all its details. */
 export const entryRoutes = [
   member.view({
     name: 'showAuditEntry',

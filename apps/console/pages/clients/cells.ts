@@ -38,7 +38,6 @@ export const seatsBreadcrumbs = (visit: MemberVisit): Page['breadcrumbs'] => [
 export const seatsInUse = (visit: MemberVisit, total: number): Html =>
   html`All ${total.toLocaleString('en')} seats are in use. <a href="${visit.at('/clients/seats')}">End a seat</a>`;
 
-/** States how many seats are available. */
 export const seatsAvailable = ({ free, total }: Pick<SeatCounts, 'free' | 'total'>): string =>
   `${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available.`;
 
@@ -58,7 +57,6 @@ export const clientColumns = (visit: MemberVisit): Column<ClientRow>[] => [
   { heading: 'Since', cell: ({ since }) => time(since) },
 ];
 
-/** Returns the columns of every list of seats. */
 export const seatColumns = (visit: MemberVisit): Column<SeatRow>[] => [
   ...commonColumns(visit),
   { heading: 'Assigned', cell: ({ givenAt }) => time(givenAt) },

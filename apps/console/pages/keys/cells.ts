@@ -31,13 +31,11 @@ export const isExpiringSoon = ({ expiresAt, state, successorId }: KeyUsage, now:
   expiresAt !== null &&
   expiresAt.getTime() - now.getTime() < soonDays * dayMs;
 
-/** Returns the breadcrumbs of a page below a key. */
 export const keyBreadcrumbs = (visit: MemberVisit, key: KeyUsage): Page['breadcrumbs'] => [
   [keyTitle(key), visit.at(`/keys/${key.id}`)],
   ['API keys', visit.at('/keys')],
 ];
 
-/** Returns a key's name. */
 export const keyTitle = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): string => truncate(label || hint, 60);
 
 /** Returns a key with its name in quotation marks, for a title or a button. */

@@ -21,7 +21,6 @@ function summarize(keys: readonly AffectedKey[]): string {
     : `${countOf(keys.length, 'API key loses', 'API keys lose')} permissions.`;
 }
 
-/** Lists the keys and reads that a change stops. */
 export function affectedKeys(keys: readonly AffectedKey[]): Html {
   if (keys.length === 0) return html`<p>No API keys are affected.</p>`;
   const summary = html`<strong>${summarize(keys)}</strong> The following reads return 403 immediately:`;

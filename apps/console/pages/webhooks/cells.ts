@@ -12,7 +12,6 @@ import { type NamedWebhook, webhookTitle } from './find-webhook.ts';
 export const webhookName = (webhook: NamedWebhook): Html =>
   webhook.description.trim() === '' ? html`${webhookTitle(webhook)}` : foreignText(webhookTitle(webhook));
 
-/** Returns event types as chips. */
 export const typeList = (types: readonly string[]): Html => chips(types, 4);
 
 /** Returns the deliveries of 24 hours in words: `12 of 15 delivered, 2 retrying, 1 failed`. */

@@ -20,7 +20,6 @@ export const deliveryRequest = (visit: MemberVisit) => ({
   eventId: visit.params.eventId ?? '',
 });
 
-/** Returns the breadcrumbs of a page below the deliveries of a webhook. */
 export const deliveriesBreadcrumbs = (visit: MemberVisit, webhook: NamedWebhook): Page['breadcrumbs'] => [
   ['Deliveries', webhookPath(visit, '/deliveries')],
   ...webhookBreadcrumbs(visit, webhook),

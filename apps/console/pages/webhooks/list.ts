@@ -14,7 +14,6 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { describeDay, typeList, webhookName } from './cells.ts';
 import { temporalNotice } from './temporal.ts';
 
-/** Lists an organization's webhooks. */
 export const listRoutes = [
   member.view({
     name: 'listWebhooks',

@@ -10,7 +10,6 @@ import type { MemberVisit } from '../../../web/visit.ts';
 import { rolesBreadcrumbs } from './list.ts';
 import { permissionChoices } from './permissions.ts';
 
-/** Creates a custom role. */
 export const createRoutes = member.formPage({
   pageName: 'showNewRole',
   name: 'createRole',
