@@ -101,7 +101,7 @@ async function setup() {
     PROBE_WEBHOOK_ID: probe.webhookId,
     PROBE_WEBHOOK_ALLOW: '127.0.0.1',
   });
-  const run = async (secret: ProbeSecret): Promise<{ code: number; stdout: string }> => {
+  const run = async (secret: ProbeSecret): Promise<{ code: number | null; stdout: string }> => {
     const settings = {
       ORG_API_STATE: temporaryFolder(),
       REGION: 'us',

@@ -7,6 +7,7 @@ import { closedPipeCode } from '#runtime/command-line.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { hostileShell } from '#test/hostile-surroundings.ts';
 import { setupOrgctl } from '#test/orgctl.ts';
+import { runCommand } from '#test/run-command.ts';
 import { subcommands } from '../../apps/dev/subcommand.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -25,30 +26,11 @@ const commands = [
     .flatMap(([name, { run }]) => (run[0].endsWith('.ts') ? [[name, run[0]] as const] : [])),
 ];
 
-interface Ran {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
 /** Runs a command without a terminal; `isClosed`: its standard output has no reader. */
-function run(args: string[], options: { env?: Record<string, string>; isClosed?: boolean } = {}): Promise<Ran> {
-  const { env = {}, isClosed = false } = options;
-  const child = spawn(process.execPath, args, {
-    cwd: root,
-    env: { ...childEnvironment, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const ran: Ran = { code: null, stdout: '', stderr: '' };
-  if (isClosed) child.stdout.destroy();
-  child.stdout.on('data', (bytes) => {
-    ran.stdout += bytes;
-  });
-  child.stderr.on('data', (bytes) => {
-    ran.stderr += bytes;
-  });
-  return new Promise((resolve) => child.once('close', (code) => resolve({ ...ran, code })));
-}
+const run = (
+  args: string[],
+  { env = {}, isClosed = false }: { env?: Record<string, string>; isClosed?: boolean } = {},
+) => runCommand(args, { ...childEnvironment, ...env }, isClosed);
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
 const control = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;

@@ -1,28 +1,22 @@
-import { execFile } from 'node:child_process';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { inject } from 'vitest';
 import { runOrgctl } from '../../apps/orgctl/run.ts';
 import { childEnvironment } from './child-environment.ts';
+import { runCommand } from './run-command.ts';
 import { testKeySettings, testWebhookSecretKeys } from './secrets.ts';
 import { setupDatabase } from './setup.ts';
 import { allowSettings, guardSockets } from './socket-guard.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { testNamespace } from './worker.ts';
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const execute = promisify(execFile);
-
 /** The result of a call; `json` parses its standard output. */
 export interface Called {
-  code: number;
+  code: number | null;
   stdout: string;
   stderr: string;
   json: <T = Record<string, unknown>>() => T;
 }
 
-const called = (code: number, stdout: string, stderr: string): Called => ({
+const called = (code: number | null, stdout: string, stderr: string): Called => ({
   code,
   stdout,
   stderr,
@@ -56,14 +50,8 @@ export async function callOrgctl(environment: Record<string, string>, args: stri
 
 /** The same in a separate process, for what depends on it. */
 export async function spawnOrgctl(env: Record<string, string>, args: string[]): Promise<Called> {
-  try {
-    const options = { cwd: root, env: { ...childEnvironment, ...env }, maxBuffer: 16 * 1024 * 1024 };
-    const { stdout, stderr } = await execute(process.execPath, ['apps/orgctl/main.ts', ...args], options);
-    return called(0, stdout, stderr);
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return called(code, stdout, stderr);
-  }
+  const { code, stdout, stderr } = await runCommand(['apps/orgctl/main.ts', ...args], { ...childEnvironment, ...env });
+  return called(code, stdout, stderr);
 }
 
 /**

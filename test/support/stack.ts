@@ -1,17 +1,16 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { endpoints } from '../../apps/api/endpoints.ts';
 import { userCache } from '../../apps/dev/servers/cache-folder.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { endChild } from './end-child.ts';
+import { runCommand } from './run-command.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const run = promisify(execFile);
 
 /** The nine reads, as what follows the organization's id. */
 export const readPaths = endpoints.map(({ resource }) => resource);
@@ -79,18 +78,8 @@ export async function setupDevStack(settings: Record<string, string> = {}) {
       return launched;
     },
 
-    /**
-     * Runs a command of the project beside the stack. Never rejects: the exit code is part of the
-     * result.
-     */
-    async command(script: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-      try {
-        return { code: 0, ...(await run(process.execPath, [path.join(root, script), ...args], { cwd: root, env })) };
-      } catch (error) {
-        const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-        return { code, stdout, stderr };
-      }
-    },
+    /** Runs a command of the project beside the stack. */
+    command: (script: string, ...args: string[]) => runCommand([script, ...args], env),
   };
 }
 
