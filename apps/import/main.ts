@@ -6,7 +6,7 @@ import { describeFailure, findCode } from '#runtime/database-failure.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import { type ImportConfig, type Installation, readConfig } from './config.ts';
 import { findRegion } from './document/find-region.ts';
-import { type ImportResult, importFile } from './document/import-file.ts';
+import { type ImportResult, importFile, UncertainImportError } from './document/import-file.ts';
 import { InvalidDocumentError } from './document/problems.ts';
 import { resultText } from './result-text.ts';
 
@@ -103,6 +103,8 @@ const conflicts = new Set(['23503', '23505', '23514']);
 
 /** Returns why a file was not imported for a reason outside its content, and the remedy. */
 function failureOf(file: string, error: unknown): string {
+  if (error instanceof UncertainImportError)
+    return `${file}: ${describeFailure(error)} It may have been imported; then it changes nothing.`;
   const code = findCode(error);
   const isConflict = code !== null && conflicts.has(code);
   const reason = isConflict

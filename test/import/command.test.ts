@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { otherOrganization, query, smallDocument } from './document.ts';
@@ -57,6 +57,21 @@ function run(name: string, args: string[], environment: Record<string, string> =
 const stack = () => ({ ORG_API_STATE: folder });
 
 describe('npm run import', () => {
+  it('does not say that nothing was imported when its commit got no response', async () => {
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    await query(
+      database.ownerUrl,
+      `create function end_session() returns trigger language plpgsql security definer as $$
+         begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
+       create constraint trigger end_session after insert on organization deferrable initially deferred
+         for each row execute function end_session()`,
+    );
+    const { code, stderr } = await run('main', ['us.json'], { DATABASE_URL: database.ownerUrl, REGION: 'us' });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/us\.json: PostgreSQL ended the connection.* may have/)]);
+    expect(stderr).not.toContain('Nothing of it was imported');
+  });
+
   it('reads database and region of each file from the stack', async () => {
     const ran = await run('main', ['--json', '--today', 'us.json', 'ca.json'], stack());
     expect(ran).toMatchObject({ code: 0, stderr: expect.stringContaining('us.json: checking') });

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { type Region, regions } from '#domain/contract/regions.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
+import { isServerAway } from '#domain/db/server-away.ts';
 import { Session } from '#domain/db/session.ts';
 import { checkStaged } from './check-staged.ts';
 import { type Kind, kindPlurals } from './format.ts';
@@ -62,7 +63,7 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
   try {
     await client.query('begin');
     const result = await importInTransaction(client, options, progress);
-    await client.query('commit');
+    await commit(client);
     return result;
   } catch (error) {
     await client.query('rollback').catch(() => {});
@@ -70,6 +71,20 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
   } finally {
     progress.stop();
     await client.end().catch(() => {});
+  }
+}
+
+/** The connection was lost before the server's response to the commit. */
+export class UncertainImportError extends Error {
+  override name = 'UncertainImportError';
+}
+
+/** @throws UncertainImportError */
+async function commit(client: pg.Client): Promise<void> {
+  try {
+    await client.query('commit');
+  } catch (cause) {
+    throw isServerAway(cause) ? new UncertainImportError('the import may be committed', { cause }) : cause;
   }
 }
 
