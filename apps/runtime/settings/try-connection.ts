@@ -18,7 +18,8 @@ export const tryPostgres =
  * cannot be connected to, or the login lacks the rights of the app.
  */
 export async function tryLogin(server: PostgresServer, role: LoginRole): Promise<string | null> {
-  const session = new Session(connectionOptions(server, { applicationName: 'org-api-setting', connectTimeoutMs }));
+  const bounds = { connectTimeoutMs, queryTimeoutMs: connectTimeoutMs };
+  const session = new Session(connectionOptions(server, { applicationName: 'org-api-setting', ...bounds }));
   session.on('error', () => {}); // the failed connect reports it as well
   try {
     await session.connect();
@@ -27,7 +28,7 @@ export async function tryLogin(server: PostgresServer, role: LoginRole): Promise
   } catch (error) {
     return `cannot be used to connect to PostgreSQL (${codeOf(error)})`;
   } finally {
-    await session.end().catch(() => {});
+    session.end().catch(() => {}); // a silent server never answers it
   }
 }
 
