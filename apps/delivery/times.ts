@@ -17,7 +17,7 @@ export const postUntilMs = recordUntilMs - postDeadlineMs;
  * and another attempt may be admitted.
  */
 export const slotMs = 25_000;
-/** How long a claim's slot is reserved, and within which its run is started. */
+/** How long a claim's slot is reserved. Its run is started within this time. */
 export const reservedMs = 10_000;
 /** How long one request to Temporal may take. */
 export const startDeadlineMs = 5_000;

@@ -1,6 +1,6 @@
 /** Webhooks that need attention, by state. */
 export interface FailingWebhooks {
-  /** Active, and all recent deliveries failed. */
+  /** Active, and each attempt since the last 2xx failed. */
   failing: number;
   /** Suspended: nothing was accepted for `SUSPEND_AFTER`, or the receiver answered 410. */
   suspended: number;

@@ -89,13 +89,13 @@ const readsRow: Row = {
     ]),
     lines(
       'Audit log',
-      'Lines that share one insert, and lines that were rejected: each is a read without a response.',
+      'Entries that share one insert, and entries that were rejected: each of those reads got 500 or 503.',
       'short',
       [
         [
           `sum by (region) (${rate(own('org_api_audit_entries_per_insert_sum'))})` +
             ` / sum by (region) (${rate(own('org_api_audit_entries_per_insert_count'))})`,
-          '{{region}} lines an insert',
+          '{{region}} entries an insert',
         ],
         sum('{{region}} rejected', increase(own('org_api_audit_entries_rejected_total'))),
       ],
@@ -147,7 +147,7 @@ const webhooksRow: Row = {
     lines('Time of an attempt', 'How long receivers take, p95.', 's', quantiles(own(`${attempts}_bucket`), [0.95])),
     lines(
       'Ledger',
-      'Deliveries by what became of them.',
+      'Deliveries by their state.',
       'short',
       ['delivered', 'waiting', 'parked', 'exhausted', 'cancelled'].map((state) =>
         max(`{{region}} ${state}`, own(`org_api_ledger_${state}`)),
@@ -162,10 +162,15 @@ const webhooksRow: Row = {
         sum('{{region}} suspended within an hour', increase(own('org_api_webhooks_suspended_total'), '1h')),
       ],
     ),
-    lines('Repaired', 'Deliveries that had lost their workflow, and those of resumed and deleted webhooks.', 'ops', [
-      sum('{{region}} {{kind}}', rate(own('org_api_deliveries_expired_total'))),
-      sum('{{region}} {{how}}', rate(own('org_api_deliveries_moved_total'))),
-    ]),
+    lines(
+      'Repaired',
+      'Deliveries whose slot or run was past its time, and those of paused, suspended and deleted webhooks.',
+      'ops',
+      [
+        sum('{{region}} {{kind}}', rate(own('org_api_deliveries_expired_total'))),
+        sum('{{region}} {{how}}', rate(own('org_api_deliveries_moved_total'))),
+      ],
+    ),
     lines('Wait in Temporal', 'Age of the oldest task of each queue.', 's', [
       max('{{region}} {{kind}}', own('org_api_queue_backlog_age_seconds')),
     ]),

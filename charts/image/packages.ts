@@ -14,7 +14,7 @@ export interface LockedPackage {
 
 /**
  * The packages with which Temporal's worker bundles workflows. The image has a prebuilt bundle, so
- * they and everything that only they need are excluded (80 packages, including a compiler). The
+ * they and everything that only they need are excluded (100 packages, including a compiler). The
  * worker loads three of them when it starts, so the image has a placeholder of each.
  */
 const bundlerPackages = ['webpack', 'memfs', 'unionfs', '@swc/core', 'swc-loader', 'source-map-loader'] as const;

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { withReadableResponse } from '../../apps/orgctl/delivery.ts';
 
-it('an response is printed as text, and in hex when it is encoded', () => {
+it('a response is printed as text, and in hex when it is encoded', () => {
   const read = (response: Buffer | null, responseEncoding: string | null = null) =>
     withReadableResponse({ response, responseEncoding });
   const bytes = gzipSync('ok');

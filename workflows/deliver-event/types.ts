@@ -23,7 +23,7 @@ export interface StartedRun extends DeliveryRun {
 export interface DeliverEventInput extends StartedRun {
   /** Set in a continued execution: how many internal errors came one after another before it. */
   internalErrors?: number;
-  /** After how many events of history it continues as a new execution; Temporal's default. */
+  /** After how many events of history it continues as a new execution; default: Temporal's. */
   eventsPerExecution?: number;
 }
 

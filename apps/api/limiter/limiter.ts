@@ -104,7 +104,7 @@ interface Call {
  * every waiting and later call, until a probe finds that Redis runs the script again. For one
  * window from then on both have to admit, since Redis does not know the calls before. So Redis
  * admits `limit` calls in any window for all pods together, and each pod at most that many in a
- * window in which Redis is away, goes or comes. Errors of that window are rejections: a call that
+ * window in which Redis is away, goes or comes. In that window a call may be rejected early: one that
  * Redis rejected stays counted here, and Redis may count calls that the pod decided after it
  * stopped waiting. `resetSeconds` of the pod may then be too short by `commandTimeoutMs`.
  */

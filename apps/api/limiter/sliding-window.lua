@@ -4,7 +4,7 @@
 -- ARGV[1]     limit: admitted calls in any window
 -- ARGV[2]     window, in microseconds; a call exactly that old still counts
 -- Reply       two whole numbers per key: calls left after this one (-1: rejected), and microseconds
--- until the oldest             counted call is a window old, after which one more call is free
+--             until the oldest counted call is a window old, after which one more call is free
 --
 -- A key holds the times of its admitted calls, oldest first, at most `limit`. Each is an 8-byte little-endian double
 -- (whole microseconds since 1970, exact up to 2^53). Rejected calls are not stored. 120 times are

@@ -3,7 +3,7 @@ import { releaseNextSql } from './order.ts';
 /** How an attempt ended: `internal_error` counts no failure of the receiver. */
 export type RecordedOutcome = 'delivered' | 'failed' | 'internal_error';
 
-/** The result of `recordOutcomeSql`: the state that follows, or null without the delivery's row. */
+/** A row of `recordOutcomeSql`: the state that follows. */
 export interface OutcomeRow {
   state: 'queued' | 'running' | 'blocked' | 'delivered' | 'exhausted' | 'cancelled';
   /** Whether this statement recorded the attempt: it had no outcome, or was closed as lost. */

@@ -33,7 +33,7 @@ export function isScope(text: string): text is Scope {
 
 /**
  * Keys of the roles that every organization has, in the order of `listRoles`. Their rows, with
- * fixed ids, come from the first migration; an organization's own role may not use one of these
+ * fixed ids, come from `0002-organizations.ts`; an organization's own role may not use one of these
  * keys.
  */
 export const systemRoleKeys = ['owner', 'admin', 'billing', 'analyst', 'member'] as const;

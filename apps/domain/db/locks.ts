@@ -9,11 +9,12 @@ export const writeLock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
 export const shareLock = { lockMode: LockMode.PESSIMISTIC_READ } as const;
 
 /**
- * Serializes the changes of one organization's members, roles, keys and webhooks until the
- * transaction ends, by its row. What is checked and loaded afterwards cannot change before the
+ * Serializes the changes of one organization's members, roles and keys, and new webhooks and URLs,
+ * until the transaction ends, by its row. What is checked and loaded afterwards cannot change before the
  * commit: an owner must remain, the caller still has what they grant, and concurrent callers get
  * different numbers instead of an error of the unique index. Each such change takes this lock
- * first. Seats and client access have separate locks (`seat_held_rules`).
+ * first. Other changes of a webhook lock its row (`lockWebhook`). Seats and client access have
+ * separate locks (`seat_held_rules`).
  */
 export async function lockOrganization(tx: Transaction, organizationId: string): Promise<void> {
   await tx.query(sql`select lock_organization(${organizationId}::uuid)`);

@@ -1,4 +1,4 @@
-/** An response as a person reads it: `text`, or else `hex`. */
+/** A response as a person reads it: `text`, or else `hex`. */
 export type ReadableResponse = { text: string } | { hex: string };
 
 /**

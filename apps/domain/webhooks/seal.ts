@@ -1,6 +1,6 @@
 import { type SealingKey, type SealingKeys, seal, UnsealError, unseal } from '../encryption/envelope.ts';
 
-/** Signing secrets at rest, bound to organization and webhook. Form: `seal/envelope.ts`. */
+/** Signing secrets at rest, bound to organization and webhook. Form: `encryption/envelope.ts`. */
 
 export type { SealingKey, SealingKeys };
 

@@ -18,7 +18,7 @@ export interface WebhookHead {
   state: WebhookState;
   /** Null unless it is suspended: its receiver accepted nothing, or it answered 410. */
   suspendedReason: 'failures' | 'gone' | null;
-  /** Since when all deliveries fail; null when the last one was accepted, or none was made yet. */
+  /** Since when each attempt failed; null when the last one was accepted, or none was made yet. */
   failingSince: string | null;
   /** Until when nothing is sent, because the receiver asked so with `Retry-After`; null for none. */
   retryAfterUntil: string | null;

@@ -247,20 +247,20 @@ async function checkResponses(stack: BenchStack, urls: string[], resource: strin
 }
 
 /**
- * Checks that every counted answer has its audit entry. Entries of responses that wrk no longer
+ * Checks that every counted response has its audit entry. Entries of responses that wrk no longer
  * waited for may be added.
  */
 async function printLines(region: BenchRegion, responses: number): Promise<void> {
   const lines = await asOwner(region.ownerUrl, async (owner) =>
     Number((await owner.query('select count(*) from audit_entry')).rows[0].count),
   );
-  say(`\n${number(lines)} entries in the audit log for ${number(responses)} answers counted`);
-  if (lines < responses) throw new Error('answers without a line');
+  say(`\n${number(lines)} entries in the audit log for ${number(responses)} responses counted`);
+  if (lines < responses) throw new Error('responses without an entry');
 }
 
 function rejectFailures({ failures, runs }: Comparison): void {
   if (failures > 0)
-    throw new Error(`${failures} answers were not 2xx or never came: these numbers measure error responses`);
+    throw new Error(`${failures} responses were not 2xx or never came: these numbers measure error responses`);
   const highest = Math.max(...[...runs.values()].flat().map((run) => run.requestsPerSecond));
   if (highest * 2 > highestRatePerSecond)
     throw new Error(

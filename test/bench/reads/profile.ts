@@ -95,7 +95,7 @@ function descending<V>(entries: Map<string, V>, weight: (value: V) => number): [
   return [...entries].sort((a, b) => weight(b[1]) - weight(a[1]));
 }
 
-/** `apps/api/pipeline.ts`, `npm pg`, `node http`, or V8's name such as `(garbage collector)`. */
+/** `apps/api/gate.ts`, `npm pg`, `node http`, or V8's name such as `(garbage collector)`. */
 function categoryOf({ url, functionName }: Profile['nodes'][number]['callFrame']): string {
   if (url === '') return functionName.startsWith('(') ? functionName : 'native functions';
   const dependency = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1];

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 export const wrkConnections = 64;
 
 /**
- * One run of wrk: a closed loop, so its latencies are those at full load. `errors` counts answers
+ * One run of wrk: a closed loop, so its latencies are those at full load. `errors` counts responses
  * that were not 2xx, `broken` connections and timeouts.
  */
 export interface WrkRun {
