@@ -29,9 +29,10 @@ const verbs: Record<string, readonly string[]> = {
   aws: ['s3', 's3api'],
   gcloud: ['storage'],
   npm: ['run'],
+  curl: ['-H'],
   skopeo: ['copy'],
 };
-const plain = ['export', 'url', 'grep', 'base', 'echo', 'sed', 'cut'];
+const plain = ['export', 'url', 'grep', 'base', 'echo', 'sed', 'cut', 'mkdir', 'ln', 'cd', 'for', 'do'];
 const helps = new Map<string, string>();
 
 /**

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { blocksOf, brokenLinks, commandsOf, readGuide, readRunbooks } from '#test/documents.ts';
@@ -46,15 +46,24 @@ describe('the guide', () => {
       expect(podsOf(renderGuide(parse(addition, { merge: true }))).length, addition).toBeGreaterThan(2);
   });
 
-  it('makes the values of the second region from those of the first', () => {
+  it('makes the files of the second region from those of the first', () => {
     const folder = temporaryFolder();
+    const readIn = (name: string) => parse(readFileSync(path.join(folder, 'ca', name), 'utf8'));
     writeFileSync(
       path.join(folder, 'us-values.yaml'),
       examples.find((one) => fileOf(one) === 'us-values.yaml' && !isAddition(one)) ?? '',
     );
-    const command = blocksOf(pageOf('README.md'), 'sh').find((one) => one.startsWith('sed ')) ?? '';
-    execFileSync('bash', ['-c', command], { cwd: folder });
-    const made = parse(readFileSync(path.join(folder, 'ca-values.yaml'), 'utf8'));
+    const probe = additions.find((one) => one.includes('also: what helm test needs')) ?? '';
+    writeFileSync(path.join(folder, 'orgctl.yaml'), examples.find((one) => fileOf(one) === 'orgctl.yaml') ?? '');
+    writeFileSync(path.join(folder, 'probe.yaml'), probe);
+    const commands = blocksOf(pageOf('README.md'), 'sh').find((one) => one.startsWith('mkdir ')) ?? '';
+    execFileSync('bash', ['-ec', commands], { cwd: folder });
+    const made = readIn('ca-values.yaml');
+    const pod = readIn('orgctl.yaml');
+    const environment = Object.fromEntries(pod.spec.containers[0].env.map((one: Manifest) => [one.name, one.value]));
+    expect([pod.metadata.namespace, environment.REGION]).toEqual(['org-api-ca', 'ca']);
+    expect(environment.WEBHOOK_ALLOW).toBe(readIn('probe.yaml').probe.clusterIP);
+    expect(environment.WEBHOOK_ALLOW).not.toBe(parse(probe).probe.clusterIP);
     const objects = render({ region: null, release: 'ca', namespace: 'org-api-ca', values: made });
     expect(made.baseUrls).toEqual(values.baseUrls);
     expect(ofKind(objects, 'Deployment').map(({ metadata }) => metadata.name)).toContain('ca-org-api-api');
@@ -75,7 +84,7 @@ describe('the guide', () => {
 
   it('has values of the operator that render, alone and with each addition', () => {
     for (const more of ['{}', ...ofOperator.filter(isAddition)])
-      expect(podsOf(renderOperator(parse(more))), more).toHaveLength(1);
+      expect(ofKind(renderOperator(parse(more)), 'Deployment'), more).toHaveLength(1);
   });
 
   it('has values of both charts whose objects Kubernetes decodes, with each addition', async () => {
@@ -251,12 +260,40 @@ describe('the guide', () => {
   it('stops and starts every writer when a backup is restored', () => {
     const restore = pageOf('restore-a-backup.md');
     const scaled = commandsOf(restore).filter((command) => command.includes(' scale '));
-    expect(scaled).toHaveLength(2);
-    const names = ofKind(render(), 'Deployment').map(({ metadata }) => metadata.name.replace('us-org-api', '$NAME'));
-    expect(names).toHaveLength(3);
-    for (const command of scaled) for (const name of names) expect(command).toContain(`deployment/${name} `);
-    for (const also of ["platform's own application", 'argocd', 'helmrelease', 'org-api-us-2-ca'])
-      expect(restore.text).toContain(also);
+    const names = ofKind([...render(), ...renderOperator()], 'Deployment').map(({ metadata }) =>
+      metadata.name.replace('us-org-api', '$NAME'),
+    );
+    expect(names).toHaveLength(4);
+    for (const replicas of [0, 2]) {
+      const commands = scaled.filter((command) => command.endsWith(`--replicas=${replicas}`)).join(' ');
+      for (const name of names) expect(commands).toContain(`deployment/${name} `);
+    }
+    for (const also of ["platform's own application", 'argocd', 'helmrelease']) expect(restore.text).toContain(also);
+  });
+
+  it('points the files of release, operator and orgctl at a restored cluster', () => {
+    const folder = temporaryFolder();
+    const tls = additions.find((one) => one.includes('postgresql-ca')) ?? '';
+    const files = {
+      'us-values.yaml': merged(values, parse(tls, { merge: true })),
+      'operator-values.yaml': operatorValues,
+      'orgctl.yaml': parse(examples.find((one) => fileOf(one) === 'orgctl.yaml') ?? ''),
+    };
+    for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), stringify(content));
+    const command = blocksOf(pageOf('restore-a-backup.md'), 'sh')
+      .flatMap((block) => block.split('\n'))
+      .find((line) => line.startsWith('sed '));
+    execFileSync('bash', ['-c', command ?? ''], { cwd: folder });
+    const texts = Object.keys(files).map((name) => readFileSync(path.join(folder, name), 'utf8'));
+    const [ofRelease = '', ofOperator = ''] = texts;
+    expect(ofRelease.match(/cnpg\.io\/cluster: org-api-us-2$/gm)).toHaveLength(1);
+    expect(ofRelease.match(/secretName: org-api-us-2-ca$/gm)).toHaveLength(1); // an anchor for every app
+    expect(ofOperator).toMatch(/cnpg\.io\/cluster: org-api-us-2$/m);
+    expect(ofOperator).toMatch(/secretName: org-api-us-2-ca$/m);
+    expect(texts.join('').replaceAll(/org-api-us-2(-ca)?$/gm, '')).not.toMatch(
+      /org-api-us-2|cluster: org-api-us$|org-api-us-ca/m,
+    );
+    expect(ofRelease).toContain('existingSecret: org-api-us\n');
   });
 
   it('creates a Secret with every key that the chart mounts', () => {
@@ -332,6 +369,26 @@ describe('the guide', () => {
       expect(text, file).toMatch(/^## What to expect$/m);
       expect(text, file).toMatch(/^## How to undo$/m);
     }
+  });
+
+  it('counts processors and memory like the charts', () => {
+    const text = pageOf('plan-capacity.md').text.replace(/\s+/g, ' ');
+    const fixed = merged(consoleOn, { api: { autoscaling: { enabled: false } } });
+    const sentenceOf = (ofRegion: object, operator: object) => {
+      const objects = [...renderGuide(merged(fixed, ofRegion) as object), ...renderOperator(operator)];
+      const pods = podsOf(objects).map(({ name, spec }) => ({
+        count: ofKind(objects, 'Deployment').find(({ metadata }) => metadata.name === name)?.spec.replicas ?? 0,
+        requests: spec.containers[0].resources.requests,
+      }));
+      const sum = (of: 'cpu' | 'memory', isUpgrade: boolean) =>
+        pods.reduce((all, { count, requests }) => all + Number.parseInt(requests[of], 10) * (isUpgrade ? 1 : count), 0);
+      const [always, more] = [false, true].map((is) => `${sum('cpu', is)}m and ${sum('memory', is)}Mi`);
+      return `requests ${always}, and ${more} more`;
+    };
+    const small = (file: string) =>
+      parse(examples.find((one) => one.startsWith(`# ${file}, also: a small node`)) ?? '') as object;
+    expect(text).toContain(sentenceOf({}, {}));
+    expect(text).toContain(sentenceOf(small('us-values.yaml'), small('operator-values.yaml')));
   });
 
   it('counts connections like the chart', () => {

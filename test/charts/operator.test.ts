@@ -92,6 +92,10 @@ describe('the pod of the operator', () => {
     expect(pod.metadata.labels).toMatchObject(spec.selector.matchLabels);
     expect(pod.spec.topologySpreadConstraints).toHaveLength(2);
     expect(ofKind(rendered({ replicas: 1 }), 'PodDisruptionBudget')).toEqual([]);
+    for (const maxUnavailable of [0, '0%'])
+      expect(() => rendered({ podDisruptionBudget: { maxUnavailable } })).toThrow(
+        '/podDisruptionBudget/maxUnavailable',
+      );
   });
 
   it('leaves the security contexts to a cluster that sets them, as OpenShift does', () => {

@@ -32,6 +32,15 @@ describe.each(regions)('Services of %s', (region) => {
     );
   });
 
+  it('that callers reach have the families of the cluster, or those that the values say', () => {
+    const policiesOf = (values: object) =>
+      ofKind(render({ region, values }), 'Service')
+        .filter(({ metadata }) => /-(api|console)$/.test(metadata.name))
+        .map(({ spec }) => spec.ipFamilyPolicy);
+    expect(policiesOf({})).toEqual(['PreferDualStack', 'PreferDualStack']);
+    expect(policiesOf({ ipFamilyPolicy: 'RequireDualStack' })).toEqual(['RequireDualStack', 'RequireDualStack']);
+  });
+
   it('of the probe keeps the address that its webhook was created with', () => {
     expect(pick(manifests, 'Service', '-probe').spec.clusterIP).toBe(region === 'us' ? '10.96.0.81' : '10.96.0.82');
   });

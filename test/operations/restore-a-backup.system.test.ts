@@ -115,6 +115,8 @@ it('a restore to a point in time sends what was sent after it again under the sa
       },
     ],
     [/^kubectl (apply|.* wait) .*(postgresql-restored|cluster)/, without('the file above is carried out')],
+    [/^(sed |secret\(\)|move_url)/, without('tests of the charts and of the operator run these')],
+    [/^kubectl .*(pod orgctl|pod\/orgctl|-f orgctl\.yaml)/, without('orgctl runs here')],
     [/exec orgctl -- node apps\/migrate\/main\.ts$/, () => migrate(restored)],
     [/^orgctl (key revoke|webhook pause) /, orgctl],
     [
@@ -125,11 +127,12 @@ it('a restore to a point in time sends what was sent after it again under the sa
       },
     ],
     [
-      /^helm upgrade /,
+      /^helm upgrade \$RELEASE /,
       async () => {
         worker = await startWorker(restored);
       },
     ],
+    [/^helm upgrade operator |^kubectl .* wait region/, without('no operator runs')],
     [/^kubectl .* scale .* --replicas=2$/, without('the worker runs')],
     [/^orgctl ledger$/, async (command) => expect(await orgctl(command)).toMatch(/^difference +0$/m)],
     [/^helm test /, without('there is no probe')],

@@ -35,6 +35,7 @@ it('removing a region as the guide says ends with no namespace, and with webhook
 
   await carryOut(readSection('remove-a-region.md', 'Remove it'), [
     [/^orgctl ledger$/, t.readLedger],
+    [/^# last-backup\.yaml|^kubectl .*(-f last-backup|backup\.postgresql)/, without('CloudNativePG does not run')],
     [/^kubectl -n \$NS delete whsub /, t.kubectl],
     [/^helm uninstall \$RELEASE /, t.helm],
     [/^helm uninstall operator /, t.uninstallOperator],

@@ -19,7 +19,7 @@ interface Job {
   strategy?: { matrix: { stage: string[] } };
   container?: { image: string };
   permissions?: Record<string, string>;
-  steps: { uses?: string; run?: string }[];
+  steps: { uses?: string; run?: string; with?: Record<string, string> }[];
 }
 const workflow = (name: string): Workflow => parse(read(name));
 
@@ -47,6 +47,24 @@ it.each(files)('%s runs in the image whose Node and libraries go into the releas
   const [, image] = /ARG BUILD_IMAGE=(\S+)/.exec(dockerfile) ?? [];
   const images = Object.values(workflow(name).jobs).flatMap(({ container }) => container?.image ?? []);
   expect(images).toEqual([image]);
+});
+
+it('release.yml publishes what the dry run makes: image and charts signed, with SBOM, provenance and checksums', () => {
+  const { build, publish } = workflow('release.yml').jobs;
+  const runsOf = (job?: Job) => job?.steps.map(({ run = '' }) => run).join('\n') ?? '';
+  expect(runsOf(build)).toMatch(/npm audit --audit-level=high\nnpm run tool -- release --tag "\$GITHUB_REF_NAME"/);
+  const steps = runsOf(publish);
+  expect(steps).toContain('sha256sum --check --strict SHA256SUMS');
+  expect(steps).toMatch(/skopeo copy --all [\s\S]*cosign sign --yes "\$registry\/org-api@\$\(cat digest\)"/);
+  expect(steps).toMatch(
+    /for chart in dist\/\*\.tgz; do\s+helm push [\s\S]*cosign sign --yes "\$registry\/charts\/[\s\S]*done/,
+  );
+  expect(steps).toMatch(
+    /cosign attest --yes --type cyclonedx --predicate dist\/org-api\.cdx\.json "\$registry\/org-api@/,
+  );
+  expect(steps).toMatch(/gh release create "\$TAG" dist\/\* .*--notes-file dist\/NOTES\.md/);
+  const provenance = publish?.steps.filter(({ uses }) => uses?.startsWith('actions/attest-build-provenance@'));
+  expect(provenance?.map((step) => Object.keys(step.with ?? {})[0])).toEqual(['subject-name', 'subject-checksums']);
 });
 
 it('ci.yml runs every stage of .ci/run, each as a job', () => {

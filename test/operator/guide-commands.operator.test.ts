@@ -1,0 +1,136 @@
+/** Commands of the guide for a release and its Secret, in a shell, against a real API server. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
+import { type ApiServer, createNamespace, kubernetesBin, startApiServer } from '#test/api-server.ts';
+import { childEnvironment } from '#test/child-environment.ts';
+import { blocksOf } from '#test/documents.ts';
+import { getTool } from '../../charts/tools.ts';
+import { carryOut, readSection } from '../operations/page.ts';
+import { openShell } from '../operations/shell.ts';
+
+const helm = await getTool('helm');
+const waiting = { timeout: 150_000, interval: 100 };
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+it('an upgrade and an installation that Helm did not finish are settled by the commands of the guide', {
+  timeout: 600_000,
+}, async () => {
+  const section = readSection('roll-back.md', 'If Helm was interrupted');
+  const t = await arrange();
+  const upgrade = 'helm upgrade $RELEASE charts/org-api -n $NS --values us-values.yaml';
+  const install = upgrade.replace('upgrade', 'upgrade --install');
+  /** Kills Helm while it waits for pods, which no node runs. Helm then refuses in the words of the page. */
+  async function interrupt(command: string, status: string): Promise<void> {
+    const stop = t.start(`${command} --wait`);
+    await vi.waitFor(async () => expect((await t.listRevisions()).at(-1)?.status).toBe(status), waiting);
+    await stop();
+    expect(section.text).toContain(`\`${status}\``);
+    const [, sentence] = /"(another operation [^"]+)"/.exec(section.text.replace(/\s+/g, ' ')) ?? [];
+    await expect(t.shell(command)).rejects.toThrow(sentence ?? 'a sentence of the page');
+  }
+  const withoutWaiting = (command: string) => t.shell(command.replace(' --wait --timeout 10m', ''));
+
+  await t.shell(install);
+  await interrupt(upgrade, 'pending-upgrade');
+  await carryOut(section, [
+    [/^helm history /, async (command) => expect((await t.shell(command)).split('\n').at(-1)).toContain('pending-')],
+    [
+      /^helm rollback /,
+      async (command) => {
+        const deployed = (await t.listRevisions()).findLast(({ status }) => status === 'deployed');
+        await withoutWaiting(command.replace('REVISION', String(deployed?.revision)));
+      },
+    ],
+    [/^helm upgrade \$RELEASE /, withoutWaiting],
+    [
+      /^helm uninstall /,
+      async (command) => {
+        expect((await t.listRevisions()).at(-1)?.status).toBe('deployed');
+        await t.shell(command);
+        await interrupt(install, 'pending-install');
+        await t.shell(command);
+      },
+    ],
+    [/^helm upgrade --install /, withoutWaiting],
+  ]);
+  expect(await t.listRevisions()).toMatchObject([{ revision: 1, status: 'deployed' }]);
+});
+
+it('a restored database is named by every URL of the Secret, and nothing else of it changes', {
+  timeout: 300_000,
+}, async () => {
+  const t = await arrange();
+  const names = [
+    'DATABASE_URL',
+    ...['API', 'WORKER', 'CONSOLE', 'OPERATOR', 'PLATFORM'].map((app) => `${app}_DATABASE_URL`),
+  ];
+  const tls = '?sslmode=verify-full&sslrootcert=/etc/postgresql-ca/ca.crt';
+  const urlAt = (host: string, name: string) =>
+    `postgresql://${name.toLowerCase()}:p4ss@${host}.${t.NS}.svc:5432/org_api${tls}`;
+  const urls = (host: string) => Object.fromEntries(names.map((name) => [name, urlAt(host, name)]));
+  const others = { KEY_PEPPERS: '1:cGVwcGVy', REDIS_URL: 'redis://default:p@valkey-us:6379' };
+  await server.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'org-api-us', namespace: t.NS },
+    stringData: { ...urls('org-api-us-rw'), ...others },
+  });
+
+  const lines = blocksOf(readSection('restore-a-backup.md', 'Restore'), 'sh').flatMap((block) => block.split('\n'));
+  for (const line of lines.filter((one) => /^(secret\(\)|move_url)/.test(one))) await t.shell(line);
+
+  const data = JSON.parse(await t.shell("kubectl -n $NS get secret org-api-us -o jsonpath='{.data}'")) as object;
+  const after = Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]);
+  expect(Object.fromEntries(after)).toEqual({ ...urls('org-api-us-2-rw'), ...others });
+});
+
+/** A namespace, and a shell in a folder that has the charts and the values of a release. */
+async function arrange() {
+  const NS = await createNamespace(server);
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-guide-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const KUBECONFIG = path.join(folder, 'kubeconfig.json');
+  writeFileSync(KUBECONFIG, server.kubeConfig.exportConfig());
+  symlinkSync(path.join(import.meta.dirname, '../../charts'), path.join(folder, 'charts'));
+  symlinkSync(helm, path.join(folder, 'helm'));
+  const values = {
+    region: 'us',
+    baseUrls: { us: 'https://api.us.example.com', ca: 'https://api.ca.example.com' },
+    image: { repository: 'registry.example.com/org-api' },
+    secrets: { existingSecret: 'org-api-us' },
+    allowPlaintext: ['redis', 'temporal'],
+    temporal: { address: 'temporal:7233', namespace: 'org-api-us' },
+    networkPolicy: { enabled: false },
+  };
+  writeFileSync(path.join(folder, 'us-values.yaml'), JSON.stringify(values));
+  const PATH = [folder, kubernetesBin, childEnvironment.PATH].join(':');
+  const env = { ...childEnvironment, PATH, KUBECONFIG, HOME: folder, NS, RELEASE: 'us', NAME: 'us-org-api' };
+  const shell = openShell(env);
+  await shell(`cd ${folder}`);
+  return {
+    NS,
+    shell,
+    /** Starts a command. Returns what kills it. */
+    start(command: string): () => Promise<void> {
+      const child = spawn('bash', ['-c', `exec ${command}`], { env, cwd: folder, stdio: 'ignore' });
+      const ended = once(child, 'exit');
+      return async () => {
+        child.kill('SIGKILL');
+        await ended;
+      };
+    },
+    async listRevisions(): Promise<{ revision: number; status: string }[]> {
+      const printed = await shell('helm history $RELEASE -n $NS -o json || echo []');
+      return JSON.parse(printed) as { revision: number; status: string }[];
+    },
+  };
+}
