@@ -65,10 +65,14 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   orm.em.getKysely();
   if (pool === undefined) throw new Error('MikroORM did not hand over its pool');
   const opened = pool;
-  return new Database(orm.em.fork() as Transaction, opened, async () => {
+  const end = opened.end.bind(opened);
+  let ended: Promise<void> | undefined;
+  const endOnce = () => (ended ??= end());
+  return new Database(orm.em.fork() as Transaction, Object.assign(opened, { end: endOnce }), async () => {
+    // The pool first: it waits for the statements under way. Kysely would drop a connection that is
+    // being made for one, and the pool would wait for it without end.
+    await opened.end();
     await orm.close(true);
-    // MikroORM ends the pool only when one of its own queries has used it.
-    if (!opened.ended) await opened.end();
   });
 }
 

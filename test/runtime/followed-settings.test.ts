@@ -12,6 +12,7 @@ import type { LoginRole } from '#domain/db/login-rights.ts';
 import { createLog } from '#runtime/log.ts';
 import type { FollowedSettings } from '#runtime/settings/follow.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { TriedValue } from '#runtime/settings/tried-value.ts';
 import { reportSettings } from '#runtime/settings/watch.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
@@ -249,4 +250,29 @@ it('a login that does not exist yet is used as soon as the server lets it in', a
   expect(seen).toEqual(['rejected', 'changed']);
   expect(followed.values.API_DATABASE_URL.user).toBe(user);
   expect(config.region).toBe('us');
+});
+
+it('a value that several callers offer at once is tried once, and all of them get it', async () => {
+  const tried: string[] = [];
+  const value = new TriedValue(
+    'old',
+    { text: 'old' },
+    {
+      parse: (text) => ({ text }),
+      async tryValue({ text }) {
+        tried.push(text);
+        await new Promise((resolve) => setImmediate(resolve));
+        return null;
+      },
+    },
+  );
+  const changes: string[] = [];
+  const report = { onChanged: () => void changes.push(value.text), onRejected: () => {} };
+  const offer = async () => {
+    await value.offer('new', report);
+    return value.value;
+  };
+  const [one, other] = await Promise.all([offer(), offer()]);
+  expect(one).toBe(other);
+  expect([tried, changes]).toEqual([['new'], ['new']]);
 });

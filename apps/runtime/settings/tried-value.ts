@@ -26,6 +26,7 @@ export class TriedValue<T> {
   #text: string;
   #value: T;
   #rejected: string | null = null;
+  #offering: Promise<void> = Promise.resolve();
   readonly #options: TriedOptions<T>;
 
   /** The first value is the caller's: no other one could be used instead. */
@@ -46,11 +47,18 @@ export class TriedValue<T> {
 
   /**
    * Replaces the value by that of a new text. What is rejected is tried again by the next call,
-   * because the server may accept it later.
+   * because the server may accept it later. Offers of several callers are tried one after the other,
+   * so that all of them get one value.
    *
    * @param text - undefined: it could not be read.
    */
-  async offer(text: string | undefined, report: ValueReport): Promise<void> {
+  offer(text: string | undefined, report: ValueReport): Promise<void> {
+    const offered = this.#offering.then(() => this.#offer(text, report));
+    this.#offering = offered.catch(() => {});
+    return offered;
+  }
+
+  async #offer(text: string | undefined, report: ValueReport): Promise<void> {
     if (text === this.#text) {
       if (this.#rejected !== null) report.onChanged();
       this.#rejected = null;

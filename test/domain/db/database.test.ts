@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { Organization } from '#domain/access/membership.entity.ts';
+import { openDatabase } from '#domain/open-database.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 const newOrganization = () => {
@@ -49,4 +51,17 @@ it('a read returns the row as it is, whatever was read before', async () => {
   await owner.query(sql`update organization set name = 'Heron' where id = ${id}`);
   expect([before.name, (await owner.findOneOrFail(Organization, { id })).name]).toEqual(['Quartz', 'Heron']);
   expect((await owner.find(Organization, { id })).map(({ name }) => name)).toEqual(['Heron']);
+});
+
+it('closing waits for the statement under way, also while its connection is made, and refuses the next', async () => {
+  const { database } = await setupDatabase();
+  const server = parsePostgresUrl(database.ownerUrl);
+  const opened = await openDatabase({ server, applicationName: 'test', poolMax: 1 });
+  const first = opened.query(sql`select 1 as one`);
+  const closed = opened.close();
+  const next = opened.query(sql`select 2 as two`);
+  await expect(next).rejects.toThrow('after calling end on the pool');
+  await Promise.allSettled([first]);
+  await closed;
+  expect([opened.pool.ended, opened.pool.totalCount]).toEqual([true, 0]);
 });
