@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { makeCertificate } from '#test/certificates.ts';
 import { api as apiLabels, worker as workerLabels } from '../charts/alerts-data.ts';
 import { expectQuietAlerts } from '../operations/alerts.ts';
 import { carryOut, readSection, type Step, without } from '../operations/page.ts';
@@ -104,10 +105,11 @@ it('rotates every secret while a key reads and events are delivered, and ends wi
   await t.endRedisConnections();
   await t.expectWorking();
 
-  await t.shell('kubectl -n $NS create secret generic org-api-us-temporal --from-literal=apiKey=first');
+  t.front.letIn(['first', 'second']);
   await t.shell('TEMPORAL_API_KEY=second');
-  await carryOut(readSection(page, "Temporal's API key"), [[/^kubectl .* patch secret /, t.shell]]);
-  expect(await t.readSecret('org-api-us-temporal')).toEqual({ apiKey: 'second' });
+  await carryOut(readSection(page, "Temporal's API key"), [[/^kubectl .* patch secret /, t.changeTemporalSecret]]);
+  await vi.waitFor(() => expect(t.front.apiKeys).toContain('second'), patient);
+  await rotateCertificates(t);
 
   const create = 'orgctl probe create --url http://10.96.0.81:8090/ --secret-name $NAME-probe';
   await t.shell(`${create} | kubectl -n $NS apply -f -`);
@@ -140,6 +142,44 @@ it('rotates every secret while a key reads and events are delivered, and ends wi
   await vi.waitFor(async () => expect(await t.isRegionReady()).toBe(true), patient);
   await expectQuietAlerts([
     { labels: apiLabels, metricsUrl: t.api.metricsUrl },
-    { labels: workerLabels, metricsUrl: t.worker.metricsUrl },
+    { labels: workerLabels, metricsUrl: t.metricsOfWorker() },
   ]);
 });
+
+/**
+ * Replaces the authority of Temporal's certificates on both sides, by the page: each side trusts both
+ * first, and then the new one alone. A pair that does not fit is rejected by name, and the old one stays.
+ */
+async function rotateCertificates(t: Awaited<ReturnType<typeof arrangeRotation>>): Promise<void> {
+  const rotate = (restart: () => Promise<void> = t.restartWorker) =>
+    carryOut(readSection(page, "Temporal's certificates"), [
+      [/^kubectl .* patch secret org-api-us-temporal /, t.changeTemporalSecret],
+      [/^# us-values\.yaml/, without('the worker is started again')],
+      [/^helm upgrade /, restart],
+    ]);
+  const { authority, useAuthorities, letIn } = t.front;
+  const next = makeCertificate({ subject: 'The next authority', isAuthority: true });
+  const { cert, key } = makeCertificate({ subject: 'The next client', issuer: next });
+  useAuthorities(authority, [authority, next]);
+  t.writeCertificates({ 'ca.crt': authority.cert + next.cert, 'tls.crt': cert, 'tls.key': key });
+  await rotate();
+  letIn(['second']);
+  useAuthorities(next, [next]);
+  await t.expectCallsToTemporal();
+  await t.expectWorking();
+
+  t.writeCertificates({ 'ca.crt': next.cert });
+  await rotate();
+  await t.expectCallsToTemporal();
+  await t.expectWorking();
+
+  t.writeCertificates({ 'tls.key': makeCertificate({ subject: 'Another' }).key });
+  await rotate(() =>
+    expect(t.restartWorker()).rejects.toThrow('TEMPORAL_TLS_KEY is not the private key of TEMPORAL_TLS_CERT'),
+  );
+  await vi.waitFor(async () => expect(await t.isRejectedByOperator()).toBe(true), patient);
+  await t.expectWorking();
+  t.writeCertificates({ 'tls.key': key });
+  await rotate();
+  await vi.waitFor(async () => expect(await t.isRejectedByOperator()).toBe(false), patient);
+}

@@ -25,6 +25,7 @@ import { testAllowList } from '#test/secrets.ts';
 import { consoleEnvironment, startTestApi } from '#test/setup.ts';
 import { allowSockets, guardSockets } from '#test/socket-guard.ts';
 import { makeNamespace } from '#test/temporal.ts';
+import { frontName, startTemporalFront } from '#test/temporal-front.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
@@ -49,6 +50,8 @@ export async function arrangeRotation(server: ApiServer) {
   allowSockets('PostgreSQL', postgres.adminUrl);
   allowSockets('Redis', redis.url);
   const TEMPORAL_NAMESPACE = await makeNamespace('rotated');
+  const front = await startTemporalFront(inject('temporalAddress'));
+  allowSockets('Temporal', `https://${front.address}`);
   const files = { KUBECONFIG: path.join(folder, 'kubeconfig.json'), POD: path.join(folder, 'pod.env') };
   writeFileSync(files.KUBECONFIG, server.kubeConfig.exportConfig());
   const run = openShell({
@@ -97,6 +100,18 @@ export async function arrangeRotation(server: ApiServer) {
   await carryOut(readSection('run-the-operator.md', 'Install it'), [
     [/^kubectl -n \$NS patch secret org-api-us /, shell],
     [/^helm |^kubectl get |^# /, without('the charts are tested elsewhere')],
+  ]);
+  /** Writes the files of Temporal's Secret, where the commands of the pages read them. */
+  function writeCertificates(files: Record<string, string>): void {
+    for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text);
+  }
+  const inFolder = (command: string) => shell(`(cd ${folder} && ${command})`);
+  writeCertificates({ 'ca.crt': front.ca, 'tls.crt': front.client.cert, 'tls.key': front.client.key });
+  front.letIn(['first']);
+  await shell('TEMPORAL_API_KEY=first');
+  await carryOut(readSection('prepare-temporal.md', 'Connect by TLS or an API key'), [
+    [/^kubectl .* create secret generic org-api-us-temporal /, inFolder],
+    [/^# us-values\.yaml/, without('the apps get the settings of these values below')],
   ]);
   const platform =
     '{\\"stringData\\":{\\"PLATFORM_DATABASE_URL\\":\\"$(url org_api_plat "$(openssl rand -hex 24)")\\"}}';
@@ -171,10 +186,28 @@ export async function arrangeRotation(server: ApiServer) {
     database,
     filesOf(['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS']),
   );
-  const worker = await startTestWorker(database, {
-    TEMPORAL_NAMESPACE,
-    ...filesOf(['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS']),
-  });
+  /** The settings of Temporal's Secret, by its keys. */
+  const ofTemporal = {
+    'ca.crt': 'TEMPORAL_TLS_CA',
+    'tls.crt': 'TEMPORAL_TLS_CERT',
+    'tls.key': 'TEMPORAL_TLS_KEY',
+    apiKey: 'TEMPORAL_API_KEY',
+  };
+  async function readTemporalSettings(): Promise<Record<string, string>> {
+    const secret = await readSecret('org-api-us-temporal');
+    return Object.fromEntries(Object.entries(ofTemporal).map(([key, name]) => [name, secret[key] ?? '']));
+  }
+  const mountedTemporal = mountSecret(await readTemporalSettings());
+  const startWorker = () =>
+    startTestWorker(database, {
+      TEMPORAL_NAMESPACE,
+      TEMPORAL_ADDRESS: front.address,
+      TEMPORAL_TLS: 'true',
+      TEMPORAL_TLS_SERVER_NAME: frontName,
+      ...mountedTemporal.settings,
+      ...filesOf(['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS']),
+    });
+  let worker = await startWorker();
   const ofConsole = ['CONSOLE_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS'];
   const console = await startApp('console', {
     ...consoleEnvironment(database, 'http://localhost:1'),
@@ -183,7 +216,16 @@ export async function arrangeRotation(server: ApiServer) {
   await server.apply(
     regionIn(NS, {
       database: { secretRef: { name: 'org-api-us', key: 'OPERATOR_DATABASE_URL' } },
-      temporal: { address: inject('temporalAddress'), namespace: TEMPORAL_NAMESPACE, tls: false },
+      temporal: {
+        address: front.address,
+        namespace: TEMPORAL_NAMESPACE,
+        tls: true,
+        tlsServerName: frontName,
+        caSecretRef: { name: 'org-api-us-temporal', key: 'ca.crt' },
+        certificateSecretRef: { name: 'org-api-us-temporal', key: 'tls.crt' },
+        certificateKeySecretRef: { name: 'org-api-us-temporal', key: 'tls.key' },
+        apiKeySecretRef: { name: 'org-api-us-temporal', key: 'apiKey' },
+      },
       webhooks: { secretKeysRef: { name: 'org-api-us', key: 'WEBHOOK_SECRET_KEYS' } },
     }),
   );
@@ -224,7 +266,9 @@ export async function arrangeRotation(server: ApiServer) {
     shell,
     owner,
     api,
-    worker,
+    front,
+    metricsOfWorker: () => worker.metricsUrl,
+    writeCertificates,
     recreatePod,
     migrate,
     replaceKey,
@@ -251,6 +295,27 @@ export async function arrangeRotation(server: ApiServer) {
         ).toEqual([]);
       }, patient);
     },
+    /** Changes Temporal's Secret: the pods' files are replaced, and it is time for the operator to read it. */
+    async changeTemporalSecret(command: string): Promise<void> {
+      await inFolder(command);
+      mountedTemporal.replace(await readTemporalSettings());
+      operatorAheadMs += 300_000;
+    },
+    /** Starts a worker with the files of now, and stops the one before, as a rollout does. */
+    async restartWorker(): Promise<void> {
+      const before = worker;
+      worker = await startWorker();
+      await vi.waitFor(async () => expect((await fetch(`${worker.metricsUrl}/readyz`)).status).toBe(200), patient);
+      await before.stop();
+    },
+    /** Waits until worker and operator have called Temporal since now. */
+    async expectCallsToTemporal(): Promise<void> {
+      const before = front.calls.length;
+      const calls = ['PollWorkflowTaskQueue', 'DescribeNamespace'];
+      await vi.waitFor(() => expect(front.calls.slice(before)).toEqual(expect.arrayContaining(calls)), patient);
+    },
+    isRejectedByOperator: async () =>
+      /^org_api_setting_rejected\{.*setting="TEMPORAL_ADDRESS".*\} 1$/m.test(await readMetrics(operator)),
     /** Changes the password of the owner's Secret, which CloudNativePG follows. */
     async changeOwnersPassword(command: string): Promise<void> {
       await shell(command);

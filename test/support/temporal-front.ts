@@ -14,8 +14,15 @@ export interface TemporalFront {
   address: string;
   /** Certificate (PEM) of the authority that issued the server's certificate. */
   ca: string;
+  /** That authority at the start, which also issued `client`. */
+  authority: TestCertificate;
   /** A client certificate that the proxy accepts. */
   client: TestCertificate;
+  /**
+   * Replaces the server's certificate by one of an authority, lets in clients of these authorities
+   * only, and ends every connection.
+   */
+  useAuthorities(issuer: TestCertificate, ofClients: readonly TestCertificate[]): void;
   /** Sets the accepted keys; null requires none. */
   letIn(apiKeys: readonly string[] | null): void;
   /** Protocols negotiated with clients, each once: for gRPC it is `h2`. */
@@ -54,7 +61,10 @@ export async function startTemporalFront(
   onFinished: (end: () => void) => void = onTestFinished,
 ): Promise<TemporalFront> {
   const authority = makeCertificate({ subject: 'Authority of the front', isAuthority: true });
-  const own = makeCertificate({ subject: 'The front', names: [frontName], issuer: authority });
+  const contextOf = (issuer: TestCertificate, ofClients: readonly TestCertificate[]) => {
+    const { cert, key } = makeCertificate({ subject: 'The front', names: [frontName], issuer });
+    return { cert, key, ca: ofClients.map((one) => one.cert) };
+  };
   let apiKeys: readonly string[] | null = null;
   const protocols = new Set<string>();
   const seen = new Set<string>();
@@ -62,9 +72,7 @@ export async function startTemporalFront(
   const upstream = connect(`http://${targetAddress}`);
   upstream.on('error', () => {});
   const server = createSecureServer({
-    cert: own.cert,
-    key: own.key,
-    ca: authority.cert,
+    ...contextOf(authority, [authority]),
     requestCert: true,
     rejectUnauthorized: true,
   });
@@ -92,7 +100,12 @@ export async function startTemporalFront(
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     ca: authority.cert,
+    authority,
     client: makeCertificate({ subject: 'A client', issuer: authority }),
+    useAuthorities(issuer, ofClients) {
+      server.setSecureContext(contextOf(issuer, ofClients));
+      for (const session of sessions) session.destroy();
+    },
     letIn(keys) {
       apiKeys = keys;
     },
