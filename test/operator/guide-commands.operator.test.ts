@@ -28,7 +28,7 @@ it('an upgrade and an installation that Helm did not finish are settled by the c
   const t = await arrange();
   const upgrade = 'helm upgrade $RELEASE charts/org-api -n $NS --values us-values.yaml';
   const install = upgrade.replace('upgrade', 'upgrade --install');
-  /** Kills Helm while it waits for pods, which no node runs. Helm then refuses in the words of the page. */
+  /** Kills Helm while it waits for pods, which no node runs. Helm then fails in the words of the page. */
   async function interrupt(command: string, status: string): Promise<void> {
     const stop = t.start(`${command} --wait`);
     await vi.waitFor(async () => expect((await t.listRevisions()).at(-1)?.status).toBe(status), waiting);

@@ -53,7 +53,7 @@ it('a read returns the row as it is, whatever was read before', async () => {
   expect((await owner.find(Organization, { id })).map(({ name }) => name)).toEqual(['Heron']);
 });
 
-it('closing waits for the statement under way, also while its connection is made, and refuses the next', async () => {
+it('closing waits for the statement under way, also while its connection is made, and rejects the next', async () => {
   const { database } = await setupDatabase();
   const server = parsePostgresUrl(database.ownerUrl);
   const opened = await openDatabase({ server, applicationName: 'test', poolMax: 1 });
