@@ -281,13 +281,13 @@ const acrossObjects: Case[] = [
     /its grant has ended/,
   ],
   [
-    'more seats than places',
+    'more seats than it has',
     (x) =>
       Object.assign(x, {
         seatPlan: { ...x.seatPlan, invoiced: 0, subscriptions: [{ ...x.seatPlan.subscriptions[0], status: 'paused' }] },
       }),
     `${o}.seats`,
-    /1 seats would be held, but the organization has 0 places/,
+    /1 seats would be held, but the organization has 0 seats/,
   ],
   [
     'a subscription twice',
