@@ -118,7 +118,8 @@ async function setup() {
     /** What each process answers. */
     look: async () => ({
       api: await responseOf(`${api.url}/v1/orgs/${orgId}`, { authorization: `Bearer ${key.key}` }),
-      console: await responseOf(`${console.url}/account`, { cookie }),
+      // At 127.0.0.1 the console leads to localhost.
+      console: await responseOf(`${console.url.replace('127.0.0.1', 'localhost')}/account`, { cookie }),
       operator: await operate(),
       worker: (await fetch(`${worker.metricsUrl}/readyz`)).status,
     }),
