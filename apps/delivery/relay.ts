@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { createPoll } from './poll.ts';
+import { Poll } from './poll.ts';
 import { createScan } from './scan.ts';
 import {
   type ClaimedDelivery,
@@ -41,7 +41,7 @@ const retryEveryMs = 250;
  */
 export class Relay {
   readonly #options: Required<RelayOptions>;
-  readonly #poll = createPoll({ poll: (isWoken) => this.#claimNext(isWoken), retryEveryMs });
+  readonly #poll = new Poll({ poll: (isWoken) => this.#claimNext(isWoken), retryEveryMs });
   readonly #starts: ReturnType<typeof createStarts>;
   readonly #scan: ReturnType<typeof createScan>;
   readonly #deleted = new Set<string>();

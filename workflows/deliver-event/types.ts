@@ -11,7 +11,6 @@ export interface DeliveryRun extends DeliveryId {
   run: number;
 }
 
-/** A run that a relay starts. */
 export interface StartedRun extends DeliveryRun {
   /** Whether its receiver fails or is slow: its first attempt takes no slot of the healthy ones. */
   isDegraded: boolean;
@@ -47,7 +46,6 @@ export interface DeliveryActivities {
 /** How long an attempt may take in all. Temporal counts a longer one as failed. */
 export const attemptTimeoutMs = 20_000;
 
-/** The task queue of all workflows. */
 export const deliverQueue = 'deliver';
 
 /** Returns the id of a delivery's workflow, the same for all its runs: Temporal executes one at a time. */
