@@ -44,19 +44,19 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
   });
   const auditEntriesRejected = new Counter({
     name: 'org_api_audit_entries_rejected_total',
-    help: 'Audit entries that PostgreSQL did not take; each cost its caller the response.',
+    help: 'Audit entries that PostgreSQL did not commit; each of their reads got 500 or 503.',
     registers,
   });
   const failedAuthentications = new Counter({
     name: 'org_api_failed_authentications_total',
-    help: 'Requests that got 401, or 429 for too many of them.',
+    help: 'Requests that got 401.',
     registers,
   });
   const responseWaits = new Counter({
     name: 'org_api_response_waits_total',
     help:
-      'Reads that waited for memory for their responses, by how that ended and by whose limit they ' +
-      'met (key, organization, pod).',
+      'Reads that waited for memory, a reader or a connection of large statements, by how that ended and ' +
+      'by whose limit they met (key, organization, process).',
     labelNames: ['end', 'limit'],
     registers,
   });
@@ -74,7 +74,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
   });
   new Gauge({
     name: 'org_api_responses_waiting',
-    help: 'Reads that wait for memory for their responses.',
+    help: 'Reads that wait for memory, a reader or a connection of large statements.',
     registers,
     collect() {
       this.set(reads().state.waiting);

@@ -50,7 +50,7 @@ interface DeliveriesOptions {
 
 /**
  * Starts the delivery of events: Temporal's worker with the attempts, the relay that starts runs,
- * and the loops that put back what was lost and redeliver ranges.
+ * and the loops that expire what is past its time and redeliver ranges.
  *
  * Resolves when it runs or Temporal does not answer yet; events then wait in PostgreSQL. A failure
  * that a retry cannot repair (code that does not bundle) is unhandled on purpose: it ends the
@@ -188,11 +188,11 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
         metrics.expired.inc({ kind: row.kind });
         traces.lost(row);
       }
-      log.warn({ deliveries: expired.length }, 'nothing came from the runs of deliveries: they were put back');
+      log.warn({ deliveries: expired.length }, 'slots or runs of deliveries were past their time: expired');
     },
     onUnblocked: () => relay.wake(),
     onChanged: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
-    onError: errorLogger(log, 'deliveries could not be put back or moved; tried again soon'),
+    onError: errorLogger(log, 'deliveries could not be expired or moved; tried again soon'),
   });
   const redeliveries = createIntervalLoop({
     async run(stopping) {

@@ -8,12 +8,12 @@ export function createDeliveryMetrics(registry: Registry) {
   const { counter, gauge } = metricsIn(registry);
   const expired = counter(
     'org_api_deliveries_expired_total',
-    'Deliveries that were put back because nothing came from their run. lost: its process died during the attempt; ' +
-      'not_started: it asked for no attempt in time; late: it did not ask when it was due.',
+    'Deliveries whose slot or run was past its time. lost: the process died during the attempt; not_started: the run ' +
+      'asked for no attempt in time; late: it did not ask when it was due; old_slot: only a slot was left.',
     'kind',
   );
   // Set from the start; otherwise the first one would be no increase.
-  for (const kind of ['lost', 'not_started', 'late']) expired.inc({ kind }, 0);
+  for (const kind of ['lost', 'not_started', 'late', 'old_slot']) expired.inc({ kind }, 0);
   return {
     temporal: createTemporalGauges(registry),
     expired,

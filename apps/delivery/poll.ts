@@ -12,7 +12,7 @@ const latelyMs = 1_000;
 const restShare = 5;
 
 interface PollOptions {
-  /** Polls once, and returns whether it found work. `isWoken`: work is known to exist. */
+  /** Polls once, and returns whether it found work. `isWoken`: `wake` was called, or the last poll failed. */
   poll: (isWoken: boolean) => Promise<boolean>;
   retryEveryMs: number;
 }

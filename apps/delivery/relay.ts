@@ -82,7 +82,7 @@ export class Relay {
   }
 
   /**
-   * Claims for webhooks with new work and, when an attempt has ended (`isWoken`) and every
+   * Claims for webhooks with new work and, when an attempt may have ended (`isWoken`) and every
    * `claimEveryMs`, for saturated ones. Returns whether it claimed any delivery.
    */
   async #claimNext(isWoken: boolean): Promise<boolean> {

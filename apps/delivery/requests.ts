@@ -7,7 +7,7 @@ import {
   recordWebhookEntry,
   type WebhookRequest,
 } from '#domain/webhooks/access.ts';
-import { type DeliveryState, deliveryState, noSuchDelivery } from '#domain/webhooks/deliveries.ts';
+import { deliveryState, noSuchDelivery, type ShownState } from '#domain/webhooks/deliveries.ts';
 import { WebhookError } from '#domain/webhooks/errors.ts';
 import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
@@ -81,7 +81,7 @@ export async function cancelDelivery(database: Database, input: DeliveryRequest)
 }
 
 interface LockedDelivery {
-  state: DeliveryState;
+  state: ShownState;
   isTooOld: boolean;
 }
 
@@ -105,7 +105,7 @@ function assertRedeliverable({ state, isTooOld }: LockedDelivery, onlyOpen: bool
 }
 
 /** Rejects a change that makes sense only while a delivery is open. */
-const deliverySettled = (state: DeliveryState) =>
+const deliverySettled = (state: ShownState) =>
   new WebhookError('delivery_settled', `This delivery is already ${state === 'exhausted' ? 'failed' : state}.`);
 
 /** A webhook's state after a change, and the number of its open deliveries that it affects, up to 10,000. */

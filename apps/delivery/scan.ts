@@ -30,7 +30,7 @@ export function createScan({ fullEveryMs }: { fullEveryMs: number }) {
   let fullAt = Number.NEGATIVE_INFINITY;
 
   return {
-    /** `isWoken`: an attempt has ended. */
+    /** `isWoken`: an attempt may have ended, so saturated webhooks are covered too. */
     next(isWoken: boolean): Step {
       if (position === beginning) isFull = performance.now() - fullAt > fullEveryMs;
       const includesSaturated = isFull || isWoken;

@@ -63,7 +63,7 @@ export interface ServerBounds
   maxConnections: number;
   /** From a request's arrival to its response's last byte. */
   responseDeadlineMs: number;
-  /** Called for each connection that was cut because its client did not read. */
+  /** Called for each connection that was cut; `Cut` says why. */
   onCut: (cut: Cut) => void;
   /** Called for each connection that was refused because there were `maxConnections`. */
   onRejected: () => void;

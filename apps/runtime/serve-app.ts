@@ -54,7 +54,7 @@ export async function serveApp(
       isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
       onCut: (cut) => {
         metrics.responsesCut.inc({ reason: cut.reason });
-        log.warn(cut, 'a connection was cut: its client did not read its response');
+        log.warn(cut, 'a connection was cut: its client did not read its responses in time');
       },
       onRejected: () => metrics.connectionsRefused.inc(),
     },

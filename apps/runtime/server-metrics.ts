@@ -32,8 +32,8 @@ export function createServerMetrics(
     responsesCut: new Counter({
       name: `${prefix}_responses_cut_total`,
       help:
-        'Connections cut because their clients did not read a response, by reason: slow (below the ' +
-        'minimum throughput) or deadline.',
+        'Connections that were cut, by reason: slow (responses read below the minimum throughput), ' +
+        'deadline, or pipelined (more than 16 requests in progress).',
       labelNames: ['reason'],
       registers,
     }),

@@ -1,6 +1,6 @@
 import { releaseNextSql } from './order.ts';
 
-/** A delivery that `expireSql` put back or settled. */
+/** A delivery that `expireSql` requeued or settled, or whose slot it freed. */
 export interface ExpiredRow {
   organizationId: string;
   webhookId: string;
@@ -8,10 +8,10 @@ export interface ExpiredRow {
   run: number;
   /**
    * `lost`: its attempt was in progress when its process died. `not_started`: its run asked for no
-   * attempt in time. `late`: its run did not ask when it was due. `settled`: only its slot was
-   * left.
+   * attempt in time. `late`: its run did not ask when it was due. `old_slot`: only a slot was
+   * left, and the delivery stays as it is.
    */
-  kind: 'lost' | 'not_started' | 'late' | 'settled';
+  kind: 'lost' | 'not_started' | 'late' | 'old_slot';
   /** The state that follows. */
   state: 'queued' | 'running' | 'delivered' | 'exhausted' | 'cancelled';
   /** The lost attempt's number, and when it began (Unix, ms); null for the other kinds. */
@@ -72,7 +72,7 @@ export const expireSql = /* sql */ `
     for no key update skip locked
   ), expired as (
     select f.organization_id, f.webhook_id, f.event_id, f.run, f.is_current,
-      case when f.attempt_id is not null then 'lost' when f.is_current then 'not_started' else 'settled' end as kind,
+      case when f.attempt_id is not null then 'lost' when f.is_current then 'not_started' else 'old_slot' end as kind,
       l.number, l.started_at
     from freed f left join lost l on l.organization_id = f.organization_id and l.webhook_id = f.webhook_id
       and l.event_id = f.event_id

@@ -49,7 +49,7 @@ export class ApiKey extends ApiKeySchema.class {
   }
 
   /** Frees the number of a key that has expired. */
-  releaseSlot(now: Date): void {
+  releaseNumber(now: Date): void {
     if (this.stateAt(now) === 'expired') this.number = null;
   }
 }

@@ -16,7 +16,7 @@ export async function lockMembership(tx: Transaction, organizationId: string, pe
 /** Frees numbers of expired keys. Returns the lowest free one, or null. Call it under `lockOrganization`. */
 export async function findFreeNumber(tx: Transaction, organizationId: string, now: Date): Promise<number | null> {
   const keys = await tx.find(ApiKey, { organizationId, number: { $ne: null } });
-  for (const key of keys) key.releaseSlot(now);
+  for (const key of keys) key.releaseNumber(now);
   await tx.flush(); // before another key takes one of them
   const used = new Set(keys.map(({ number }) => number));
   for (let number = 1; number <= liveKeysPerOrganization; number += 1) if (!used.has(number)) return number;

@@ -7,7 +7,7 @@ import { isHoldingSql, isOpenSql } from './open-deliveries.ts';
 
 export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'held'] as const;
 /** The state of a delivery, as it is shown: an open one is `waiting`, or `held` with its webhook. */
-export type DeliveryState = (typeof deliveryStates)[number];
+export type ShownState = (typeof deliveryStates)[number];
 
 /** How far a waiting delivery is. */
 export type Progress = 'Pending' | 'Delivering' | 'Retrying';
@@ -17,7 +17,7 @@ export interface DeliveryRow {
   webhookId: string;
   eventId: string;
   type: EventType;
-  state: DeliveryState;
+  state: ShownState;
   /** How many attempts have ended. */
   attempts: number;
   /** The webhook's own count of its events; null until it is first claimed. */
@@ -57,7 +57,7 @@ export const isHolding = sql.raw(isHoldingSql);
 export const isHeld = sql`(${isOpen} and exists (
   select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id and ${isHolding}))`;
 
-/** The state of a delivery `d`, a `DeliveryState`. */
+/** The state of a delivery `d`, a `ShownState`. */
 export const deliveryState = sql`case when ${isHeld} then 'held' when ${isOpen} then 'waiting' else d.state end`;
 
 /** When the next attempt of a delivery `d` is due; null unless it waits for that time. */
@@ -71,7 +71,7 @@ export const deliveryColumns = sql`
     api.utc(d.settled_at) as "settledAt"`;
 
 /** Returns a condition on the state of `d`, true for null. Literals allow partial indexes. */
-export function isInState(state: DeliveryState | null): RawBuilder<unknown> {
+export function isInState(state: ShownState | null): RawBuilder<unknown> {
   if (state === null) return sql`true`;
   if (state === 'held') return isHeld;
   return state === 'waiting' ? sql`${isOpen} and not ${isHeld}` : sql`d.state = ${sql.lit(state)}`;

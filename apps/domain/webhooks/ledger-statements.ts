@@ -1,4 +1,4 @@
-import { isHoldingSql, isOpenSql, lateOfWebhookSql } from './open-deliveries.ts';
+import { isHoldingSql, isOpenSql, overdueOfWebhookSql } from './open-deliveries.ts';
 
 /**
  * The ledger compares what was to be delivered, as the trigger that created the events counted it,
@@ -132,7 +132,7 @@ export const readLedgerSql = /* sql */ `
       coalesce(sum(l.count) filter (where l.count > 0 and not ${waitsForReceiver}), 0) as stuck
     from open o join webhook w on w.organization_id = o.organization_id and w.id = o.webhook_id
     join receiver r on r.organization_id = o.organization_id and r.webhook_id = o.webhook_id
-    left join lateral ${lateOfWebhookSql} l on w.state = 'active'
+    left join lateral ${overdueOfWebhookSql} l on w.state = 'active'
   ), compared as (
     select r.deliveries + m.deliveries - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.held
       as difference,

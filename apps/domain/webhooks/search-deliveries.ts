@@ -7,19 +7,19 @@ import { assertMayManageWebhooks, type WebhookRequest, type WebhooksRequest } fr
 import {
   assertShown,
   type DeliveryRow,
-  type DeliveryState,
   deliveryColumns,
   isAttempting,
   isInProgress,
   isInState,
   nextAttemptAt,
   type Progress,
+  type ShownState,
 } from './deliveries.ts';
 import type { WebhookState } from './webhook.entity.ts';
 
 /** Selects deliveries; null: all. `from` to before `to`, by when the event occurred. */
 export interface DeliveryFilter {
-  state: DeliveryState | null;
+  state: ShownState | null;
   /** Of a delivery in state `waiting`. */
   progress: Progress | null;
   type: EventType | null;
@@ -218,7 +218,7 @@ async function readPage(
 export async function listDeliveries(
   db: Queryable,
   request: WebhookRequest,
-  state: DeliveryState | null,
+  state: ShownState | null,
   { before, atMost }: { before: string | null; atMost: number },
 ): Promise<FoundDelivery[]> {
   const filter = { state, progress: null, type: null, eventId: null, from: null, to: null };

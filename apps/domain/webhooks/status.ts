@@ -1,4 +1,4 @@
-import type { DeliveryState, Progress } from './deliveries.ts';
+import type { Progress, ShownState } from './deliveries.ts';
 import type { FoundDelivery } from './search-deliveries.ts';
 import type { WebhookSummary } from './summary.ts';
 import type { WebhookState } from './webhook.entity.ts';
@@ -30,7 +30,7 @@ export const statusOfState = {
   exhausted: 'Failed',
   cancelled: 'Cancelled',
   held: 'Held',
-} as const satisfies Record<DeliveryState, string>;
+} as const satisfies Record<ShownState, string>;
 
 /** Every status of a delivery, in the order of filters and charts. */
 export const deliveryStatuses = [
@@ -41,12 +41,12 @@ export const deliveryStatuses = [
   'Delivered',
   'Failed',
   'Cancelled',
-] as const satisfies readonly (Progress | (typeof statusOfState)[DeliveryState])[];
+] as const satisfies readonly (Progress | (typeof statusOfState)[ShownState])[];
 
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** The state, and the progress of a waiting delivery, that a status stands for. */
-export const selectionOfStatus: Record<DeliveryStatus, { state: DeliveryState; progress: Progress | null }> = {
+export const selectionOfStatus: Record<DeliveryStatus, { state: ShownState; progress: Progress | null }> = {
   Pending: { state: 'waiting', progress: 'Pending' },
   Delivering: { state: 'waiting', progress: 'Delivering' },
   Retrying: { state: 'waiting', progress: 'Retrying' },

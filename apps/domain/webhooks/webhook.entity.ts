@@ -53,7 +53,7 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /** Resumes it; a trigger forgets its failures. Returns false if it is active. */
+  /** Resumes it; a trigger resets its failures. Returns false if it is active. */
   resume(): boolean {
     if (this.state === 'active') return false;
     this.state = 'active';
@@ -76,7 +76,7 @@ export class Webhook extends WebhookSchema.class {
     this.managedUid = null;
   }
 
-  /** Changes the URL. A trigger forgets the failures of the old one. */
+  /** Changes the URL. A trigger resets the failures of the old one. */
   moveTo(url: string): void {
     if (url === this.url) return;
     this.url = url;

@@ -1,4 +1,4 @@
-import { isOpenSql, lateOfWebhookSql } from '#domain/webhooks/open-deliveries.ts';
+import { isOpenSql, overdueOfWebhookSql } from '#domain/webhooks/open-deliveries.ts';
 
 /** The state of a region's database, as the operator shows it. */
 export interface RegionState {
@@ -26,7 +26,7 @@ export interface RegionState {
 export const readRegionStateSql = /* sql */ `
   with late as (
     select coalesce(sum(l.count), 0) as count, min(l.oldest) as oldest
-    from webhook w cross join lateral ${lateOfWebhookSql} l
+    from webhook w cross join lateral ${overdueOfWebhookSql} l
     where w.state = 'active'
   )
   select json_build_object(

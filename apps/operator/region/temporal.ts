@@ -5,7 +5,7 @@ import { isUnreadable, type ObservedRegion } from './observe.ts';
 import type { ObservedNamespace, TemporalAction } from './temporal-namespace.ts';
 
 /**
- * Returns what is left to do so that Temporal's namespace has what the spec declares. A field that
+ * Returns what is left to do so that Temporal's namespace is as the spec declares it. A field that
  * the spec leaves out is not touched.
  */
 export function planTemporal(region: Region, { temporal }: ObservedRegion): TemporalAction[] {
@@ -23,7 +23,7 @@ function planSettings({ spec }: Region, found: ObservedNamespace): TemporalActio
 
 const { holds, fails, unknown } = conditionsOf('TemporalReady');
 
-/** Evaluates whether Temporal answers for the namespace, which has what the spec declares. */
+/** Evaluates whether Temporal answers for the namespace, which is as the spec declares it. */
 export function evaluateTemporal(region: Region, observed: ObservedRegion, failure: Failure | null): ReportedCondition {
   const { temporal } = observed;
   const { namespace } = region.spec.temporal;

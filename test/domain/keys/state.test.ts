@@ -44,7 +44,7 @@ it('only an expired key frees its number', () => {
     [now, null],
   ] as const) {
     const key = keyWith({ expiresAt });
-    key.releaseSlot(now);
+    key.releaseNumber(now);
     expect(key.number).toBe(number);
   }
 });

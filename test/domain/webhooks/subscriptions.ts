@@ -2,7 +2,7 @@ import { deleteWebhook, pauseWebhook, redeliverOne, resumeWebhook } from '#deliv
 import type { Authority } from '#domain/access/authority.ts';
 import { type ChangeWebhook, changeWebhook } from '#domain/webhooks/change.ts';
 import { type CreateWebhook, createWebhook } from '#domain/webhooks/create.ts';
-import type { DeliveryState } from '#domain/webhooks/deliveries.ts';
+import type { ShownState } from '#domain/webhooks/deliveries.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
@@ -63,7 +63,7 @@ export async function setupWebhooks() {
     list: (by: Authority = byManager) => listWebhooks(db, { organizationId, by }, completeCounts(new Date())),
     show: (webhookId: string, by?: Authority) =>
       getWebhookWithSecrets(db, of(webhookId, by), completeCounts(new Date())),
-    deliveries: (webhookId: string, state: DeliveryState | null = null, by?: Authority) =>
+    deliveries: (webhookId: string, state: ShownState | null = null, by?: Authority) =>
       listDeliveries(db, of(webhookId, by), state, { before: null, atMost: 100 }),
     delivery: async (webhookId: string, eventId: string, by?: Authority) => {
       const page = { before: null, atMost: null, withResponses: true };
