@@ -185,6 +185,12 @@ describe('one delivery', () => {
     expect(text).toContain('Bytes that are not UTF-8');
     expect(unescaped(text)).toContain(`webhook-id: ${exhausted}`);
     expect(unescaped(text)).toContain('Service-Signature: t=1795000000,v1=');
+    expect(text).toContain('Host, Content-Length and Connection were also sent');
+    const cause = `update delivery_attempt set cause = 'tls_self_signed', status = null where event_id = $1`;
+    await t.owner.pool.query(cause, [exhausted]);
+    const untrusted = (await t.get(`/deliveries/${exhausted}/attempts/2`)).text;
+    expect(untrusted).toContain('This request did not reach the receiver');
+    expect(untrusted).not.toContain('were also sent');
     for (const number of ['3', '0', '-1', '1e1', '99999999999', 'x'])
       expect([number, (await t.get(`/deliveries/${exhausted}/attempts/${number}`)).status]).toEqual([number, 404]);
   });
@@ -220,6 +226,8 @@ describe('one delivery', () => {
     await t.submit(`/deliveries/${delivered}`, { how: 'redeliver' });
     const rows = await t.owner.pool.query('select state, failures from delivery where event_id = $1', [delivered]);
     expect(rows.rows).toEqual([{ state: 'queued', failures: 0 }]);
+    // Its last attempt did not fail.
+    expect((await t.get(`/deliveries/${delivered}`)).text).toMatch(/<dd>Next attempt due now<\/dd>/);
     const open = await t.get(`/deliveries/${waiting}`);
     await t.owner.pool.query(
       `update delivery set state = 'delivered', settled_at = now(), due_at = null where event_id = $1`,

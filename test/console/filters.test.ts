@@ -97,9 +97,14 @@ it('the search of the overview leads from an event, a client, an entry of the lo
   const client = await search(grant.id);
   expect(client.text).toContain(`href="${t.home}/clients/${grant.id}"`);
   expect(client.text).toContain(`href="${t.home}/audit-log?object=${grant.id}"`);
-  expect((await search('Ada')).text).toContain(`href="${t.home}/members?q=Ada"`);
+  expect((await search('Ada')).text).toContain(`href="${t.home}/members?q=Ada&amp;status=all"`);
   expect((await search('01900000-0000-7000-8000-000000000000')).text).toContain('No matches');
   expect((await search('')).text).toContain('No matches');
+  // A name is looked up, and the log is searched only when it is asked for.
+  expect((await search('Hooks.example')).to).toBe(`${t.home}/webhooks/${webhook.id}`);
+  const unknown = (await search('nothing-here')).text;
+  expect(unknown).toContain('No matches');
+  expect(unknown).toContain(`href="${t.home}/audit-log?q=nothing-here"`);
 });
 
 it('the search finds nothing of another organization, and nothing that the member may not see', async () => {

@@ -102,9 +102,24 @@ it('webhooks and keys that need attention are listed by name, the worst first, e
     expect.stringMatching(/^The Failing one Failing All deliveries failing since .* See cause of The Failing one$/),
     expect.stringMatching(/^The Suspended one Suspended New events are held .* See cause of The Suspended one$/),
     expect.stringMatching(/^The Paused one Paused New events are held .* Resume… of The Paused one$/),
-    expect.stringMatching(/^API key Old report Active Expires soon Expires .* Rotate… Old report$/),
+    expect.stringMatching(/^API key Old report Expires .* Rotate… Old report$/),
   ]);
   expect(text).toContain(`/keys/${key.id}/rotate`);
+});
+
+it('a replaced key needs attention while it is used instead of its replacement', async () => {
+  const t = await setup();
+  const old = await t.make.apiKey({ creator: t.creator, label: 'Old report' });
+  const path = `/o/${t.ada.orgId}/keys/${old.id}/rotate`;
+  await t.http(t.ada).submit(path, path, { overlapHours: '1', expiry: 'never' });
+  const { rows } = await t.owner.pool.query('select id from api_key where predecessor_id = $1', [old.id]);
+  const use = (keyId: string) => writeEntries(t.owner, [{ orgId: t.ada.orgId, keyId }]);
+  const isListed = async () => (await t.overview()).includes('is still used instead of its replacement');
+  expect(await isListed()).toBe(false);
+  await use(old.id);
+  expect(await isListed()).toBe(true);
+  await use(rows[0].id);
+  expect(await isListed()).toBe(false);
 });
 
 it('what samples and operators set up before the first sign-in completes no step', async () => {
@@ -138,7 +153,7 @@ it('deliveries and calls of 24 hours are rendered with their numbers in words an
   const text = await t.overview();
   const [, deliveries, calls] = text.split('<figure class="chart">');
   expect(deliveries).toContain('1 delivered on first attempt, 1 delivered after retries, 1 failed.');
-  expect(calls).toContain('2 successful, 1 denied, 0 rate limited.');
+  expect(calls).toContain('2 successful, 1 unsuccessful, 0 rate limited.');
   for (const chart of [deliveries, calls])
     expect(chart).toMatch(/<g class="bar"><title><time [^>]*>\d{4}-\d\d-\d\d \d\d:00:00 UTC<\/time>: /);
   expect(plain(deliveries?.slice(deliveries.indexOf('<tbody'), deliveries.indexOf('</tbody')) ?? '')).toMatch(/1 1 1$/);

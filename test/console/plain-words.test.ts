@@ -26,7 +26,7 @@ it('a key is created in plain words, with its expiry date', async () => {
   const t = shared();
   const ada = await t.enrol();
   const text = plain((await t.http(ada).get(`/o/${ada.orgId}/keys/new`)).text);
-  expect(text).toContain('Read the referral codes, the referral earnings org.referrals.manage');
+  expect(text).toContain('Read the referral codes and the referral earnings org.referrals.manage');
   const end = new Date(t.now().getTime() + 90 * 86_400_000).toISOString().slice(0, 10);
   expect(text).toContain(`In 90 days On ${end}`);
 });

@@ -17,7 +17,9 @@ it('a form after the end of its session leads through sign-in back to its page, 
   const late = await visitor.submit(rendered, page, {}, { headers: { referer: `${t.origin}${page}?a=b` } });
   expect(late).toMatchObject({ status: 303, to: `/sign-in?to=${encodeURIComponent(`${page}?a=b`)}` });
   const signIn = await visitor.get(late.to ?? '');
-  expect(signIn.text).toContain('Nothing was changed. Your session has ended. Sessions end after 30 minutes');
+  expect(signIn.text).toContain(
+    'Nothing was changed. Your session has ended. Sessions end when you sign out, after 30 minutes',
+  );
   const half = await visitor.submit(signIn, '/sign-in', { email: ada.email, password: goodPassword });
   const done = await visitor.submit(half.to ?? '', '/sign-in/second-factor', { factorCode: t.nextCode(ada) });
   expect(done.to).toBe(`${page}?a=b`);

@@ -76,6 +76,8 @@ describe('adding a webhook', () => {
     ]);
     const silent = await t.submit('/new', { ...fields, url: 'https://slow.example.com/' });
     expect([silent.status, silent.text.includes(warning)]).toEqual([200, false]);
+    const plain = await t.submit('/new', { ...fields, url: 'http://hooks.example.com/' });
+    expect(plain.text).toContain('Nothing is sent over http unless the name resolves to an address');
     const [{ id } = { id: '' }] = await webhookRows(t, t.ada);
     const sameUrl = { ...fields, url: 'https://hoks.example.com/', allowSameUrl: 'on' };
     const moved = await t.submit(`/${id}/edit`, sameUrl);
@@ -84,6 +86,7 @@ describe('adding a webhook', () => {
       'https://hoks.example.com/',
       'https://hoks.example.com/',
       'https://slow.example.com/',
+      'http://hooks.example.com/',
     ]);
   });
 

@@ -79,7 +79,9 @@
   /** @param {HTMLFormElement} form @param {HTMLElement | null} submitter */
   async function ask(form, submitter) {
     checking.add(form);
+    form.setAttribute('aria-busy', 'true');
     const question = await check(form, submitter);
+    form.removeAttribute('aria-busy');
     checking.delete(form);
     if (question === null) return submit(form, submitter);
     waiting = { form, submitter };

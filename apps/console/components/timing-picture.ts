@@ -55,7 +55,7 @@ function partsOf(timings: Timings, totalMs: number): Part[] {
   const rest = totalMs - known.reduce((sum, { ms }) => sum + ms, 0);
   if (rest < 1) return known;
   const hasResponse = typeof timings.firstByte === 'number';
-  return [...known, { key: 'rest', label: hasResponse ? 'Download' : 'Until timeout', ms: rest }];
+  return [...known, { key: 'rest', label: hasResponse ? 'Download' : 'Until failure', ms: rest }];
 }
 
 const inMs = (ms: number): string => (ms < 10_000 ? `${ms.toLocaleString('en')} ms` : `${Math.round(ms / 100) / 10} s`);

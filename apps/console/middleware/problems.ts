@@ -176,8 +176,8 @@ function faultOf(error: unknown): Problem {
       cause: error,
       retryAfterSeconds: 5,
       title: 'Temporarily unavailable',
-      sentence: 'The console is temporarily unavailable.',
-      next: 'Try again in a moment.',
+      sentence: 'Wait a moment, then reload the page.',
+      next: 'If you submitted a form, first check whether your change was saved.',
     };
   return {
     status: 500,

@@ -3,7 +3,13 @@ import { findSession } from '#domain/identity/sessions.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { clientAddress } from '#runtime/client.ts';
 import { findBrowser } from '../web/browser-cookie.ts';
-import { MissingPermissionError, NotFoundError, redirect, UnconfirmedSignInError } from '../web/response.ts';
+import {
+  MissingPermissionError,
+  NotFoundError,
+  redirect,
+  UnconfirmedSignInError,
+  warningFlash,
+} from '../web/response.ts';
 import { returnPath } from '../web/return-path.ts';
 import type { Route } from '../web/route.ts';
 import type { RouteContext, RouteMiddleware } from '../web/state.ts';
@@ -68,7 +74,7 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
 };
 
 const sessionEnded =
-  `Your session has ended. Sessions end after ${sessionIdleMinutes} minutes of inactivity, after ` +
+  `Your session has ended. Sessions end when you sign out, after ${sessionIdleMinutes} minutes of inactivity, after ` +
   `${sessionAbsoluteHours} hours at most, and when you lose access to your organizations.`;
 
 /**
@@ -103,9 +109,9 @@ const isOpenTo = ({ access }: Route, session: Session | null): boolean =>
 function signedOutMessage(ctx: RouteContext): string | null {
   const { route, console } = ctx.state;
   if (route.method === 'GET')
-    return readCookie(ctx, 'session') === null ? null : `${sessionEnded} Sign in to continue where you were.`;
+    return readCookie(ctx, 'session') === null ? null : warningFlash(`${sessionEnded} Sign in to continue.`);
   if (!isSameOrigin(ctx.headers, console.origin)) return null;
-  return `Nothing was changed. ${sessionEnded} Sign in to return to the form.`;
+  return warningFlash(`Nothing was changed. ${sessionEnded} Sign in, then fill in the form again.`);
 }
 
 /** Returns the page of a form from its `Referer`; null unless it is a page of the console. */

@@ -34,7 +34,7 @@ export interface Page extends CookieChanges {
 interface Redirect extends CookieChanges {
   kind: 'redirect';
   to: string;
-  /** A sentence that the next page shows. */
+  /** A sentence that the next page shows: a success, or a `warningFlash`. */
   flash?: string | null;
 }
 
@@ -58,6 +58,14 @@ export const page = (parts: Pick<Page, 'title' | 'body'> & Partial<Omit<Page, 'k
   passkeys: false,
   ...parts,
 });
+
+/** Begins a sentence that is shown as a warning. No field accepts this character. */
+const warningMark = '\u0001';
+export const warningFlash = (sentence: string): string => warningMark + sentence;
+
+/** Returns what a page shows of such a sentence. */
+export const readFlash = (flash: string): [kind: 'warning' | 'good', sentence: string] =>
+  flash.startsWith(warningMark) ? ['warning', flash.slice(1)] : ['good', flash];
 
 export const redirect = (to: string, parts: Omit<Redirect, 'kind' | 'to'> = {}): Redirect => ({
   kind: 'redirect',

@@ -114,7 +114,7 @@ export function assertHasPermissions(actor: Actor, granted: readonly Permission[
  *
  * @throws OrganizationError `last_owner`
  */
-export async function assertOwnerRemains(tx: Transaction, organizationId: string, gone: string): Promise<void> {
+export async function assertOwnerRemains(tx: Queryable, organizationId: string, gone: string): Promise<void> {
   const rows = await tx.query(sql`
     select m.person_id from membership m
     join membership_role mr on mr.organization_id = m.organization_id and mr.person_id = m.person_id
@@ -126,6 +126,6 @@ export async function assertOwnerRemains(tx: Transaction, organizationId: string
   if (rows.length > 0) return;
   throw new OrganizationError(
     'last_owner',
-    'The last active owner can’t leave. First assign the role Owner to a member who can sign in.',
+    'The last active owner can’t leave or lose the role. First assign the role Owner to a member who can sign in.',
   );
 }

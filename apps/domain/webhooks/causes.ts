@@ -83,12 +83,12 @@ const failures = {
 
   answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
   answered_unauthorized: failed(
-    'The receiver rejected the request (401, 403 or 407): give it this webhook’s signing secret, and ' +
+    'The receiver rejected the request as unauthorized: give it this webhook’s signing secret, and ' +
       'accept posts to this path without other credentials.',
   ),
   answered_not_found: failed('The receiver has nothing at this path (404): correct the URL or the route.'),
   answered_gone: failed(
-    'The receiver wants no more events at this URL (410), and the webhook is suspended: correct the URL or the ' +
+    'The receiver wants no more events at this URL (410), which suspends the webhook: correct the URL or the ' +
       'receiver, then resume the webhook.',
   ),
   answered_method_not_allowed: failed(

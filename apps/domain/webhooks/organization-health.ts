@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
 import type { Queryable } from '../db/database.ts';
 import { assertMayManageWebhooks, type WebhooksRequest } from './access.ts';
+import { deliveryState, type ShownState } from './deliveries.ts';
 import { bucketsOf, type HealthBucket, type HealthCounts, healthKeys, selectHealth } from './health.ts';
 
 /**
@@ -43,7 +44,7 @@ export interface RecentFailure {
   description: string;
   eventId: string;
   type: EventType;
-  state: 'waiting' | 'exhausted' | 'cancelled';
+  state: ShownState;
   attempts: number;
   /** ISO text, when the attempt started. */
   at: string;
@@ -71,7 +72,7 @@ export async function listRecentFailures(
   const isWanted = request.webhookId ? sql`w.id = ${request.webhookId}` : sql`w.state <> 'deleted'`;
   return db.query(sql<RecentFailure>`
     select d.webhook_id as "webhookId", w.url, w.description, d.event_id as "eventId", e.type,
-      case when d.settled_at is null then 'waiting' else d.state end as state, d.attempts,
+      ${deliveryState} as state, d.attempts,
       api.utc(a.started_at) as at, a.status, a.cause, a.explanation
     from webhook w
     cross join lateral (

@@ -41,6 +41,6 @@ export async function matchText(
       where ${maySeeClients} and g.organization_id = ${organizationId} and f.name ilike ${part}
       order by g.id limit ${idsPerKind})`);
   const lower = exact.toLowerCase();
-  const titles = knownActions.filter(({ title }) => title.toLowerCase().includes(lower));
+  const titles = knownActions.filter(({ title, action }) => `${title} ${action}`.toLowerCase().includes(lower));
   return { ids: rows.map(({ id }) => id), actions: titles.map(({ action }) => action), exact: lower };
 }

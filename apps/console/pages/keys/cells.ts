@@ -31,6 +31,12 @@ export const isExpiringSoon = ({ expiresAt, state, successorId }: KeyUsage, now:
   expiresAt !== null &&
   expiresAt.getTime() - now.getTime() < soonDays * dayMs;
 
+/** Returns whether a replaced key was used after its replacement, among the `live` keys. */
+export function isUsedAfterRotation({ successorId, lastUsedAt }: KeyUsage, live: readonly KeyUsage[]): boolean {
+  const successor = live.find(({ id }) => id === successorId);
+  return successor !== undefined && lastUsedAt !== null && lastUsedAt.getTime() > lastUseOf(successor);
+}
+
 export const keyBreadcrumbs = (visit: MemberVisit, key: KeyUsage): Page['breadcrumbs'] => [
   [keyTitle(key), visit.at(`/keys/${key.id}`)],
   ['API keys', visit.at('/keys')],

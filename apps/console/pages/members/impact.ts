@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { assertOwnerRemains } from '#domain/access/actor.ts';
+import { OrganizationError } from '#domain/access/errors.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import { type AffectedKey, type Impact, type MemberChange, previewImpact } from '#domain/members/impact.ts';
 import { getMemberDetails, type MemberDetails } from '#domain/members/list-members.ts';
@@ -75,6 +77,23 @@ interface Confirmation {
   cancel?: string;
 }
 
+/** Returns why the last owner cannot be changed so; null when the member can. */
+function findObstacle(
+  { console, organizationId }: MemberVisit,
+  { isOwner, status, roles, personId }: MemberDetails,
+  change: MemberChange,
+): Promise<string | null> | null {
+  const isOwnerRole = (id: string) => roles.some((role) => role.id === id && role.isSystem && role.key === 'owner');
+  if (!isOwner || status !== 'active' || (change.kind === 'unassign' && !isOwnerRole(change.roleId))) return null;
+  return assertOwnerRemains(console.database, organizationId, personId).then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof OrganizationError) return error.message;
+      throw error;
+    },
+  );
+}
+
 /**
  * Declares a change of a member whose page lists the affected API keys. If they change before the
  * form is submitted, the page is rendered again and nothing is changed.
@@ -102,7 +121,9 @@ export function impactFormPage(declared: {
     const { title, button, consequence, clients, ...links } = confirm(visit, details, impact);
     const { breadcrumbs = memberBreadcrumbs(visit, details), cancel = memberPath(visit, details.personId) } = links;
     const fields = html`<p>${consequence}</p>${affectedKeys(impact.keys)}${clients}${seenField(impact.keys)}`;
-    return page({ title, breadcrumbs, body: form(visit, { state, button, kind: 'danger', fields, cancel }) });
+    const obstacle = await findObstacle(visit, details, changeOf(visit));
+    const body = form(visit, { state, button, kind: 'danger', fields, cancel });
+    return page({ title, breadcrumbs, body: obstacle === null ? body : notice('bad', obstacle) });
   }
   return member.formPage({
     ...route,

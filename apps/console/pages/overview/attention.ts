@@ -7,7 +7,7 @@ import { webhookStatus } from '../../components/status.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { isExpiringSoon, keyName, statusOf } from '../keys/cells.ts';
+import { isExpiringSoon, isUsedAfterRotation, keyName, statusOf } from '../keys/cells.ts';
 import { webhookName } from '../webhooks/cells.ts';
 
 /** Lists the webhooks and API keys that need attention, the most severe first. */
@@ -51,18 +51,23 @@ async function failingKeys(visit: MemberVisit): Promise<Html[] | null> {
   const now = visit.console.now();
   const keys = await listLiveKeys(visit.console.database, visit.organizationId, now);
   return keys
-    .filter((key) => key.working.length === 0 || isExpiringSoon(key, now))
+    .filter((key) => key.working.length === 0 || isExpiringSoon(key, now) || isUsedAfterRotation(key, keys))
     .map((key) => keyLine(visit, key, now));
 }
 
 function keyLine(visit: MemberVisit, key: KeyUsage, now: Date): Html {
   const isInactive = key.working.length === 0;
+  const isReplaced = key.successorId !== null;
   const what = isInactive
     ? html`Its owner has none of its permissions.`
-    : html`Expires ${relativeTime(key.expiresAt)}.`;
+    : html`Expires ${relativeTime(key.expiresAt)}${isReplaced ? ' and is still used instead of its replacement' : ''}.`;
   return html`<li>${icon('keys', isInactive ? 'bad' : 'warning')}
     <span class="what">API key <a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>
-      ${statusOf(key, now)} ${what}</span>
-    <a href="${visit.at(`/keys/${key.id}/rotate`)}">Rotate…<span
-      class="visually-hidden"> ${keyName(key)}</span></a></li>`;
+      ${isInactive ? statusOf(key, now) : nothing} ${what}</span>
+    ${
+      isReplaced
+        ? nothing
+        : html`<a href="${visit.at(`/keys/${key.id}/rotate`)}">Rotate…<span
+            class="visually-hidden"> ${keyName(key)}</span></a>`
+    }</li>`;
 }

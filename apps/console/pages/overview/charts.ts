@@ -27,7 +27,7 @@ async function deliveriesChart(visit: MemberVisit): Promise<Html | null> {
 
 const callSeries: readonly ChartSeries<'succeeded' | 'rejected' | 'limited'>[] = [
   { key: 'succeeded', label: 'Successful', tone: 'good' },
-  { key: 'rejected', label: 'Denied', tone: 'bad' },
+  { key: 'rejected', label: 'Unsuccessful', tone: 'bad' },
   { key: 'limited', label: 'Rate limited', tone: 'late' },
 ];
 

@@ -30,7 +30,10 @@ export async function recentFailures(visit: MemberVisit): Promise<Html> {
           whenNarrow: 'beside',
           cell: (failure) => deliveryStatus({ ...failure, isAttempting: false }),
         },
-        { heading: 'Webhook', cell: webhookName },
+        {
+          heading: 'Webhook',
+          cell: (failure) => html`<a href="${visit.at(`/webhooks/${failure.webhookId}`)}">${webhookName(failure)}</a>`,
+        },
         { heading: 'Response', cell: (failure) => attemptStatus({ ...failure, finishedAt: failure.at }) },
         { heading: 'Cause', cell: ({ explanation, cause }) => explanation ?? describeCause(cause) },
         { heading: 'Attempted', cell: ({ at }) => relativeTime(at) },

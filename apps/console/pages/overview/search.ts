@@ -1,15 +1,21 @@
 import { isIP } from 'node:net';
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { listClients } from '#domain/clients/list-clients.ts';
 import type { Queryable } from '#domain/db/database.ts';
+import { listLiveKeys } from '#domain/keys/list.ts';
+import { listMembers } from '#domain/members/list-members.ts';
+import { listWebhooks } from '#domain/webhooks/list.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { freshForm } from '../../web/form.ts';
-import { type Html, html } from '../../web/html.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
 import { page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { quotedKey } from '../keys/cells.ts';
+import { webhookTitle } from '../webhooks/find-webhook.ts';
 
 /** What an id names in an organization; `entry` is an entry of the audit log. */
 type Named = Record<'event' | 'client' | 'webhook' | 'key' | 'entry', boolean>;
@@ -40,9 +46,9 @@ export const searchRoutes = [
         title: 'Search',
         body: html`${overviewSearch(visit, q)}${
           found.length === 0
-            ? emptyState({ title: 'No matches', body: 'Enter a whole ID or address, or the start of a name.' })
+            ? emptyState({ title: 'No matches', body: 'Enter a whole ID or IP address, or a part of a name or URL.' })
             : html`<ul>${found.map(({ path, label }) => html`<li><a href="${path}">${label}</a></li>`)}</ul>`
-        }`,
+        }${logLink(visit, text)}`,
       });
     },
   }),
@@ -54,9 +60,8 @@ interface Found {
 }
 
 async function findPages(visit: MemberVisit, text: string): Promise<Found[]> {
-  const list = (isShown: boolean, path: string, query: Record<string, string>, label: string): Found[] =>
-    isShown ? [{ path: visit.at(path) + queryString(query), label }] : [];
-  const [mayLog, mayMembers] = [visit.may('org.activity.read'), visit.may('org.members.read')];
+  const list = listIn(visit);
+  const mayLog = visit.may('org.activity.read');
   const [mayClients, mayWebhooks] = [visit.may('org.clients.read'), visit.may('org.webhooks.manage')];
   const id = text.toLowerCase();
   if (z.uuid().safeParse(id).success) {
@@ -73,12 +78,44 @@ async function findPages(visit: MemberVisit, text: string): Promise<Found[]> {
   }
   if (isIP(text.replace(/\/\d+$/, '')) !== 0)
     return list(mayLog, '/audit-log', { address: text }, 'Audit log entries from here');
+  return findByName(visit, text);
+}
+
+/** Returns a function that lists a page if the member may see it. */
+const listIn =
+  (visit: MemberVisit) =>
+  (isShown: boolean, path: string, query: Record<string, string>, label: string): Found[] =>
+    isShown ? [{ path: visit.at(path) + queryString(query), label }] : [];
+
+/** Finds members, clients, webhooks and keys by a part of a name or URL. */
+async function findByName(visit: MemberVisit, text: string): Promise<Found[]> {
+  const list = listIn(visit);
+  const [mayMembers, mayClients] = [visit.may('org.members.read'), visit.may('org.clients.read')];
+  const { database, now } = visit.console;
+  const of = visit.organizationId;
+  const members =
+    mayMembers && (await listMembers(database, of, { status: 'all', text, roleId: null }, null, 1, now()));
+  const clients =
+    mayClients && (await listClients(database, of, { state: 'all', text, professionalId: null }, null, 1));
+  const webhooks = visit.may('org.webhooks.manage') ? await listWebhooks(database, visit.request) : [];
+  const keys = visit.may('org.keys.manage') ? await listLiveKeys(database, of, now()) : [];
+  const has = (value: string) => value.toLowerCase().includes(text.toLowerCase());
   return [
-    ...list(mayMembers, '/members', { q: text }, `Members named “${text}”`),
-    ...list(mayClients, '/clients', { q: text }, `Clients named “${text}”`),
-    ...list(mayLog, '/audit-log', { q: text }, `Audit log entries about “${text}”`),
+    ...list(members && members.rows.length > 0, '/members', { q: text, status: 'all' }, `Members named “${text}”`),
+    ...list(clients && clients.rows.length > 0, '/clients', { q: text, state: 'all' }, `Clients named “${text}”`),
+    ...webhooks
+      .filter(({ url, description }) => has(url) || has(description))
+      .flatMap((webhook) => list(true, `/webhooks/${webhook.id}`, {}, `Webhook ${webhookTitle(webhook)}`)),
+    ...keys.filter(({ label }) => has(label)).flatMap((key) => list(true, `/keys/${key.id}`, {}, quotedKey(key))),
   ];
 }
+
+/** Renders a link that searches the audit log, whose search is not made before it is asked for. */
+const logLink = (visit: MemberVisit, text: string): Html =>
+  text === '' || !visit.may('org.activity.read')
+    ? nothing
+    : html`<p><a href="${visit.at('/audit-log') + queryString({ q: text })}">Search the audit log for “${text}”</a>
+      </p>`;
 
 /** Renders the search of an organization. */
 export const overviewSearch = (visit: MemberVisit, q = ''): Html =>

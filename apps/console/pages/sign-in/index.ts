@@ -6,7 +6,7 @@ import { buttonForm, form, hiddenField, textField } from '../../components/form.
 import { secondFactorForms } from '../../components/second-factor.ts';
 import { type FormState, freshForm, line, textOf, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
-import { type Page, page, redirect } from '../../web/response.ts';
+import { type Page, page, redirect, warningFlash } from '../../web/response.ts';
 import { returnPath } from '../../web/return-path.ts';
 import { afterPassword, anyone } from '../../web/route.ts';
 import { consumeSecondFactor, factorFields, findAvailableFactors } from '../../web/second-factor.ts';
@@ -128,7 +128,9 @@ function signInPage(visit: Visit, state: FormState): Page {
 function recoveryNote(left: number | undefined): string | null {
   if (left === undefined) return null;
   const remaining = left === 1 ? 'one is left' : `${left} are left`;
-  return `You used a recovery code; ${remaining}. Create new codes and add another second factor under “Your account”.`;
+  return warningFlash(
+    `You used a recovery code; ${remaining}. Create new codes and add another second factor under “Your account”.`,
+  );
 }
 
 async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<Page> {

@@ -57,8 +57,8 @@ function callSections(visit: MemberVisit, usage: Usage, periods: readonly string
     ${
       rejections.length === 0
         ? nothing
-        : html`<section aria-labelledby="rejections"><h2 id="rejections">Denied calls</h2>${table({
-            caption: 'Denied calls by code',
+        : html`<section aria-labelledby="rejections"><h2 id="rejections">Unsuccessful calls</h2>${table({
+            caption: 'Unsuccessful calls by code',
             rows: rejections,
             columns: [
               { heading: 'Code', main: true, cell: ({ code }) => html`<code>${code}</code>` },
@@ -97,7 +97,7 @@ function callsChart({ bars }: Usage, periods: readonly string[], span: UsageSpan
     period: isHour ? 'Hour from' : 'Day',
     series: [
       { key: 'answered', label: 'Successful', tone: 'good' },
-      { key: 'rejected', label: 'Denied', tone: 'bad' },
+      { key: 'rejected', label: 'Unsuccessful', tone: 'bad' },
     ],
     bars: periods.map((from) => ({
       answered: found.get(from)?.answered ?? 0,
@@ -119,7 +119,7 @@ const keyTable = (visit: MemberVisit, rows: readonly UsageRow[]): Html =>
           html`<a href="${visit.at(`/audit-log?key=${keyId}&action=${action}`)}">${operationName(action)}</a>`,
       },
       { heading: 'Successful', numeric: true, cell: ({ answered }) => answered.toLocaleString('en') },
-      { heading: 'Denied', numeric: true, cell: ({ rejected }) => rejected.toLocaleString('en') },
+      { heading: 'Unsuccessful', numeric: true, cell: ({ rejected }) => rejected.toLocaleString('en') },
     ],
   });
 

@@ -65,7 +65,7 @@ export function deliveriesTable(
       cell: (delivery) => html`<a href="${pathOf(delivery.webhookId)}">${webhookName(delivery)}</a>
         ${delivery.webhookState === 'deleted' ? html`<span class="quiet">(deleted)</span>` : nothing}`,
     },
-    { heading: 'Occurred', whenNarrow: hasWebhook ? 'end' : undefined, cell: ({ createdAt }) => time(createdAt) },
+    { heading: 'Occurred', whenNarrow: hasWebhook ? 'plain' : undefined, cell: ({ createdAt }) => time(createdAt) },
     { heading: 'Attempts', numeric: true, whenNarrow: 'hidden', cell: ({ attempts }) => String(attempts) },
     { heading: 'Details', whenNarrow: 'plain', cell: describeDelivery },
     canSelect && { heading: 'Select', whenNarrow: 'before', cell: selectBox },
@@ -83,11 +83,12 @@ export function deliveriesTable(
  */
 export function describeDelivery(delivery: FoundDelivery): Html {
   const { state, settledAt, isAttempting, isBlocked, attempts, dueInMs, nextAttemptAt } = delivery;
-  if (isAttempting) return html`Attempt ${attempts} in progress`;
+  // `attempts` have ended.
+  if (isAttempting) return html`Attempt ${attempts + 1} in progress`;
   switch (state) {
     case 'waiting': {
-      const failed = attempts === 0 ? '' : html`${lastAttempt(delivery)}. `;
-      if (isBlocked) return html`Waiting for an earlier event of the same grant`;
+      const failed = lastFailure(delivery);
+      if (isBlocked) return html`Waiting for an earlier event of the same client`;
       if ((dueInMs ?? 0) === 0) return html`${failed}${attempts === 0 ? 'Due now' : 'Next attempt due now'}`;
       return html`${failed}Next attempt ${formatDelay(dueInMs ?? 0)} (${exactTime(nextAttemptAt)})`;
     }
@@ -101,6 +102,10 @@ export function describeDelivery(delivery: FoundDelivery): Html {
       }`;
   }
 }
+
+/** Describes the failure before the next attempt; a delivered event that is sent again did not fail. */
+const lastFailure = (delivery: FoundDelivery): Html | string =>
+  delivery.attempts === 0 || delivery.lastCause === 'accepted' ? '' : html`${lastAttempt(delivery)}. `;
 
 const lastAttempt = ({ lastStatus, lastCause }: FoundDelivery): Html =>
   html`Last attempt: ${lastStatus ?? describeCause(lastCause)}`;

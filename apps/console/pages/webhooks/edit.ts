@@ -43,7 +43,7 @@ export const editRoutes = member.formPage({
   render: editPage,
 });
 
-const newUrl = ' Waiting deliveries go to the new URL. Send a test event to check it.';
+const newUrl = ' Waiting deliveries go to the new URL at their next attempt. Send a test event to check it.';
 
 type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description' | 'ordered'>;
 

@@ -68,9 +68,9 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
     })}
     ${checkboxField(state, {
       name: 'ordered',
-      label: 'Deliver the events of each grant in order',
+      label: 'Deliver the events of each client in order',
       hint:
-        'The next event of a grant waits until the one before is delivered or has failed. Other grants are not ' +
+        'The next event of a client waits until the one before is delivered or has failed. Other clients are not ' +
         'delayed.',
     })}`;
 }

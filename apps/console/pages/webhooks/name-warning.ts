@@ -9,18 +9,23 @@ const patienceMs = 1_500;
 
 /**
  * Warns that the host name of a URL has no address in DNS now, a typing error or a name that is set
- * up later. it is no error: events are retried until the name resolves.
+ * up later. It is no error: events are retried until the name resolves. Also warns of plain http to
+ * a name, which is judged by its addresses at each attempt.
  */
 export async function nameWarning(url: string): Promise<Html> {
-  const hostname = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  const parsed = URL.parse(url);
+  const hostname = parsed?.hostname.replace(/^\[|\]$/g, '') ?? '';
   // Names without a dot are the installation's own, and are not in DNS everywhere.
-  if (isIP(hostname) !== 0 || !hostname.includes('.') || !(await isUnknown(hostname))) return nothing;
-  return notice(
-    'warning',
-    html`<bdi>${hostname}</bdi> has no address in DNS now. Check the spelling of the URL. Events are retried until the
-      name resolves.`,
-  );
+  if (isIP(hostname) !== 0 || !hostname.includes('.')) return nothing;
+  const unknown = html`<bdi>${hostname}</bdi> has no address in DNS now. Check the spelling of the URL. Events are
+    retried until the name resolves.`;
+  const warnings = [(await isUnknown(hostname)) && unknown, parsed?.protocol === 'http:' && plainHttp];
+  const shown = warnings.filter((warning) => warning !== false);
+  return shown.length === 0 ? nothing : html`${shown.map((warning) => notice('warning', warning))}`;
 }
+
+const plainHttp =
+  'Nothing is sent over http unless the name resolves to an address that this installation allows. Use https instead.';
 
 async function isUnknown(hostname: string): Promise<boolean> {
   const codes = await Promise.race([

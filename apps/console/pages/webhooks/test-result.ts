@@ -10,7 +10,7 @@ export function testResultDetails({ eventId, delivered, status, explanation, dur
     ['Result', testEventStatus(delivered)],
     ['Response', status === null ? 'No response' : String(status)],
     ['Duration', `${durationMs.toLocaleString('en')} ms`],
-    ['Cause', explanation],
+    !delivered && ['Cause', explanation],
     ['Event ID', copyableId('event ID', eventId)],
   ]);
 }

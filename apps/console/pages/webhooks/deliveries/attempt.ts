@@ -42,7 +42,7 @@ export const attemptRoutes = [
 const detailsOf = (attempt: AttemptDetail): Html => html`
   ${detailList([
     ['Result', attemptStatus(attempt)],
-    attempt.explanation !== null && ['Cause', attempt.explanation],
+    attempt.explanation !== null && attempt.cause !== 'accepted' && ['Cause', attempt.explanation],
     ['Started', exactTime(attempt.startedAt)],
     attempt.finishedAt !== null && ['Finished', exactTime(attempt.finishedAt)],
     ['IP address', attempt.peerAddress ?? 'No connection'],
@@ -62,17 +62,18 @@ function responseOf({ finishedAt, status, response, responseEncoding, keptBytes,
     ${receivedText('Response body', response, responseEncoding)}`;
 }
 
-function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): Html {
-  const unsent = 'This request did not reach the receiver, because no connection was made.';
+function requestOf({ headers, body, finishedAt, peerAddress, cause }: AttemptDetail): Html {
+  const unsent = 'This request did not reach the receiver, because the connection failed.';
+  const isSent = peerAddress !== null && !cause?.startsWith('tls_');
   const missing = finishedAt === null ? 'The attempt is in progress.' : 'The headers were not recorded.';
   return html`
-    ${finishedAt !== null && peerAddress === null ? notice('info', unsent) : nothing}
+    ${finishedAt !== null && !isSent ? notice('info', unsent) : nothing}
     <h3>Headers</h3>
     ${
       headers === null
         ? html`<p>${missing}</p>`
         : html`${copyable('Request headers', headerLines(headers), { multiline: true })}
-          <p class="quiet">Host, Content-Length and Connection were also sent.</p>`
+          ${isSent ? html`<p class="quiet">Host, Content-Length and Connection were also sent.</p>` : nothing}`
     }
     <h3>Body</h3>
     ${copyableJson('Request body', body)}`;
