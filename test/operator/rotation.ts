@@ -333,7 +333,7 @@ export async function arrangeRotation(server: ApiServer) {
       await vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(before), patient);
       await vi.waitFor(async () => {
         expect(await readMetrics(api)).toContain('org_api_limiter_without_redis 0\n');
-        expect((await fetch(`${console.url}/sign-in`)).status).toBe(200);
+        expect((await fetch(`${console.url.replace('127.0.0.1', 'localhost')}/sign-in`)).status).toBe(200);
         expect(await isRegionReady()).toBe(true);
       }, patient);
     },
