@@ -285,12 +285,14 @@ describe('a key', () => {
       await t.make.apiKey({ creator: creatorOf(ada) }),
       await t.make.apiKey({ creator: creatorOf(ada) }),
     ];
-    await writeEntries(t.owner, [{ orgId: ada.orgId, keyId: used.id }]);
+    const later = (ms: number) => new Date(t.now().getTime() + ms); // the console's clock ends the keys
+    await writeEntries(t.owner, [{ orgId: ada.orgId, keyId: used.id, at: later(-1_000) }]);
     for (const { id } of [used, tried]) {
       const at = `/o/${ada.orgId}/keys/${id}/revoke`;
       expect((await t.http(ada).submit(at, at)).status).toBe(303);
     }
-    await writeEntries(t.owner, [{ orgId: ada.orgId, keyId: tried.id, status: 401, code: 'unauthorized' }]);
+    const denied = { status: 401, code: 'unauthorized', at: later(1_000) };
+    await writeEntries(t.owner, [{ orgId: ada.orgId, keyId: tried.id, ...denied }]);
     for (const [key, isDenied] of [
       [used, false],
       [tried, true],
