@@ -73,7 +73,7 @@ async function correctUrl(page: Page, url: string): Promise<void> {
   await page.getByRole('link', { name: 'Edit webhook' }).click();
   await page.getByLabel('URL').fill(`${url}/hooks`);
   await page.getByRole('button', { name: 'Save changes' }).click();
-  await page.getByText('Webhook updated. Waiting deliveries go to the new URL.').waitFor();
+  await page.getByText('Webhook updated. Waiting deliveries go to the new URL at their next attempt.').waitFor();
   await ready(page);
 }
 

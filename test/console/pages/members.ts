@@ -117,16 +117,15 @@ export const pages: readonly JudgedPage[] = [
   { route: 'showRemoveRole', picture: 'member-take-role', path: ofCreator('/roles/ROLE/remove') },
   { route: 'showSuspend', picture: 'member-suspend', path: ofCreator('/suspend') },
   { route: 'showRemove', picture: 'member-remove', path: ofCreator('/remove') },
+  { route: 'showLeave', picture: 'leave-rejected', path: (_t, ada) => `/o/${ada.orgId}/leave` },
   {
-    route: 'leaveOrganization',
-    picture: 'leave-rejected',
-    path: (_t, ada) => `/o/${ada.orgId}/leave`,
-    async steps(page) {
-      await page.getByRole('button', { name: 'Leave' }).click();
-      await page.getByRole('alert').waitFor();
+    route: 'showLeave',
+    picture: 'leave',
+    async path(t, { orgId }) {
+      await t.enrol({ orgId, name: 'Second Owner' });
+      return `/o/${orgId}/leave`;
     },
   },
-  { route: 'showLeave', picture: 'leave', path: (_t, ada) => `/o/${ada.orgId}/leave` },
   { route: 'listRoles', picture: 'roles-system', path: (_t, ada) => `/o/${ada.orgId}/members/roles` },
   { route: 'showNewRole', picture: 'role-new', path: (_t, ada) => `/o/${ada.orgId}/members/roles/new` },
   { route: 'showRole', picture: 'role', path: ofRole() },
