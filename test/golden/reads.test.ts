@@ -129,8 +129,8 @@ it('every error response is unchanged', async () => {
   for (const open of ['/livez', '/v1/openapi.json', '/docs']) await ask(`POST ${open} with a key`, open, key, 'POST');
 
   const busy = await make.apiKey({ scopes: ['org.read'] });
-  const reads = Array.from({ length: requestsPerWindow }, () => api.get(`/v1/orgs/${busy.orgId}`, { key: busy.key }));
-  await Promise.all(reads);
+  // One after the other, on the connection of the 121st: `Keep-Alive` depends on what a connection has sent.
+  for (let sent = 0; sent < requestsPerWindow; sent += 1) await api.get(`/v1/orgs/${busy.orgId}`, { key: busy.key });
   await ask('the 121st request within a minute', `/v1/orgs/${busy.orgId}`, busy.key);
   await expect(goldenText(answers)).toMatchFileSnapshot('error-responses.json');
 });
