@@ -60,7 +60,8 @@ under the \`Request-Id\` of the answer.`;
 const limits = `\
 # Limits
 
-Each key may make ${requestsPerWindow} requests in any ${requestWindowSeconds} seconds. Every answer says what is left:
+Each key may make ${requestsPerWindow} requests in any ${requestWindowSeconds} seconds.
+Every answer to a key says what is left:
 
 \`\`\`http
 RateLimit-Policy: "key";q=${requestsPerWindow};w=${requestWindowSeconds}
@@ -75,7 +76,7 @@ long is admitted. An address that fails to authenticate more than ${failedAuthen
 const caching = `\
 # Caching
 
-Every answer has an \`ETag\`. Send it back in \`If-None-Match\`: if nothing has changed, the answer is 304 without a
+Every 200 has an \`ETag\`. Send it back in \`If-None-Match\`: if nothing has changed, the answer is 304 without a
 body. Both count against the limit.`;
 
 const errorRows: [code: keyof typeof errorStatus, meaning: string][] = [
