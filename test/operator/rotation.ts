@@ -213,6 +213,9 @@ export async function arrangeRotation(server: ApiServer) {
     ...consoleEnvironment(database, 'http://localhost:1'),
     ...filesOf(ofConsole),
   });
+  // At 127.0.0.1 the console leads to its own URL, which is no address here.
+  const consoleUrl = console.url.replace('127.0.0.1', 'localhost');
+  allowSockets('test', consoleUrl);
   await server.apply(
     regionIn(NS, {
       database: { secretRef: { name: 'org-api-us', key: 'OPERATOR_DATABASE_URL' } },
@@ -333,7 +336,7 @@ export async function arrangeRotation(server: ApiServer) {
       await vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(before), patient);
       await vi.waitFor(async () => {
         expect(await readMetrics(api)).toContain('org_api_limiter_without_redis 0\n');
-        expect((await fetch(`${console.url.replace('127.0.0.1', 'localhost')}/sign-in`)).status).toBe(200);
+        expect((await fetch(`${consoleUrl}/sign-in`)).status).toBe(200);
         expect(await isRegionReady()).toBe(true);
       }, patient);
     },
