@@ -23,8 +23,8 @@ it('the link of npm start leads an owner to a first key, a first response and a 
 
   Object.assign(dev.env, { CONSOLE_URL: us.console });
   const invite = ['person', 'invite', '--region', 'us', '--org', id, '--email', email, '--json'];
-  const { code, stdout } = await dev.command('apps/orgctl/main.ts', ...invite);
-  expect(code).toBe(0);
+  const { code, stdout, stderr } = await dev.command('apps/orgctl/main.ts', ...invite);
+  expect(code, stderr).toBe(0);
   await firstMinutes(dev, us, (JSON.parse(stdout) as { url: string }).url, 'phone');
 });
 
@@ -48,7 +48,7 @@ async function firstMinutes(dev: DevStack, us: Region, link: string, screen: key
   await createKey(page, screen);
   await watchDelivery(page, dev, us, screen);
   await page.goto('/account');
-  const email = await page.locator('dl.details dd').first().textContent();
+  const email = await page.locator('dt:text-is("Email address") + dd').textContent();
   expectQuiet(visit);
   return email ?? '';
 }

@@ -277,7 +277,8 @@ function raw(
 ): Promise<{ status: number; headers: object; text: string }> {
   const { hostname, port } = new URL(t.console.url);
   return new Promise((resolve, reject) => {
-    const sent = request({ host: hostname, port, path, method, headers, agent: false }, (response) => {
+    const given = { host: new URL(t.origin).host, ...headers }; // at its address, the console redirects to its name
+    const sent = request({ host: hostname, port, path, method, headers: given, agent: false }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {

@@ -40,7 +40,7 @@ describe('with the keyboard alone', () => {
     await at(page, 'Create API key');
     await tabTo(page, 'Name');
     await keyboard.type('Monthly report');
-    await tabTo(page, 'Read the roster of clients, the families with seats org.clients.read');
+    await tabTo(page, 'Read the roster of clients and the families with seats org.clients.read');
     await keyboard.press('Space');
     await tabTo(page, 'In 90 days');
     await keyboard.press('ArrowDown'); // never

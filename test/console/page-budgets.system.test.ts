@@ -39,9 +39,10 @@ async function setup() {
   await t.owner.pool.query('analyze');
   const { origin, database } = t;
   const app = await startApp('console', consoleEnvironment(database, origin));
-  const cookieOf = ({ owner }: Scene) => ({ cookie: `${cookieName('session', origin)}=${owner.sessionToken}` });
+  const { host } = new URL(origin);
+  const headersOf = ({ owner }: Scene) => ({ host, cookie: `${cookieName('session', origin)}=${owner.sessionToken}` });
   const connectionOf = (scene: Scene) => {
-    const connection = keepConnection(app.url, cookieOf(scene));
+    const connection = keepConnection(app.url, headersOf(scene));
     onTestFinished(() => void connection.close());
     return connection;
   };

@@ -170,7 +170,7 @@ describe('orgctl secrets', () => {
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /57P01\. Secrets that were resealed before stay resealed\. Run the command again\.\n$/,
+        /PostgreSQL ended the connection.*Secrets that were resealed before stay resealed\. Run the command again\.\n$/,
       ),
     });
     expect(await t.reseal()).toMatchObject({ code: 0, stderr: '' });
