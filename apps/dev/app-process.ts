@@ -2,7 +2,6 @@ import path from 'node:path';
 import { getDirectly } from '#runtime/get-directly.ts';
 import { compiledCode } from './compiled-code.ts';
 import type { RegionApp } from './region-plan.ts';
-import { portVariable } from './servers/ports.ts';
 import type { Report } from './servers/process.ts';
 import { startServer } from './servers/server-program.ts';
 
@@ -27,7 +26,6 @@ export function startApp(options: {
     name: `${region} ${name}`,
     folder,
     readyMs: 60_000,
-    instead: `if its port is taken, set ${portVariable}, the first port of a stack`,
     report,
     prepare: async () => ({
       server: { port: Number(new URL(readyUrl).port) },

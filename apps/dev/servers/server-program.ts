@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StartupError } from '#runtime/errors.ts';
+import { portVariable } from './ports.ts';
 import {
   becomesTrue,
   fileSize,
@@ -26,7 +27,7 @@ export interface ServerProgram<Server extends { port: number }> {
   /** How long it may take to answer. */
   readyMs: number;
   /** What else can be done: `set REDIS_URL to a Redis 7 or newer`. */
-  instead: string;
+  instead?: string;
   report: Report;
   /** Chooses ports and says how to start it. */
   prepare(): Promise<{ server: Server; launch: Launch }>;
@@ -72,8 +73,10 @@ export async function startServer<Server extends { port: number }>(program: Serv
     await process.stop();
     if (!program.isTemporary?.() || performance.now() - startedAt > retryMs) {
       const reason = failure || readLastComplaint(logFile, logStart) || (await process.exited);
+      const or = program.instead === undefined ? '' : ` Or ${program.instead}.`;
       throw new StartupError(
-        `${name} did not start (${reason}): fix that (its log is ${logFile}), or ${program.instead}.`,
+        `${name} did not start (${reason}): fix that (its log is ${logFile}). If port ${server.port} is taken, set ` +
+          `${portVariable}, the first port of a stack.${or}`,
       );
     }
     report(`${name}: another process still uses its data; trying again for up to 10 s`);
