@@ -5,7 +5,6 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
-import { assets } from '../web/assets.ts';
 import { domainProblemOf } from '../web/domain-problems.ts';
 import type { Child } from '../web/html.ts';
 import {
@@ -17,6 +16,7 @@ import {
   UnconfirmedSignInError,
 } from '../web/response.ts';
 import type { ConsoleState } from '../web/state.ts';
+import { setPolicyOfOwnStyle } from './security-headers.ts';
 
 /**
  * Renders a page for what the middleware after it throw: a rejection, or an internal error, whose
@@ -34,7 +34,12 @@ export const rejectFaults: Middleware<ConsoleState> = (ctx, next) => {
   return next();
 };
 
-function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
+async function renderProblem(
+  ctx: ParameterizedContext<ConsoleState>,
+  error: unknown,
+  log: Logger,
+  now: Date,
+): Promise<void> {
   if (error instanceof ClientGoneError) return void closeWithoutResponse(ctx);
   const { requestId, operation, visit } = ctx.state;
   const problem = problemOf(error, now);
@@ -55,14 +60,7 @@ function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, 
   });
   // The cookies that were too many are sent with the requests for files, too.
   const loadsFiles = problem.status !== 431;
-  if (!loadsFiles)
-    ctx.set(
-      'Content-Security-Policy',
-      String(ctx.response.get('Content-Security-Policy')).replace(
-        /style-src [^;]*/,
-        `style-src ${assets.style.source}`,
-      ),
-    );
+  if (!loadsFiles) await setPolicyOfOwnStyle(ctx, async () => {});
   ctx.body = layout(visit ?? null, page({ title: problem.title, body }), loadsFiles).toString();
 }
 

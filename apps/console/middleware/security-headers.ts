@@ -1,6 +1,7 @@
 import type { Middleware } from 'koa';
 import helmet from 'koa-helmet';
 import { securityHeaders as serverHeaders } from '#runtime/http-server.ts';
+import { assets } from '../web/assets.ts';
 
 /**
  * Headers of every response of the console's server, also to what is not well-formed HTTP.
@@ -11,23 +12,29 @@ export const headersOfEveryResponse = (https: boolean): Readonly<Record<string, 
   return https ? serverHeaders : byHttp;
 };
 
+/** What a page may load, by helmet. @param style - where its style may be from. */
+const contentPolicy = (style: string) => ({
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: [style],
+    imgSrc: ["'self'"],
+    connectSrc: ["'self'"],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    baseUri: ["'none'"],
+  },
+});
+
+/** Allows a page that contains its style, and no style of a file. */
+export const setPolicyOfOwnStyle = helmet.contentSecurityPolicy(contentPolicy(assets.style.source));
+
 /** Sets the headers of every page and file of the console, beside those. */
 export const setSecurityHeaders = helmet({
   strictTransportSecurity: false, // the server sets both, see above
   xContentTypeOptions: false,
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: {
-      defaultSrc: ["'none'"],
-      scriptSrc: ["'self'"],
-      styleSrc: ["'self'"],
-      imgSrc: ["'self'"],
-      connectSrc: ["'self'"],
-      formAction: ["'self'"],
-      frameAncestors: ["'none'"],
-      baseUri: ["'none'"],
-    },
-  },
+  contentSecurityPolicy: contentPolicy("'self'"),
   xFrameOptions: { action: 'deny' },
   // Not `no-referrer`: with that, browsers send `Origin: null` with forms.
   referrerPolicy: { policy: 'same-origin' },
