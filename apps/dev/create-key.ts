@@ -7,9 +7,8 @@ import { KeyError } from '#domain/keys/errors.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/key.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { startCommand } from '#runtime/command-line.ts';
-import { InvalidSettingsError } from '#runtime/errors.ts';
+import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import { readConfig } from '../orgctl/config.ts';
-import { UsageError } from '../orgctl/errors.ts';
 import { assertDevelopment } from '../receiver/listen/stack.ts';
 import { withDatabase } from './databases.ts';
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { describeFailure, findCode } from '#runtime/database-failure.ts';
-import { InvalidSettingsError } from '#runtime/errors.ts';
+import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import { type ImportConfig, type Installation, readConfig } from './config.ts';
 import { findRegion } from './document/find-region.ts';
 import { type ImportResult, importFile, UncertainImportError } from './document/import-file.ts';
@@ -35,8 +35,6 @@ interface Flags {
   backfill: boolean;
   json: boolean;
 }
-
-class UsageError extends Error {}
 
 /** Returns the exit code. */
 async function main(): Promise<number> {

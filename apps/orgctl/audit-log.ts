@@ -1,7 +1,7 @@
 import { type AuditLogFault, verifyAuditLog } from '#domain/audit-log/verify.ts';
+import { UsageError } from '#runtime/errors.ts';
 import { readAnchors } from './anchors.ts';
 import type { Noun } from './command.ts';
-import { UsageError } from './errors.ts';
 import { table } from './table.ts';
 
 /** `orgctl audit-log` */

@@ -1,8 +1,8 @@
 import type { Region } from '#domain/contract/regions.ts';
 import type { Database } from '#domain/db/database.ts';
+import { UsageError } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import type { Environment, OrgctlConfig } from './config.ts';
-import { UsageError } from './errors.ts';
 
 /** One option of a command; `value` is its placeholder in the help, null for a flag. */
 interface CommandOption {

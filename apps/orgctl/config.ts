@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
-import { InvalidSettingsError } from '#runtime/errors.ts';
+import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
@@ -14,7 +14,6 @@ import {
   webhookAllow,
   webhookSecretKeys,
 } from '#runtime/settings/types.ts';
-import { UsageError } from './errors.ts';
 
 /** The settings of `orgctl`. Those that are not set come from the stack of `npm start`. */
 export const Settings = z.object({

@@ -8,8 +8,8 @@ import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries
 import { readResponse } from '#domain/webhooks/response-text.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';
+import { UsageError } from '#runtime/errors.ts';
 import { type Command, type CommandResult, type Context, type Noun, type Options, webhookOption } from './command.ts';
-import { UsageError } from './errors.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { fields, table } from './table.ts';
 import { getWebhookRequest } from './webhook.ts';

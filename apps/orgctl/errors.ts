@@ -1,6 +1,3 @@
-/** The command was called wrongly: exit code 2. */
-export class UsageError extends Error {}
-
 /** The call was correct and is rejected: exit code 1. The message is the sentence for the caller. */
 export class CommandError extends Error {}
 

@@ -2,8 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import { fingerprints } from '#domain/keys/key.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
+import { UsageError } from '#runtime/errors.ts';
 import { type Context, type Noun, Options, orgOption } from './command.ts';
-import { CommandError, UsageError } from './errors.ts';
+import { CommandError } from './errors.ts';
 import { getOrganization } from './org.ts';
 import { table } from './table.ts';
 

@@ -7,8 +7,8 @@ import {
   releaseAddress,
 } from '#domain/identity/orgctl-actions.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
+import { UsageError } from '#runtime/errors.ts';
 import { type Noun, orgOption } from './command.ts';
-import { UsageError } from './errors.ts';
 import { getOrganization } from './org.ts';
 import { fields, table } from './table.ts';
 

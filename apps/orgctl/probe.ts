@@ -1,7 +1,6 @@
-import { InvalidSettingsError } from '#runtime/errors.ts';
+import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import type { Command, Context, Noun } from './command.ts';
 import { type CreatedProbe, createProbe } from './create-probe.ts';
-import { UsageError } from './errors.ts';
 import { fields } from './table.ts';
 
 const create: Command = {

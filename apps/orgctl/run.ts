@@ -3,12 +3,12 @@ import { DomainError } from '#domain/contract/domain-error.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { printable } from '#runtime/command-line.ts';
 import { describeFailure, findCode } from '#runtime/database-failure.ts';
-import { InvalidSettingsError } from '#runtime/errors.ts';
+import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowError } from '#workflows/errors.ts';
 import { type Command, type CommandResult, type Context, type Noun, Options, OwnRun } from './command.ts';
 import { type Environment, type OrgctlConfig, readConfig, readEnvironment } from './config.ts';
-import { CommandError, InterruptedError, UsageError } from './errors.ts';
+import { CommandError, InterruptedError } from './errors.ts';
 import { helpText } from './help.ts';
 import { nouns } from './nouns.ts';
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { isRegion, regionCodes } from '#domain/contract/regions.ts';
 import { startCommand } from '#runtime/command-line.ts';
+import { UsageError } from '#runtime/errors.ts';
 import { day } from '../document/field-types.ts';
 import { generateSample, type SampleOptions, sampleDefaults } from './sample.ts';
 
@@ -20,8 +21,6 @@ Writes a sample document that \`npm run import\` takes. The same options write t
   --as-of DATE        the day it describes, default today (UTC)
   --help              this text
 `;
-
-class UsageError extends Error {}
 
 async function main(): Promise<void> {
   const options = readOptions();

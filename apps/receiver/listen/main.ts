@@ -3,11 +3,11 @@ import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import { WebhookError } from '#domain/webhooks/errors.ts';
 import { printable, startCommand } from '#runtime/command-line.ts';
-import { InvalidSettingsError } from '#runtime/errors.ts';
+import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import { ListenError } from '#runtime/http-server.ts';
 import { writeCapture } from './capture.ts';
 import { type Listened, startListener } from './forward.ts';
-import { type ListenOptions, readOptions, UsageError, usage } from './options.ts';
+import { type ListenOptions, readOptions, usage } from './options.ts';
 import type { OpenStack } from './stack.ts';
 import { verificationText, verifyFile } from './verify-file.ts';
 

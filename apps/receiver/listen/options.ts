@@ -2,9 +2,7 @@ import { parseArgs } from 'node:util';
 import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
-
-/** A wrong call. The message is printed with the address of the usage; exit code 2. */
-export class UsageError extends Error {}
+import { UsageError } from '#runtime/errors.ts';
 
 /** The options of `npm run tool -- listen`. */
 export type ListenOptions =

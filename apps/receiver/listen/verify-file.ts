@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { type Verification, verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { printable } from '#runtime/command-line.ts';
+import { UsageError } from '#runtime/errors.ts';
 import { readCapture } from './capture.ts';
-import { UsageError } from './options.ts';
 
 /**
  * Checks a captured request offline.
