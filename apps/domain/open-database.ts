@@ -22,7 +22,10 @@ interface DatabaseOptions {
   /** Shown in `pg_stat_activity`. */
   applicationName: string;
   poolMax: number;
-  /** How long a request waits for a free connection, and a new connection for its server. */
+  /**
+   * How long a request waits for a free connection, and a new connection for its server. A busy node
+   * needs seconds for a new one, and a request that would get it must not fail before.
+   */
   connectTimeoutMs?: number;
   /** How long a statement may take at the server, and a second more in this process. */
   statementTimeoutMs?: number;
@@ -38,7 +41,7 @@ interface DatabaseOptions {
  * would take longer than they run.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { connectTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options;
+  const { connectTimeoutMs = 5_000, statementTimeoutMs = 5_000 } = options;
   let pool: Pool | undefined;
   const common = ormOptions(serverNow(options.server), {
     applicationName: options.applicationName,

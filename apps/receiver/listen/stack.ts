@@ -58,7 +58,6 @@ export async function openStack(
     server: entry.databaseUrl,
     applicationName: 'org-api-listen',
     poolMax: 2,
-    connectTimeoutMs: 5_000,
   });
   try {
     await assertDevelopment(database);
