@@ -1,11 +1,11 @@
 import Koa from 'koa';
-import { recordRejectionsSql } from '#domain/audit-log/record-requests.ts';
+import { recordRejectedCallsSql } from '#domain/audit-log/record-requests.ts';
 import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { securityHeaders } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import { createRejectionCounter } from '#runtime/rejection-counter.ts';
+import { RejectedCallCounter } from '#runtime/rejected-call-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
@@ -75,12 +75,12 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     onInsert: (entries) => metrics.auditEntriesPerInsert.observe(entries),
     onRejected: (entries) => metrics.auditEntriesRejected.inc(entries),
   });
-  const rejections = createRejectionCounter({
+  const rejectedCalls = new RejectedCallCounter({
     record: (counts) =>
       pool.query({
-        name: 'recordRejections',
-        text: recordRejectionsSql,
-        values: [counts.map(({ fingerprint }) => fingerprint), counts.map(({ rejected }) => rejected)],
+        name: 'recordRejectedCalls',
+        text: recordRejectedCallsSql,
+        values: [counts.map(({ fingerprint }) => fingerprint), counts.map(({ count }) => count)],
       }),
     onError: (cause) =>
       log.error(
@@ -88,7 +88,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
         'the counts of rejected calls could not be written; they are kept for the next try',
       ),
   });
-  void rejections.start();
+  void rejectedCalls.start();
 
   const app = new Koa();
   app.silent = true;
@@ -101,7 +101,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     reads,
     limiter,
     auditLog,
-    rejections,
+    rejectedCalls,
     failedAuthentications: new FailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
     keys: config.keys,
     baseUrls: config.baseUrls,
@@ -126,7 +126,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     metrics,
     log,
     async close() {
-      await rejections.stop();
+      await rejectedCalls.stop();
       await settings.stop();
       await limiter.stop();
       await database.close();

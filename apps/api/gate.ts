@@ -6,14 +6,14 @@ import { networkOf } from '#domain/identity/network.ts';
 import { checkKey, fingerprints, type KeySecrets } from '#domain/keys/key.ts';
 import { bearerOf, clientAddress } from '#runtime/client.ts';
 import { BoundedMap } from '#runtime/flow/bounded-map.ts';
-import type { RejectionCounter } from '#runtime/rejection-counter.ts';
+import type { RejectedCallCounter } from '#runtime/rejected-call-counter.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import type { RequestContext } from './request-log.ts';
 
 export interface GateDependencies {
   limiter: Limiter;
-  rejections: RejectionCounter;
+  rejectedCalls: RejectedCallCounter;
   failedAuthentications: FailedAuthentications;
   keys: KeySecrets;
   baseUrls: Record<Region, string>;
@@ -66,7 +66,7 @@ export class Gate {
    * @throws ApiError `rate_limited` when the key has used up its window.
    */
   async countCall(ctx: RequestContext, keyFingerprints: Buffer[]): Promise<void> {
-    const { limiter, rejections, tracing, trustedProxies } = this.#dependencies;
+    const { limiter, rejectedCalls, tracing, trustedProxies } = this.#dependencies;
     // The oldest pepper decides: a key keeps one window while a new pepper is rolled out.
     const decision = await tracing.span('limiter', () => limiter.decide(keyFingerprints.at(-1) as Buffer));
     const { admitted, left, resetSeconds } = decision;
@@ -75,7 +75,7 @@ export class Gate {
     ctx.state.limitLeft = left;
     if (admitted) return;
     const address = clientAddress(ctx.req, trustedProxies);
-    for (const fingerprint of keyFingerprints) rejections.count(fingerprint, address);
+    for (const fingerprint of keyFingerprints) rejectedCalls.count(fingerprint, address);
     ctx.set('Retry-After', String(resetSeconds));
     throw apiError('key_limit', { retryAfterSeconds: resetSeconds });
   }

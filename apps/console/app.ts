@@ -2,7 +2,7 @@ import Koa from 'koa';
 import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import { createRejectionCounter } from '#runtime/rejection-counter.ts';
+import { RejectedCallCounter } from '#runtime/rejected-call-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import type { ConsoleConfig } from './config.ts';
@@ -63,7 +63,7 @@ export async function startConsole(
     mayStepUp: createStepUpPaths(routes),
   };
 
-  const rejections = createRejectionCounter({
+  const rejectedCalls = new RejectedCallCounter({
     record: (counts) => recordKeysAtConsole(database, counts),
     onError: (cause) =>
       log.error(
@@ -71,7 +71,7 @@ export async function startConsole(
         'the counts of rejected keys could not be written; they are kept for the next try',
       ),
   });
-  void rejections.start();
+  void rejectedCalls.start();
 
   const app = new Koa();
   app.silent = true;
@@ -84,7 +84,7 @@ export async function startConsole(
   app.use(renderProblems(log, now));
   app.use(rejectFaults);
   app.use(health({ pool, isDraining }));
-  app.use(rejectKeys({ rejections, keys, trustedProxies }));
+  app.use(rejectKeys({ rejectedCalls, keys, trustedProxies }));
   app.use(serveAssets);
   for (const router of createRouters(sections, dependencies)) app.use(router);
 
@@ -97,7 +97,7 @@ export async function startConsole(
     metrics,
     log,
     async close() {
-      await rejections.stop();
+      await rejectedCalls.stop();
       await settings.stop();
       await workflows.close();
       await database.close();

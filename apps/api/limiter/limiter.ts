@@ -173,7 +173,7 @@ export class Limiter {
     if (this.#mode === 'process' && !this.#isStopped) this.#options.onModeChange?.('process', this.#awayReason);
   }
 
-  /** Disconnects from Redis; waiting and later calls are decided here. May be called twice and before `start`. */
+  /** Disconnects from Redis; the pod decides waiting and later calls. Can be called twice, and before `start`. */
   async stop(): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -189,10 +189,10 @@ export class Limiter {
   decide(fingerprint: string | Buffer): Promise<LimitDecision> {
     const key = typeof fingerprint === 'string' ? fingerprint : fingerprint.toString('base64url');
     const nowMs = this.#now();
-    if (this.#mode === 'process') return Promise.resolve(this.#decideHere(key, nowMs));
+    if (this.#mode === 'process') return Promise.resolve(this.#decideInPod(key, nowMs));
     const isCounted = nowMs <= this.#bothUntilMs;
     if (isCounted) {
-      if (this.#pod.left(key, nowMs) === 0) return Promise.resolve(this.#decideHere(key, nowMs));
+      if (this.#pod.left(key, nowMs) === 0) return Promise.resolve(this.#decideInPod(key, nowMs));
       this.#pod.count(key, nowMs);
     }
     return new Promise((resolve) => {
@@ -213,7 +213,7 @@ export class Limiter {
     this.#pending.add(batch);
     try {
       const reply = await this.#redis.ask(batch.map(({ key }) => key));
-      if (!this.#pending.delete(batch)) return; // decided here meanwhile
+      if (!this.#pending.delete(batch)) return; // decided in the pod meanwhile
       for (const [index, call] of batch.entries())
         this.#resolveByRedis(call, Number(reply[2 * index]), Number(reply[2 * index + 1]) / 1_000);
     } catch (error) {
@@ -228,12 +228,12 @@ export class Limiter {
     }
     const nowMs = this.#now();
     if (!isCounted) this.#pod.count(key, nowMs);
-    const leftHere = isCounted ? this.#pod.left(key, nowMs) : left;
-    if (leftHere < left) resolve(this.#decision(true, leftHere, this.#pod.waitMs(key, nowMs), 'redis'));
+    const leftInPod = isCounted ? this.#pod.left(key, nowMs) : left;
+    if (leftInPod < left) resolve(this.#decision(true, leftInPod, this.#pod.waitMs(key, nowMs), 'redis'));
     else resolve(this.#decision(true, left, waitMs, 'redis'));
   }
 
-  #decideHere(key: string, nowMs: number, isCounted = false): LimitDecision {
+  #decideInPod(key: string, nowMs: number, isCounted = false): LimitDecision {
     const admitted = isCounted || this.#pod.left(key, nowMs) > 0;
     if (admitted && !isCounted) this.#pod.count(key, nowMs);
     return this.#decision(admitted, admitted ? this.#pod.left(key, nowMs) : 0, this.#pod.waitMs(key, nowMs), 'process');
@@ -245,7 +245,7 @@ export class Limiter {
     this.#mode = 'process';
     const nowMs = this.#now();
     for (const { key, isCounted, resolve } of [...this.#pending].flat().concat(this.#next))
-      resolve(this.#decideHere(key, nowMs, isCounted));
+      resolve(this.#decideInPod(key, nowMs, isCounted));
     this.#pending.clear();
     this.#next = [];
     if (!this.#isStopped) this.#options.onModeChange?.('process', reason);

@@ -6,7 +6,7 @@ import { errorStatus } from '#domain/contract/errors.ts';
 import type { Queryable } from '#domain/db/database.ts';
 import { checkKey, fingerprints, type KeySecrets } from '#domain/keys/key.ts';
 import { bearerOf, clientAddress } from '#runtime/client.ts';
-import type { RejectionCount, RejectionCounter } from '#runtime/rejection-counter.ts';
+import type { RejectedCallCounter, RejectedCalls } from '#runtime/rejected-call-counter.ts';
 import type { ConsoleState } from '../web/state.ts';
 
 const code = 'api_key_not_accepted';
@@ -15,11 +15,11 @@ const code = 'api_key_not_accepted';
  * Adds requests with a key to its audit entry of the minute, with the last address. Unknown keys
  * get no row.
  */
-export const recordKeysAtConsole = (db: Queryable, counts: readonly RejectionCount[]) =>
+export const recordKeysAtConsole = (db: Queryable, counts: readonly RejectedCalls[]) =>
   db.query(
     CompiledQuery.raw(recordKeysAtConsoleSql, [
       counts.map(({ fingerprint }) => fingerprint),
-      counts.map(({ rejected }) => rejected),
+      counts.map(({ count }) => count),
       counts.map(({ address }) => address),
     ]),
   );
@@ -30,18 +30,18 @@ export const recordKeysAtConsole = (db: Queryable, counts: readonly RejectionCou
  * one row per minute, so that a revoked key cannot fill it.
  */
 export function rejectKeys(dependencies: {
-  rejections: RejectionCounter;
+  rejectedCalls: RejectedCallCounter;
   keys: KeySecrets;
   trustedProxies: BlockList;
 }): Middleware<ConsoleState> {
-  const { rejections, keys, trustedProxies } = dependencies;
+  const { rejectedCalls, keys, trustedProxies } = dependencies;
   return async (ctx, next) => {
     const bearer = bearerOf(ctx.headers.authorization);
     if (!bearer?.startsWith('aln_')) return next();
     ctx.state.code = code;
     if (checkKey(bearer, keys.region, keys.tagSecrets).ok) {
       const address = clientAddress(ctx.req, trustedProxies);
-      for (const fingerprint of fingerprints(bearer, keys.peppers)) rejections.count(fingerprint, address);
+      for (const fingerprint of fingerprints(bearer, keys.peppers)) rejectedCalls.count(fingerprint, address);
     }
     ctx.status = errorStatus[code];
     ctx.set('Content-Type', 'application/json');

@@ -30,4 +30,4 @@ export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_conso
  * Adds rejected calls (429) to their key's entry of this minute. `$1` fingerprints, `$2` counts,
  * arrays of equal length.
  */
-export const recordRejectionsSql = /* sql */ `select api.record_rejections($1::bytea[], $2::bigint[])`;
+export const recordRejectedCallsSql = /* sql */ `select api.record_rejections($1::bytea[], $2::bigint[])`;
