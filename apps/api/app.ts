@@ -10,16 +10,16 @@ import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createAuditLogWriter } from './audit-log-writer.ts';
-import { BoundedReads } from './bounded-reads.ts';
+import { BodyReader } from './body-reader.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints.ts';
 import { rejectFaults, sendErrors } from './error-responses.ts';
 import { FailedAuthentications } from './gate.ts';
-import { LargeBodies } from './large-body.ts';
+import { LargeBodySender } from './large-body.ts';
 import { Limiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
 import { servePublicPages } from './public-pages.ts';
-import { Reads } from './read.ts';
+import { ReadRoutes } from './read-routes.ts';
 import { logRequests } from './request-log.ts';
 
 /**
@@ -44,8 +44,8 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
-  const metrics = createMetrics(pool, serving, () => reads);
-  const reads = new BoundedReads({
+  const metrics = createMetrics(pool, serving, () => bodyReader);
+  const bodyReader = new BodyReader({
     pool,
     tracing,
     onStatement: (count) => metrics.readsPerStatement.observe(count),
@@ -93,12 +93,12 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   const app = new Koa();
   app.silent = true;
   app.on('error', (error) => log.error({ error: describeError(error) }, 'a response could not be sent'));
-  const largeBodies = new LargeBodies();
-  const routes = new Reads({
+  const largeBodySender = new LargeBodySender();
+  const routes = new ReadRoutes({
     endpoints,
     pool,
-    largeBodies,
-    reads,
+    largeBodySender,
+    bodyReader,
     limiter,
     auditLog,
     rejectedCalls,
@@ -113,7 +113,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.use(rejectFaults);
   app.use(routes.handle);
   app.use(health({ pool, isDraining }));
-  app.use(servePublicPages(config.baseUrls, largeBodies));
+  app.use(servePublicPages(config.baseUrls, largeBodySender));
   app.use(routes.rejectOther);
 
   return serveApp(serving, {

@@ -59,7 +59,7 @@ export class SharedBody {
 const bytesPerIteration = 262_144;
 
 /** Sends large bodies: the next chunk is written when the client's socket has room for it. */
-export class LargeBodies {
+export class LargeBodySender {
   #bytesLeft = bytesPerIteration;
   #nextIteration: Promise<void> | null = null;
 

@@ -2,7 +2,7 @@ import pg, { type Pool } from 'pg';
 import type { Ends } from '#runtime/flow/budget.ts';
 import { runForClient } from '#runtime/run-for-client.ts';
 import type { Endpoint } from './endpoints.ts';
-import { authorized, type BodySql, type KeyRow, type ReadValues, readValues } from './reads/authorized.ts';
+import { authorized, type BodySql, type KeyRow, parametersOf, type ReadParameters } from './reads/authorized.ts';
 
 /** Bytes of a chunk: what is written to a socket at a time, and by which its progress is measured. */
 export const chunkBytes = 65_536;
@@ -50,7 +50,7 @@ function largeStatement({ scope, body }: BodySql): string {
 }
 
 /** A large body. It has no chunks when it is too long, not authorized, or not needed. */
-export interface LargeRead {
+export interface ChunkedBody {
   row: Omit<ChunkRow, 'number' | 'chunk'>;
   chunks: Buffer[];
 }
@@ -78,15 +78,15 @@ const chunkTypes = {
  */
 export async function readInChunks(
   pool: Pool,
-  { endpoint, ...read }: ReadValues & { endpoint: Endpoint },
+  { endpoint, ...read }: ReadParameters & { endpoint: Endpoint },
   clients: Ends,
   maxBytes: number,
   unchanged: readonly string[] | null,
-): Promise<LargeRead | null> {
+): Promise<ChunkedBody | null> {
   const query = {
     name: `${endpoint.operationId}InChunks`,
     text: largeStatement(endpoint),
-    values: [...readValues([read]), maxBytes, unchanged],
+    values: [...parametersOf([read]), maxBytes, unchanged],
     types: chunkTypes,
   };
   const { rows } = await runForClient(clients, () => pool.query<ChunkRow>(query));

@@ -2,13 +2,13 @@ import type { Pool } from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Serving } from '#runtime/serve-app.ts';
 import { createServerMetrics } from '#runtime/server-metrics.ts';
-import type { BoundedReads } from './bounded-reads.ts';
+import type { BodyReader } from './body-reader.ts';
 
 /**
  * The API's Prometheus metrics. Labels are operations, statuses and modes, and never an
  * organization, a key or an address.
  */
-export function createMetrics(pool: Pool, serving: Serving, reads: () => BoundedReads) {
+export function createMetrics(pool: Pool, serving: Serving, bodyReader: () => BodyReader) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -67,7 +67,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     labelNames: ['size'],
     registers,
     collect() {
-      const { smallBytes, largeBytes } = reads().state;
+      const { smallBytes, largeBytes } = bodyReader().state;
       this.set({ size: 'small' }, smallBytes);
       this.set({ size: 'large' }, largeBytes);
     },
@@ -77,7 +77,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     help: 'Reads that wait for memory, a reader or a connection of large statements.',
     registers,
     collect() {
-      this.set(reads().state.waiting);
+      this.set(bodyReader().state.waiting);
     },
   });
 

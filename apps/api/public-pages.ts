@@ -1,14 +1,14 @@
 import type { Middleware } from 'koa';
 import type { Region } from '#domain/contract/regions.ts';
 import { publicPages } from './docs/public-pages.ts';
-import type { LargeBodies } from './large-body.ts';
+import type { LargeBodySender } from './large-body.ts';
 import { chunkBytes } from './large-statement.ts';
 
 /**
  * Serves the OpenAPI document and the reference page without a key, and ignores one that is sent.
  * All readers share the bytes of a page.
  */
-export function servePublicPages(baseUrls: Record<Region, string>, largeBodies: LargeBodies): Middleware {
+export function servePublicPages(baseUrls: Record<Region, string>, largeBodySender: LargeBodySender): Middleware {
   const findPage = publicPages({ baseUrls });
 
   return (ctx, next) => {
@@ -19,7 +19,7 @@ export function servePublicPages(baseUrls: Record<Region, string>, largeBodies: 
     ctx.type = page.type;
     ctx.set(page.headers);
     if (page.body.length <= chunkBytes) ctx.body = page.body;
-    else largeBodies.send(ctx, chunksOf(page.body), page.body.length);
+    else largeBodySender.send(ctx, chunksOf(page.body), page.body.length);
     if (ctx.fresh) ctx.status = 304;
   };
 }

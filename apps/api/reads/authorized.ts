@@ -34,7 +34,7 @@ export interface AuthorizedRow extends KeyRow {
   body: string | null;
 }
 
-export interface ReadValues {
+export interface ReadParameters {
   /** The key's fingerprints, one per pepper in use. At most one of them belongs to a key. */
   fingerprints: readonly Buffer[];
   /** The organization of the path; null when the request names no possible one. */
@@ -58,7 +58,7 @@ export const maxSmallBytes = 65_536;
 /**
  * Wraps the SQL of a body with the key's authorization, for several reads in one statement and so
  * in one snapshot: a request that starts after a revocation, role change or removal has committed
- * sees it, and nothing is cached. `readValues` returns its values.
+ * sees it, and nothing is cached. `parametersOf` returns its values.
  *
  * `$1` to `$3` are arrays of equal length, one element for each fingerprint of each read: the
  * read's index, the fingerprint, the organization of the path (uuid or null). Each read has its own
@@ -121,7 +121,7 @@ export function smallStatement({ scope, body, lists }: BodySql): string {
 }
 
 /** Returns `$1` to `$3` of a statement for these reads. */
-export function readValues(reads: readonly ReadValues[]): unknown[] {
+export function parametersOf(reads: readonly ReadParameters[]): unknown[] {
   const indexes: number[] = [];
   const repeated: Buffer[] = [];
   const organizations: (string | null)[] = [];

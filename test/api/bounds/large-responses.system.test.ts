@@ -16,9 +16,9 @@ import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation, startTestApi } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { getFirmRoster } from '../../../apps/api/endpoints.ts';
-import { LargeBodies } from '../../../apps/api/large-body.ts';
+import { LargeBodySender } from '../../../apps/api/large-body.ts';
 import { chunkBytes, readInChunks } from '../../../apps/api/large-statement.ts';
-import type { ReadValues } from '../../../apps/api/reads/authorized.ts';
+import type { ReadParameters } from '../../../apps/api/reads/authorized.ts';
 import { rosterSql } from '../../../apps/api/reads/roster.ts';
 import { startChildApi } from '../child-api.ts';
 import { residentMiB, untilFigures } from './figures.ts';
@@ -47,10 +47,10 @@ const shared = shareInstallation(async (onFinished) => {
   return { ...installation, creator, key, values, pool: api.pool, path: `/v1/orgs/${creator.orgId}/clients` };
 });
 
-const largeBodies = new LargeBodies();
+const largeBodySender = new LargeBodySender();
 const client = { onEnd: () => {} };
 
-const readRoster = (pool: pg.Pool, values: ReadValues, maxBytes: number, unchanged: string[] | null) =>
+const readRoster = (pool: pg.Pool, values: ReadParameters, maxBytes: number, unchanged: string[] | null) =>
   readInChunks(pool, { endpoint: getFirmRoster, ...values }, client, maxBytes, unchanged);
 
 /** Returns the response as one row, the way a small response arrives. */
@@ -286,7 +286,7 @@ it('large responses write 256 KiB in one iteration of the event loop, all togeth
         yield Buffer.alloc(chunkBytes);
       }
     }
-    largeBodies.send(ctx, counted(), chunks * chunkBytes);
+    largeBodySender.send(ctx, counted(), chunks * chunkBytes);
   });
   const port = await listenLocally(createServer(app.callback()));
   let isDone = false;
@@ -311,7 +311,7 @@ it('a body that fails half-way ends the connection, so that no client takes a pa
       yield Buffer.alloc(chunkBytes);
       throw new Error('the rest is lost');
     }
-    largeBodies.send(ctx, failing(), 2 * chunkBytes);
+    largeBodySender.send(ctx, failing(), 2 * chunkBytes);
   });
   const port = await listenLocally(createServer(app.callback()));
   await expect(exchange(`http://127.0.0.1:${port}/`)).rejects.toThrow(/cut off|aborted|ECONNRESET/);

@@ -10,11 +10,11 @@ import { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { MadeKey, MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { BoundedReads } from '../../../apps/api/bounded-reads.ts';
+import { BodyReader } from '../../../apps/api/body-reader.ts';
 import { endpoints, getOrg, listOrgReferralCodes } from '../../../apps/api/endpoints.ts';
 import { SharedBody } from '../../../apps/api/large-body.ts';
 import { readInChunks } from '../../../apps/api/large-statement.ts';
-import { type ReadRequest, ReadStatements } from '../../../apps/api/read-statements.ts';
+import { type ReadRequest, SharedStatements } from '../../../apps/api/shared-statements.ts';
 import { giveGrants } from '../bounds/readers.ts';
 
 const tracing = await openTracing({ otlpEndpoint: null, app: 'test', region: 'us' });
@@ -32,7 +32,7 @@ async function setupBatches(poolMax = 5) {
   });
   onTestFinished(() => api.close());
   const statements: number[] = [];
-  const runner = new ReadStatements({ pool: api.pool, tracing, onStatement: (reads) => statements.push(reads) });
+  const runner = new SharedStatements({ pool: api.pool, tracing, onStatement: (reads) => statements.push(reads) });
   const request = ({ key, orgId }: { key: string; orgId: string | null }, endpoint = getOrg): ReadRequest => ({
     endpoint,
     fingerprints: fingerprints(key, testKeySecrets.peppers),
@@ -383,15 +383,15 @@ it('what a large body holds is what is not sent yet', async () => {
   const key = await make.apiKey({ creator });
   await giveGrants(owner, creator, 1_000);
   const roster = endpoints.find(({ operationId }) => operationId === 'getFirmRoster');
-  const reads = new BoundedReads({ pool, tracing, memoryMiB: 16, databasePoolMax: 5 });
+  const bodyReader = new BodyReader({ pool, tracing, memoryMiB: 16, databasePoolMax: 5 });
   const requested = request(key, roster);
-  const { content } = await reads.read(requested);
+  const { content } = await bodyReader.read(requested);
   if (!(content?.body instanceof SharedBody)) throw new Error('the body is small');
-  expect(reads.state).toEqual({ smallBytes: 0, largeBytes: content.body.bytes, waiting: 0 });
+  expect(bodyReader.state).toEqual({ smallBytes: 0, largeBytes: content.body.bytes, waiting: 0 });
   const chunks = content.body.chunksFor(requested.response);
   const { value: first } = chunks.next();
   chunks.next();
-  expect(reads.state.largeBytes).toBe(content.body.bytes - first.length);
+  expect(bodyReader.state.largeBytes).toBe(content.body.bytes - first.length);
   requested.response.markEnded();
-  expect(reads.state).toEqual({ smallBytes: 0, largeBytes: 0, waiting: 0 });
+  expect(bodyReader.state).toEqual({ smallBytes: 0, largeBytes: 0, waiting: 0 });
 });

@@ -18,8 +18,8 @@ import { readConfig } from '../../../../apps/api/config.ts';
 import { endpoints } from '../../../../apps/api/endpoints.ts';
 import { etagOf } from '../../../../apps/api/etag.ts';
 import { Limiter } from '../../../../apps/api/limiter/limiter.ts';
-import { ReadStatements } from '../../../../apps/api/read-statements.ts';
 import type { AuthorizedRow } from '../../../../apps/api/reads/authorized.ts';
+import { SharedStatements } from '../../../../apps/api/shared-statements.ts';
 
 const config = readConfig();
 const { pool } = await openDatabase({
@@ -36,7 +36,7 @@ const limiter = new Limiter({
 await limiter.start();
 const log = createLog({ level: 'info', name: 'floor', region: config.region });
 const tracing = await openTracing({ otlpEndpoint: null, app: 'floor', region: config.region });
-const statements = new ReadStatements({ pool, tracing });
+const statements = new SharedStatements({ pool, tracing });
 const auditLog = createAuditLogWriter({ pool });
 const limitPolicy = `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`;
 const idAt = '/v1/orgs/'.length;

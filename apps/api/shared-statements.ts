@@ -5,14 +5,24 @@ import { ClientGoneError } from '#runtime/flow/budget.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { Endpoint } from './endpoints.ts';
-import { type AuthorizedRow, type ReadValues, readValues } from './reads/authorized.ts';
+import type { SharedBody } from './large-body.ts';
+import { type AuthorizedRow, type KeyRow, parametersOf, type ReadParameters } from './reads/authorized.ts';
 
 /** One read, as its statements need it. */
-export interface ReadRequest extends ReadValues {
+export interface ReadRequest extends ReadParameters {
   endpoint: Endpoint;
   response: TrackedResponse;
   /** When it stops waiting for anything but its statement (ms, monotonic). */
   deadlineMs: number;
+}
+
+/**
+ * What a read found. `key` is null when no key has the fingerprint; `content` is null unless the
+ * key may read. Its body is text when small; null when no request needs it.
+ */
+export interface ReadResult {
+  key: KeyRow | null;
+  content: { etag: string; body: string | SharedBody | null } | null;
 }
 
 /** Returns how long a read may still wait. */
@@ -95,7 +105,7 @@ class Queue {
  * statement is rejected or times out, each of its reads runs again by itself, so that one changes
  * no other's response. When a connection breaks, exactly the reads of its statement fail.
  */
-export class ReadStatements {
+export class SharedStatements {
   readonly #options: StatementOptions;
   readonly #queues = new Map<Endpoint, Queue>();
   /** Queues with reads, in the order in which their statements begin. */
@@ -165,7 +175,7 @@ export class ReadStatements {
     for (const { onStarted } of reads) onStarted();
     try {
       this.#options.onStatement?.(reads.length);
-      const values = readValues(reads.map(({ request }) => request));
+      const values = parametersOf(reads.map(({ request }) => request));
       const { rows } = await this.#options.pool.query<AuthorizedRow>({ ...queue.endpoint.statement, values });
       const found = new Array<AuthorizedRow | null>(reads.length).fill(null);
       for (const row of rows) found[row.index] = row;

@@ -5,11 +5,11 @@ import { apiError } from '#domain/contract/errors.ts';
 import { clientAddress } from '#runtime/client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { AuditLogWriter } from './audit-log-writer.ts';
-import { type BoundedReads, readWaitMs } from './bounded-reads.ts';
+import { type BodyReader, readWaitMs } from './body-reader.ts';
 import type { Endpoint } from './endpoints.ts';
 import { matchesEtag } from './etag.ts';
 import { Gate, type GateDependencies } from './gate.ts';
-import type { LargeBodies } from './large-body.ts';
+import type { LargeBodySender } from './large-body.ts';
 import { identifiedKeySql, type KeyRow } from './reads/authorized.ts';
 import type { RequestContext, RequestState } from './request-log.ts';
 
@@ -18,8 +18,8 @@ interface ReadDependencies extends GateDependencies {
   endpoints: readonly Endpoint[];
   pool: Pool;
   auditLog: AuditLogWriter;
-  reads: BoundedReads;
-  largeBodies: LargeBodies;
+  bodyReader: BodyReader;
+  largeBodySender: LargeBodySender;
 }
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -27,7 +27,7 @@ const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 type Malformation = 'not_a_uuid' | 'query_sent';
 
 /** The nine reads, and the response to every request that is none. */
-export class Reads {
+export class ReadRoutes {
   readonly #dependencies: ReadDependencies;
   readonly #gate: Gate;
   /** Paths match exactly: letter case, trailing slash, no escapes. */
@@ -51,7 +51,7 @@ export class Reads {
   readonly handle: Middleware<RequestState> = (ctx, next) => (ctx.method === 'GET' ? this.#routes(ctx, next) : next());
 
   async #read(ctx: RouterContext<RequestState>, endpoint: Endpoint): Promise<void> {
-    const { reads, largeBodies } = this.#dependencies;
+    const { bodyReader, largeBodySender } = this.#dependencies;
     const [orgId = ''] = ctx.captures ?? []; // as it was sent; `ctx.params` is decoded
     ctx.state.operation = endpoint.operationId;
     setCacheHeaders(ctx);
@@ -64,7 +64,7 @@ export class Reads {
     const organizationId = malformation === null ? orgId.toLowerCase() : null;
     const response = ctx.res as TrackedResponse;
     const deadlineMs = performance.now() + readWaitMs;
-    const { key, content } = await reads.read({ endpoint, fingerprints, organizationId, response, deadlineMs });
+    const { key, content } = await bodyReader.read({ endpoint, fingerprints, organizationId, response, deadlineMs });
     if (key !== null) noteKey(ctx, key);
     if (key === null || content === null) return this.#rejectKey(ctx, endpoint, key, malformation);
 
@@ -76,7 +76,7 @@ export class Reads {
     if (isUnchanged) return;
     ctx.set('Content-Type', 'application/json');
     if (typeof body === 'string') ctx.body = body;
-    else largeBodies.send(ctx, body.chunksFor(response), body.bytes);
+    else largeBodySender.send(ctx, body.chunksFor(response), body.bytes);
   }
 
   /** Rejects what the statement did not authorize, and records it as a use of the key. */

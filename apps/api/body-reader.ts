@@ -1,9 +1,14 @@
 import { Budget, ClientGoneError } from '#runtime/flow/budget.ts';
 import { etagOf } from './etag.ts';
-import type { SharedBody } from './large-body.ts';
-import { LargeReads } from './large-reads.ts';
-import { leftMs, type ReadRequest, ReadStatements, type StatementOptions } from './read-statements.ts';
-import { type KeyRow, maxSmallBytes } from './reads/authorized.ts';
+import { LargeBodyReader } from './large-body-reader.ts';
+import { maxSmallBytes } from './reads/authorized.ts';
+import {
+  leftMs,
+  type ReadRequest,
+  type ReadResult,
+  SharedStatements,
+  type StatementOptions,
+} from './shared-statements.ts';
 
 const mebibyte = 1_048_576;
 
@@ -20,26 +25,17 @@ export const readWaitMs = 5_000;
 const maxWaiting = { each: 250, all: 500 };
 
 /**
- * What a read found. `key` is null when no key has the fingerprint; `content` is null unless the
- * key may read. Its body is text when small; null when no request needs it.
- */
-export interface ReadResult {
-  key: KeyRow | null;
-  content: { etag: string; body: string | SharedBody | null } | null;
-}
-
-/**
- * Runs reads within bounds of memory and of the database, for each key, each organization and the
+ * Reads bodies within bounds of memory and of the database, for each key, each organization and the
  * process. What a read has reserved is released when its response ends in any way.
  *
  * Every read runs as a small one. PostgreSQL makes no large body then, it only decides, and the
  * read runs again as a large one. Each statement checks the key and begins after its requests, so a
  * revocation during a wait is seen.
  */
-export class BoundedReads {
-  readonly #statements: ReadStatements;
+export class BodyReader {
+  readonly #statements: SharedStatements;
   readonly #memory: Budget<'organization'>;
-  readonly #large: LargeReads;
+  readonly #large: LargeBodyReader;
 
   constructor(
     options: StatementOptions & {
@@ -54,14 +50,14 @@ export class BoundedReads {
     const large = Math.floor(memoryMiB * mebibyte * (1 - smallShare));
     const small = memoryMiB * mebibyte - large;
     const wait = { maxWaiting, waitMs: readWaitMs, onWaited };
-    this.#statements = new ReadStatements(statements);
+    this.#statements = new SharedStatements(statements);
     // The limiter bounds the small bodies of one key: 120 in a minute.
     this.#memory = new Budget<'organization'>({
       limits: { organization: small * organizationShare, process: small },
       ...wait,
     });
     const memory = { key: large * keyShare, organization: large * organizationShare, process: large };
-    this.#large = new LargeReads({ ...statements, databasePoolMax, memory, wait });
+    this.#large = new LargeBodyReader({ ...statements, databasePoolMax, memory, wait });
   }
 
   /** Returns what is reserved for small and for large bodies, and how many reads wait. */

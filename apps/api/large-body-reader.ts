@@ -3,9 +3,9 @@ import { BoundedMap } from '#runtime/flow/bounded-map.ts';
 import { Budget, type BudgetOptions, ClientGoneError, type Ends } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { listEtags } from './etag.ts';
+import { leftMs, type ReadRequest, type ReadResult, type StatementOptions } from './shared-statements.ts';
 import { SharedBody } from './large-body.ts';
-import { type LargeRead, readInChunks } from './large-statement.ts';
-import { leftMs, type ReadRequest, type StatementOptions } from './read-statements.ts';
+import { readInChunks } from './large-statement.ts';
 
 const mebibyte = 1_048_576;
 
@@ -38,7 +38,7 @@ const connectionShare = 0.1;
 
 type Level = 'key' | 'organization';
 
-interface LargeReadsOptions extends StatementOptions {
+interface LargeBodyOptions extends StatementOptions {
   databasePoolMax: number;
   /** The bytes that may be reserved for large bodies. */
   memory: Readonly<Record<Level | 'process', number>>;
@@ -46,24 +46,15 @@ interface LargeReadsOptions extends StatementOptions {
   wait: Omit<BudgetOptions<Level>, 'limits'>;
 }
 
-/**
- * What a read found. `key` is null when no key has the fingerprint; `content` is null unless the
- * key may read, and its body null when no request needs it.
- */
-interface LargeResult {
-  key: LargeRead['row'] | null;
-  content: { etag: string; body: SharedBody | null } | null;
-}
-
-/** A large body that requests of one key share: one statement reads it for all that joined before it started. */
-class SharedLargeRead implements Ends {
+/** Requests of one key for the same large body: one statement reads it for all that joined before it started. */
+class RequestGroup implements Ends {
   readonly name: string;
   /** The fingerprint under the oldest pepper. */
   readonly key: string;
   /** The first of the requests. */
   readonly request: ReadRequest;
   readonly #responses = new Set<TrackedResponse>();
-  readonly #result = Promise.withResolvers<LargeResult>();
+  readonly #result = Promise.withResolvers<ReadResult>();
   isStarted = false;
 
   constructor(name: string, key: string, request: ReadRequest) {
@@ -81,7 +72,7 @@ class SharedLargeRead implements Ends {
   }
 
   /** @throws ClientGoneError when the client disconnected before the statement started. */
-  add(response: TrackedResponse): Promise<LargeResult> {
+  add(response: TrackedResponse): Promise<ReadResult> {
     this.#responses.add(response);
     return new Promise((resolve, reject) => {
       this.#result.promise.then(resolve, reject);
@@ -91,7 +82,7 @@ class SharedLargeRead implements Ends {
     });
   }
 
-  resolveWith(read: Promise<LargeResult>): void {
+  resolveWith(read: Promise<ReadResult>): void {
     read.then(this.#result.resolve, this.#result.reject);
   }
 
@@ -119,8 +110,8 @@ class SharedLargeRead implements Ends {
  * roster of 20,000 grants take 2 statements. The memory is reserved before the statement, which
  * gets the amount as a bound. Each statement checks the key again and begins after its requests.
  */
-export class LargeReads {
-  readonly #options: LargeReadsOptions;
+export class LargeBodyReader {
+  readonly #options: LargeBodyOptions;
   readonly #readers: Budget<Level>;
   readonly #memory: Budget<Level>;
   readonly #connections: Budget<'organization'>;
@@ -128,9 +119,9 @@ export class LargeReads {
   /** Bytes of bodies that are longer than usual, by organization and operation. */
   readonly #longer = new BoundedMap<string, number>(maxLonger);
   /** Those whose statement has not started, by key, organization and operation. */
-  readonly #waiting = new Map<string, SharedLargeRead>();
+  readonly #waiting = new Map<string, RequestGroup>();
 
-  constructor(options: LargeReadsOptions) {
+  constructor(options: LargeBodyOptions) {
     const { databasePoolMax, memory, wait } = options;
     this.#options = options;
     this.#readers = new Budget({ limits: readersAtOnce, ...wait });
@@ -147,7 +138,7 @@ export class LargeReads {
   }
 
   /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
-  async read(request: ReadRequest): Promise<LargeResult> {
+  async read(request: ReadRequest): Promise<ReadResult> {
     const { endpoint, fingerprints, organizationId: organization, response } = request;
     const key = fingerprints.at(-1)?.toString('latin1') ?? '';
     const reader = await this.#readers.reserve({ key, organization }, 1, response, leftMs(request));
@@ -155,11 +146,11 @@ export class LargeReads {
       if (response.hasEnded) throw new ClientGoneError();
       const name = `${key} ${organization} ${endpoint.operationId}`;
       const waiting = this.#waiting.get(name);
-      const shared = waiting ?? new SharedLargeRead(name, key, request);
-      const result = shared.add(response);
+      const group = waiting ?? new RequestGroup(name, key, request);
+      const result = group.add(response);
       if (waiting === undefined) {
-        this.#waiting.set(name, shared);
-        shared.resolveWith(this.#readFor(shared));
+        this.#waiting.set(name, group);
+        group.resolveWith(this.#readFor(group));
       }
       return await result;
     } finally {
@@ -168,45 +159,45 @@ export class LargeReads {
   }
 
   /** Reads for the requests that are added until the statement starts. */
-  async #readFor(shared: SharedLargeRead): Promise<LargeResult> {
-    const { endpoint, organizationId } = shared.request;
+  async #readFor(group: RequestGroup): Promise<ReadResult> {
+    const { endpoint, organizationId } = group.request;
     const list = `${organizationId} ${endpoint.operationId}`;
     let maxBytes = Math.max(this.#usualBytes, Math.ceil((this.#longer.get(list) ?? 0) * growth));
     try {
       for (let tries = 0; tries < maxTries; tries += 1) {
-        const read = await this.#tryFor(shared, maxBytes);
+        const read = await this.#tryFor(group, maxBytes);
         if (typeof read !== 'number') return read;
         this.#longer.set(list, read);
         maxBytes = Math.ceil(read * growth);
       }
       throw apiError('unavailable');
     } finally {
-      this.#close(shared);
+      this.#close(group);
     }
   }
 
   /** Waits for memory and a connection, and runs the statement. A number: the bytes of a longer body. */
-  async #tryFor(shared: SharedLargeRead, maxBytes: number): Promise<LargeResult | number> {
-    const { key, request } = shared;
+  async #tryFor(group: RequestGroup, maxBytes: number): Promise<ReadResult | number> {
+    const { key, request } = group;
     const { organizationId: organization } = request;
     const bytes = maxBytes * copiesWhileMade;
-    const memory = await this.#memory.reserve({ key, organization }, bytes, shared, leftMs(request));
+    const memory = await this.#memory.reserve({ key, organization }, bytes, group, leftMs(request));
     let isKept = false;
     try {
-      const connection = await this.#connections.reserve({ organization }, 1, shared, leftMs(request));
+      const connection = await this.#connections.reserve({ organization }, 1, group, leftMs(request));
       const run = () => {
-        if (shared.hasEnded) throw new ClientGoneError();
-        this.#close(shared);
+        if (group.hasEnded) throw new ClientGoneError();
+        this.#close(group);
         const { pool, tracing, onStatement } = this.#options;
         onStatement?.(1);
-        return tracing.span('statement', () => readInChunks(pool, request, shared, maxBytes, shared.unchanged));
+        return tracing.span('statement', () => readInChunks(pool, request, group, maxBytes, group.unchanged));
       };
       const read = await Promise.try(run).finally(() => connection.release());
       if (read === null || read.row.bytes === null) return { key: read?.row ?? null, content: null };
       const { row, chunks } = read;
       if (row.etag === null) return read.row.bytes;
       isKept = chunks.length > 0;
-      const body = isKept ? new SharedBody(chunks, shared.responses, memory) : null;
+      const body = isKept ? new SharedBody(chunks, group.responses, memory) : null;
       return { key: row, content: { etag: row.etag, body } };
     } finally {
       if (!isKept) memory.release();
@@ -214,8 +205,8 @@ export class LargeReads {
   }
 
   /** From then on, the next statement answers new requests. */
-  #close(shared: SharedLargeRead): void {
-    shared.isStarted = true;
-    if (this.#waiting.get(shared.name) === shared) this.#waiting.delete(shared.name);
+  #close(group: RequestGroup): void {
+    group.isStarted = true;
+    if (this.#waiting.get(group.name) === group) this.#waiting.delete(group.name);
   }
 }
