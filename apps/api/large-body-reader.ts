@@ -3,9 +3,9 @@ import { BoundedMap } from '#runtime/flow/bounded-map.ts';
 import { Budget, type BudgetOptions, ClientGoneError, type Ends } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { listEtags } from './etag.ts';
-import { leftMs, type ReadRequest, type ReadResult, type StatementOptions } from './shared-statements.ts';
 import { SharedBody } from './large-body.ts';
 import { readInChunks } from './large-statement.ts';
+import { leftMs, type ReadRequest, type ReadResult, type StatementOptions } from './shared-statements.ts';
 
 const mebibyte = 1_048_576;
 

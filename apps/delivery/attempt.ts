@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/common';
 import pg, { type Pool } from 'pg';
 import { isServerAway } from '#domain/db/server-away.ts';
+import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
 import type {
   AttemptInput,
   DeliveryActivities,
@@ -10,33 +11,23 @@ import type {
   DeliveryRun,
   NextStep,
 } from '#workflows/deliver-event/types.ts';
-import { type KeptResponse, nothingSent, type Outcome } from './post/outcome.ts';
+import { type KeptBody, nothingSent, type PostResult } from './post/result.ts';
 import { waitAfterFailureMs, waitAfterInternalErrorMs } from './schedule.ts';
 import type { Sender, SignedRequest } from './sender.ts';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from './sql/admit.ts';
-import { type OutcomeRow, type RecordedOutcome, recordOutcomeSql, recordResponseSql } from './sql/outcome.ts';
+import { type OutcomeRow, recordOutcomeSql, recordResponseSql } from './sql/outcome.ts';
 import { askAgainMs, postUntilMs, recordUntilMs, slotMs } from './times.ts';
 
 /** What logs, metrics and traces report of an attempt: ids, its outcome and times. */
 export interface AttemptLine extends DeliveryRun {
   number: number;
   type: string;
-  outcome: 'delivered' | 'failed' | 'exhausted' | 'internal_error';
+  outcome: AttemptOutcome | 'exhausted';
   status: number | null;
   cause: string;
   /** Unix time in ms by PostgreSQL's clock. */
   startedAtMs: number;
-  timingsMs: Outcome['timingsMs'];
-}
-
-interface Ended {
-  id: string;
-  recorded: RecordedOutcome;
-  waitMs: number;
-  admission: AdmittedRow;
-  outcome: Outcome;
-  /** Null when nothing was sent. */
-  headers: Record<string, string> | null;
+  timingsMs: PostResult['timingsMs'];
 }
 
 export interface AttemptOptions extends Sender {
@@ -63,22 +54,21 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     if (admission.decision !== 'admitted') return { next: nextWithoutAttempt(admission, input), line: null };
     const isLate = performance.now() - startedAt > postUntilMs;
     const request = prepare(input, admission, isLate);
-    const outcome = request === null ? nothingSent : await post(request);
-    const recorded = recordedOf(outcome);
-    const isInternalError = recorded === 'internal_error';
+    const result = request === null ? nothingSent : await post(request);
+    const { outcome, status, cause, timingsMs } = result;
+    const isInternalError = outcome === 'internal_error';
     const waitMs = isInternalError
       ? waitAfterInternalErrorMs('internal', input.internalErrors, Math.random())
       : waitAfterFailureMs(delaysMs, admission.failures, Math.random());
-    const ended = { id, recorded, waitMs, admission, outcome, headers: request?.headers ?? null };
-    const state = await record(input, ended, startedAt + recordUntilMs);
-    if (outcome.rest !== null) await recordRest(input, id, outcome.rest);
+    const attempted = { id, admission, headers: request?.headers ?? null, result, waitMs };
+    const state = await record(input, attempted, startedAt + recordUntilMs);
+    if (result.rest !== null) await recordRest(input, id, result.rest);
     const { organizationId, webhookId, eventId, run, type } = input;
-    const { status, cause, timingsMs } = outcome;
     const { number, startedAtMs } = admission;
-    const attempted = { organizationId, webhookId, eventId, run, type, number, startedAtMs, status, cause, timingsMs };
+    const line = { organizationId, webhookId, eventId, run, type, number, startedAtMs, status, cause, timingsMs };
     return {
       next: state === 'running' ? { kind: 'wait', waitMs, isInternalError } : { kind: 'end' },
-      line: { ...attempted, outcome: state === 'exhausted' && recorded === 'failed' ? 'exhausted' : recorded },
+      line: { ...line, outcome: state === 'exhausted' && outcome === 'failed' ? 'exhausted' : outcome },
     };
   }
 
@@ -104,19 +94,18 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   }
 
   /** Records the outcome. Null: PostgreSQL does not have the delivery any more, which is reported. */
-  async function record(input: AttemptInput, ended: Ended, giveUpAt: number): Promise<OutcomeRow['state'] | null> {
-    const { id, recorded, waitMs, admission, outcome, headers } = ended;
+  async function record(
+    input: AttemptInput,
+    attempted: { id: string; admission: AdmittedRow; headers: object | null; result: PostResult; waitMs: number },
+    giveUpAt: number,
+  ): Promise<OutcomeRow['state'] | null> {
+    const { id, admission, headers, result, waitMs } = attempted;
     const { number, endsSchedule, startedAt, secrets } = admission;
-    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, response: body } = outcome;
-    const attempted = [id, number, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
-    const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, body];
-    const rest = [
-      headers && JSON.stringify(headers),
-      timingsMs.total,
-      outcome.retryAfterSeconds,
-      outcome.responseEncoding,
-    ];
-    const values = [...idsOf(input), recorded, waitMs, ...attempted, ...response, ...rest];
+    const { outcome, status, cause, explanation, timingsMs, peerAddress, body } = result;
+    const admitted = [id, number, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
+    const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, body.length, body];
+    const rest = [headers && JSON.stringify(headers), timingsMs.total, result.retryAfterSeconds, result.encoding];
+    const values = [...idsOf(input), outcome, waitMs, ...admitted, ...response, ...rest];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const { rows } = await retriedWhileAway(() => pool.query<OutcomeRow>(query), giveUpAt);
     const [row] = rows;
@@ -127,10 +116,10 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   }
 
   /** Records what is kept of a response that arrives after the outcome, which is safe by now. */
-  async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptResponse>): Promise<void> {
-    const { keptBytes, response, responseEncoding } = await rest;
-    if (keptBytes === 0 && responseEncoding === null) return;
-    const values = [...idsOf(input), id, keptBytes, response, responseEncoding];
+  async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptBody>): Promise<void> {
+    const { body, encoding } = await rest;
+    if (body.length === 0 && encoding === null) return;
+    const values = [...idsOf(input), id, body.length, body, encoding];
     await pool
       .query({ name: 'recordResponse', text: recordResponseSql, values })
       .catch((cause: unknown) => onInternalError(cause, input, 'activity_failed'));
@@ -163,11 +152,6 @@ export function withoutText(): ApplicationFailure {
 }
 
 const idsOf = ({ organizationId, webhookId, eventId }: DeliveryId): string[] => [organizationId, webhookId, eventId];
-
-function recordedOf({ kind, isInternalError }: Outcome): RecordedOutcome {
-  if (isInternalError) return 'internal_error';
-  return kind === 'delivered' ? 'delivered' : 'failed';
-}
 
 type Admission = AdmissionRow | { decision: 'away' };
 

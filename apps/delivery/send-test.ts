@@ -6,7 +6,7 @@ import { signatureResultOf } from '#domain/webhooks/signature-result.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from '#workflows/send-test/types.ts';
 import { withoutText } from './attempt.ts';
-import { nothingSent, type Outcome } from './post/outcome.ts';
+import { nothingSent, type PostResult } from './post/result.ts';
 import { recordSignatureResult } from './record-signature-result.ts';
 import type { Sender } from './sender.ts';
 import { type TestTarget, testTargetSql } from './sql/test-target.ts';
@@ -67,10 +67,10 @@ export async function tryBothSignatures({
 }: { input: SendTestInput; target: Pick<TestTarget, 'url' | 'secrets' | 'nowMs'> } & Signing &
   Pick<Sender, 'post'>): Promise<Omit<SignatureCheck, 'unrecorded'> & { isInternalError: boolean }> {
   const goodPost = makePost(input, target, signing);
-  const goodOutcome = await send(goodPost, post);
-  const good = resultOf(goodPost, goodOutcome);
+  const goodResult = await send(goodPost, post);
+  const good = resultOf(goodPost, goodResult);
   if (!good.delivered) {
-    const { isInternalError } = goodOutcome;
+    const isInternalError = goodResult.outcome === 'internal_error';
     return { result: signatureResultOf(good, null), good, bad: null, isInternalError };
   }
   const badPost = makePost(input, target, signing);
@@ -79,9 +79,10 @@ export async function tryBothSignatures({
   if (request !== null) {
     Object.assign(request.headers, signatureHeaders({ id, timestampSeconds, body: request.body, secrets }));
   }
-  const badOutcome = await send(badPost, post);
-  const bad = resultOf(badPost, badOutcome);
-  return { result: signatureResultOf(good, bad), good, bad, isInternalError: badOutcome.isInternalError };
+  const badResult = await send(badPost, post);
+  const bad = resultOf(badPost, badResult);
+  const isInternalError = badResult.outcome === 'internal_error';
+  return { result: signatureResultOf(good, bad), good, bad, isInternalError };
 }
 
 async function findTarget(
@@ -112,9 +113,9 @@ function makePost(
   }
 }
 
-const send = async ({ request }: TestPost, post: Sender['post']): Promise<Outcome> =>
+const send = async ({ request }: TestPost, post: Sender['post']): Promise<PostResult> =>
   request === null ? nothingSent : post(request);
 
-function resultOf({ eventId }: TestPost, { kind, status, cause, explanation, timingsMs }: Outcome): TestResult {
-  return { eventId, delivered: kind === 'delivered', status, cause, explanation, durationMs: timingsMs.total };
+function resultOf({ eventId }: TestPost, { outcome, status, cause, explanation, timingsMs }: PostResult): TestResult {
+  return { eventId, delivered: outcome === 'delivered', status, cause, explanation, durationMs: timingsMs.total };
 }

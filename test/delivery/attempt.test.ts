@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type AttemptLine, type AttemptOptions, createAttempts } from '#delivery/attempt.ts';
-import type { Outcome } from '#delivery/post/outcome.ts';
 import { postOnce } from '#delivery/post/post.ts';
 import { createResolve } from '#delivery/post/resolve.ts';
+import type { PostResult } from '#delivery/post/result.ts';
 import { createTestActivities } from '#delivery/send-test.ts';
 import { signWith } from '#delivery/sender.ts';
 import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
@@ -15,7 +15,7 @@ import { openDatabase } from '#domain/open-database.ts';
 import { propertiesOf } from '#domain/webhooks/causes.ts';
 import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { rejectedPost as rejected } from '#test/post-outcomes.ts';
+import { rejectedPost as rejected } from '#test/post-results.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
@@ -24,7 +24,7 @@ import type { AttemptInput } from '#workflows/deliver-event/types.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 
 const timeout = 60_000;
-const accepted: Outcome = { ...rejected, kind: 'delivered', status: 200, cause: 'accepted' };
+const accepted: PostResult = { ...rejected, outcome: 'delivered', status: 200, cause: 'accepted' };
 const hang = () => new Promise<never>(() => {});
 
 describe('an attempt', () => {

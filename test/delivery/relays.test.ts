@@ -145,7 +145,7 @@ class World {
     const isAccepted = await this.post(run, hook?.kind ?? 'prompt');
     if (this.dies()) return slotMs;
     const attempt: Attempt = { ...run, ...row, id };
-    const outcome = await this.engine.record(attempt, { kind: isAccepted ? 'delivered' : 'failed', waitMs: 50 });
+    const outcome = await this.engine.record(attempt, { outcome: isAccepted ? 'delivered' : 'failed', waitMs: 50 });
     return outcome?.state === 'running' ? 50 : undefined;
   }
 

@@ -17,7 +17,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const rows = await engine.deliveries(hook);
     expect(rows.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, null, null]);
     expect(await engine.claim([hook])).toEqual([]);
-    await engine.attempt(claims[0] as Run, { kind: 'delivered' });
+    await engine.attempt(claims[0] as Run, { outcome: 'delivered' });
     expect(await engine.claim([hook])).toHaveLength(1);
     expect(await engine.receiver(hook)).toMatchObject({ nextSequence: 12 });
   },
@@ -34,7 +34,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [again] = await engine.claim([hook]);
     expect(again).toMatchObject({ eventId: first?.eventId, run: 2 });
     await engine.admit(again as Run);
-    await engine.record(stale, { kind: 'delivered' }); // late: the newer attempt still holds its slot
+    await engine.record(stale, { outcome: 'delivered' }); // late: the newer attempt still holds its slot
     expect(await engine.redeliver(again as Run)).toBe('queued');
     expect((await engine.claim([hook])).map(({ eventId }) => eventId)).not.toContain(first?.eventId);
   },
@@ -250,27 +250,30 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       if (next !== undefined) await engine.admit(next);
     }
     expect(await engine.delivery(hook)).toMatchObject({ state: 'exhausted' });
-    expect(await engine.record(attempt, { kind: 'delivered' })).toMatchObject({ state: 'delivered', isRecorded: true });
-    expect(await engine.record(attempt, { kind: 'delivered' })).toMatchObject({ isRecorded: false });
+    expect(await engine.record(attempt, { outcome: 'delivered' })).toMatchObject({
+      state: 'delivered',
+      isRecorded: true,
+    });
+    expect(await engine.record(attempt, { outcome: 'delivered' })).toMatchObject({ isRecorded: false });
     expect((await engine.attempts(hook))[0]).toMatchObject({ cause: 'accepted' });
   },
 
   'an outcome closes its attempt and frees its slot in the statement that settles the delivery': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
-    await engine.attempt(claim as Run, { kind: 'delivered' });
+    await engine.attempt(claim as Run, { outcome: 'delivered' });
     expect(await engine.delivery(hook)).toMatchObject({ state: 'delivered', hasAttempt: null, attempts: 1 });
     expect(await engine.attempts(hook)).toMatchObject([{ cause: 'accepted', number: 1, endsSchedule: false }]);
   },
 
   'a cancelled delivery stays cancelled, whatever its attempt in progress brings': async (engine) => {
-    for (const kind of ['delivered', 'failed'] as const) {
+    for (const outcome of ['delivered', 'failed'] as const) {
       const hook = await engine.webhook({ events: 1 });
       const [claim] = await engine.claim([hook]);
       const attempt = await engine.admit(claim as Run);
       expect(await engine.cancel(claim as Run)).toBe(true);
       expect(await engine.cancel(claim as Run)).toBe(false);
-      expect(await engine.record(attempt, { kind })).toMatchObject({ state: 'cancelled', isRecorded: true });
+      expect(await engine.record(attempt, { outcome })).toMatchObject({ state: 'cancelled', isRecorded: true });
       expect(await engine.delivery(hook)).toMatchObject({ state: 'cancelled', hasAttempt: null });
       expect(await engine.redeliver(claim as Run)).toBeUndefined();
     }
@@ -286,7 +289,10 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       hook.webhookId,
     ]);
     await engine.owner.query('update receiver set next_sequence = 1 where webhook_id = $1', [hook.webhookId]);
-    expect(await engine.record(attempt, { kind: 'delivered' })).toMatchObject({ state: 'delivered', isRecorded: true });
+    expect(await engine.record(attempt, { outcome: 'delivered' })).toMatchObject({
+      state: 'delivered',
+      isRecorded: true,
+    });
     expect(await engine.delivery(hook)).toMatchObject({ state: 'delivered', attempts: 1, sequence: 1 });
     expect(await engine.receiver(hook)).toMatchObject({ nextSequence: 2 });
   },
@@ -294,7 +300,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
   'an internal error counts no failure, of the delivery or of its receiver': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
-    await engine.attempt(claim as Run, { kind: 'internal_error', waitMs: 15_000 });
+    await engine.attempt(claim as Run, { outcome: 'internal_error', waitMs: 15_000 });
     const delivery = await engine.delivery(hook);
     expect(delivery).toMatchObject({ state: 'running', failures: 0, attempts: 1, hasAttempt: null });
     expect(delivery.dueInSeconds).toBeGreaterThan(14);
@@ -348,7 +354,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(attempt).toMatchObject({ failures: 1, number: 2 });
     expect(await engine.redeliver(claim as Run)).toBe('attempting');
     expect(await engine.delivery(hook)).toMatchObject({ state: 'running', hasAttempt: true });
-    await engine.record(attempt, { kind: 'delivered' });
+    await engine.record(attempt, { outcome: 'delivered' });
     expect(await engine.redeliver(claim as Run)).toBe('queued');
     expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 0, sequence: 1 });
     const [again] = await engine.claim([hook]);
@@ -392,25 +398,25 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 9 });
     const claims = await engine.claim([hook]);
     const endings = [
-      [{ kind: 'failed' }, 5],
-      [{ kind: 'failed' }, 2],
-      [{ kind: 'failed' }, 1],
-      [{ kind: 'failed' }, 1],
-      [{ kind: 'delivered', tookMs: 5_000 }, 1],
-      [{ kind: 'delivered', tookMs: 2_000 }, 1],
-      [{ kind: 'delivered', tookMs: 200 }, 2],
+      [{ outcome: 'failed' }, 5],
+      [{ outcome: 'failed' }, 2],
+      [{ outcome: 'failed' }, 1],
+      [{ outcome: 'failed' }, 1],
+      [{ outcome: 'delivered', tookMs: 5_000 }, 1],
+      [{ outcome: 'delivered', tookMs: 2_000 }, 1],
+      [{ outcome: 'delivered', tookMs: 200 }, 2],
     ] as const;
     for (const [index, [ending, concurrency]] of endings.entries()) {
       await engine.attempt(claims[index] as Run, ending);
       expect([index, await engine.receiver(hook)]).toMatchObject([
         index,
-        { concurrency, isFailing: ending.kind === 'failed' },
+        { concurrency, isFailing: ending.outcome === 'failed' },
       ]);
     }
     await engine.setConcurrency(hook, 8);
-    await engine.attempt(claims[7] as Run, { kind: 'delivered', tookMs: 5_000 });
+    await engine.attempt(claims[7] as Run, { outcome: 'delivered', tookMs: 5_000 });
     expect(await engine.receiver(hook)).toMatchObject({ concurrency: 4 });
-    await engine.attempt(claims[8] as Run, { kind: 'delivered', tookMs: 5_000 });
+    await engine.attempt(claims[8] as Run, { outcome: 'delivered', tookMs: 5_000 });
     expect(await engine.receiver(hook)).toMatchObject({ concurrency: 3 });
   },
 
@@ -419,7 +425,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const claims = await engine.claim([hook], { healthy: 3 });
     const [limited, other] = [await engine.admit(claims[0] as Run), await engine.admit(claims[1] as Run)];
     await engine.record(limited, { status: 429, retryAfterS: 20 });
-    await engine.record(other, { kind: 'delivered' }); // it was sent before the receiver said so
+    await engine.record(other, { outcome: 'delivered' }); // it was sent before the receiver said so
     expect(await engine.receiver(hook)).toMatchObject({ concurrency: 1 });
     expect(await engine.ask(claims[2] as Run)).toMatchObject({ decision: 'stop' });
     await engine.pass([hook], 19);
@@ -427,7 +433,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.pass([hook], 1.5);
     const probe = await engine.claim([hook]);
     expect(probe).toHaveLength(1);
-    await engine.attempt(probe[0] as Run, { kind: 'delivered' });
+    await engine.attempt(probe[0] as Run, { outcome: 'delivered' });
     expect(await engine.claim([hook])).toHaveLength(2);
   },
 
@@ -454,10 +460,10 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(claims).toHaveLength(3);
     const inOrder = await engine.deliveries(hook);
     await engine.attempt(inOrder[0] as Run);
-    for (const free of inOrder.slice(4)) await engine.attempt(free, { kind: 'delivered' });
+    for (const free of inOrder.slice(4)) await engine.attempt(free, { outcome: 'delivered' });
     expect(await states()).toEqual(['running', 'blocked', 'blocked', 'blocked', 'delivered', 'delivered']);
     await engine.pass([hook], 60);
-    await engine.attempt(inOrder[0] as Run, { kind: 'delivered' });
+    await engine.attempt(inOrder[0] as Run, { outcome: 'delivered' });
     expect((await states()).slice(0, 4)).toEqual(['delivered', 'queued', 'blocked', 'blocked']);
 
     const [second] = await engine.claim([hook]);
@@ -496,7 +502,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       engine,
       async (connection) => {
         await connection.query(`select record_event($1, 'seat.given', '{}', $2)`, [hook.organizationId, key]);
-        await engine.attempt(claim as Run, { kind: 'delivered' });
+        await engine.attempt(claim as Run, { outcome: 'delivered' });
       },
       engine.owner,
     );
@@ -525,16 +531,16 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const key = randomUUID();
     await engine.events(hook.organizationId, 1, key);
     const [first] = await engine.claim([hook]);
-    await engine.attempt(first as Run, { kind: 'delivered' });
+    await engine.attempt(first as Run, { outcome: 'delivered' });
     await engine.events(hook.organizationId, 1, key);
     const [second] = await engine.claim([hook]);
     expect(await engine.redeliver(first as Run)).toBe('queued');
     await engine.events(hook.organizationId, 2, key);
-    await engine.attempt(second as Run, { kind: 'delivered' });
+    await engine.attempt(second as Run, { outcome: 'delivered' });
     const states = async () => (await engine.deliveries(hook)).map(({ state }) => state);
     expect(await states()).toEqual(['queued', 'delivered', 'blocked', 'blocked']);
     const [again] = await engine.claim([hook]);
-    await engine.attempt(again as Run, { kind: 'delivered' });
+    await engine.attempt(again as Run, { outcome: 'delivered' });
     expect(await states()).toEqual(['delivered', 'delivered', 'queued', 'blocked']);
     const [, , , blocked] = await engine.deliveries(hook);
     expect(await engine.redeliver(blocked as Run)).toBe('queued');
@@ -622,7 +628,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
         await connection.query('update webhook set description = $2 where id = $1', [hook.webhookId, 'changed']);
         await engine.worker.query(`set lock_timeout = '3s'`);
         const claims = await engine.claim([hook]);
-        await engine.attempt(claims[0] as Run, { kind: 'delivered' });
+        await engine.attempt(claims[0] as Run, { outcome: 'delivered' });
         await engine.attempt(claims[1] as Run, { status: 410 });
         await engine.pass([hook], 30);
         expect((await engine.expire()).some(({ webhookId }) => webhookId === hook.webhookId)).toBe(true);

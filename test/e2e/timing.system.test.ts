@@ -5,7 +5,7 @@ import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createAttempts } from '#delivery/attempt.ts';
 import { type ClaimedDelivery, claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { openTemporal } from '#delivery/temporal.ts';
-import { rejectedPost } from '#test/post-outcomes.ts';
+import { rejectedPost } from '#test/post-results.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';

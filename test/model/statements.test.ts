@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import {
   type Attempt,
@@ -92,15 +93,15 @@ class World {
     this.posts.push({ attempt: { ...run, ...row, id }, ageSeconds: 0, isAbandoned: false });
   }
 
-  async respond(post: Post, kind: 'delivered' | 'failed' | 'internal_error', retryAfterS?: number): Promise<void> {
+  async respond(post: Post, outcome: AttemptOutcome, retryAfterS?: number): Promise<void> {
     this.posts.splice(this.posts.indexOf(post), 1);
     const { attempt } = post;
     const key = keyOf(attempt);
-    if (kind === 'internal_error') this.made.set(key, (this.made.get(key) ?? 1) - 1);
-    const ending = { kind, waitMs: 5_000, ...(retryAfterS === undefined ? {} : { status: 429, retryAfterS }) };
-    const outcome = await this.engine.record(attempt, ending);
+    if (outcome === 'internal_error') this.made.set(key, (this.made.get(key) ?? 1) - 1);
+    const ending = { outcome, waitMs: 5_000, ...(retryAfterS === undefined ? {} : { status: 429, retryAfterS }) };
+    const row = await this.engine.record(attempt, ending);
     const workflow = this.workflows.get(key);
-    if (workflow?.run === attempt.run && outcome?.state !== 'running') this.workflows.delete(key);
+    if (workflow?.run === attempt.run && row?.state !== 'running') this.workflows.delete(key);
   }
 
   async pass(seconds: number): Promise<void> {

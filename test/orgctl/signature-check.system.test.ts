@@ -11,7 +11,7 @@ import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { createLog } from '#runtime/log.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { setupOrgctl } from '#test/orgctl.ts';
-import { rejectedPost } from '#test/post-outcomes.ts';
+import { rejectedPost } from '#test/post-results.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';

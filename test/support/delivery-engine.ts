@@ -4,10 +4,11 @@ import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSql } from '#delivery/sql/claim.ts';
 import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
 import { unblockSql } from '#delivery/sql/order.ts';
-import { type OutcomeRow, type RecordedOutcome, recordOutcomeSql } from '#delivery/sql/outcome.ts';
+import { type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { cancelDeletedSql, cancelOneSql, redeliverOneSql, requeueHeldSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import type { Database } from '#domain/db/database.ts';
+import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
 import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import type { TestDatabase } from './database.ts';
 import { type OnFinished, setupDatabase } from './setup.ts';
@@ -68,7 +69,7 @@ export interface ReceiverState {
 
 /** How an attempt ends; `failed` with 500 after 100 ms by default. */
 interface Ending {
-  kind?: RecordedOutcome;
+  outcome?: AttemptOutcome;
   status?: number | null;
   waitMs?: number;
   tookMs?: number;
@@ -186,8 +187,8 @@ export class Engine {
   }
 
   async record(attempt: Attempt, ending: Ending = {}, connection?: Queryable): Promise<OutcomeRow | undefined> {
-    const { kind = 'failed', tookMs = 100, waitMs = 60_000, retryAfterS = null } = ending;
-    const { status = kind === 'delivered' ? 204 : kind === 'failed' ? 500 : null } = ending;
+    const { outcome = 'failed', tookMs = 100, waitMs = 60_000, retryAfterS = null } = ending;
+    const { status = outcome === 'delivered' ? 204 : outcome === 'failed' ? 500 : null } = ending;
     const { organizationId, webhookId, eventId, id, number, run, endsSchedule, startedAt, secrets } = attempt;
     const [row] = await this.send<OutcomeRow>(
       'recordOutcomeSql',
@@ -195,7 +196,7 @@ export class Engine {
         organizationId,
         webhookId,
         eventId,
-        kind,
+        outcome,
         waitMs,
         id,
         number,
@@ -204,7 +205,7 @@ export class Engine {
         startedAt,
         secrets?.map((secret) => secret.id) ?? [],
         status,
-        kind === 'delivered' ? 'accepted' : 'answered_server_error',
+        outcome === 'delivered' ? 'accepted' : 'answered_server_error',
         'It was tried.',
         JSON.stringify({ total: tookMs }),
         null,

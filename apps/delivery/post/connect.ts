@@ -1,10 +1,10 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
-import type { FailureCause } from '#domain/webhooks/causes.ts';
+import type { Cause } from '#domain/webhooks/causes.ts';
 import { causeOfError, causeOfHandshake } from './fault.ts';
 
 /** A socket, or why it could not be opened. */
-type OpenedSocket = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
+export type OpenedSocket = { ok: true; socket: Socket } | { ok: false; cause: Cause };
 
 /** How long one of several addresses may take. Node's 250 ms is too short for some receivers. */
 const addressTimeoutMs = 2_000;

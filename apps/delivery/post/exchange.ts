@@ -1,13 +1,7 @@
 import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
+import type { KeptBody } from './result.ts';
 import { createStatusLineReader } from './status-line.ts';
-
-/** The kept beginning of a response's body, as it was sent. */
-export interface KeptBody {
-  body: Buffer;
-  /** `Content-Encoding` as sent; null without one. */
-  encoding: string | null;
-}
 
 /** `status` is null without a status line; `error` is null after a close or an abort. */
 export interface Exchange extends KeptBody {
@@ -58,7 +52,7 @@ export function exchange(options: {
       status: statusLine.status ?? response?.statusCode ?? null,
       retryAfter: response?.headers['retry-after'] ?? null,
       body: Buffer.concat(kept),
-      encoding: response?.headers['content-encoding'] ?? null,
+      encoding: namedEncoding(response?.headers['content-encoding'] ?? ''),
       error,
     });
     // Most responses are whole by then: they come in one piece.
@@ -120,4 +114,9 @@ export function exchange(options: {
     if (signal.aborted || socket.destroyed) end();
     post.end(body);
   });
+}
+
+function namedEncoding(header: string): string | null {
+  const named = header.trim().toLowerCase().slice(0, 100);
+  return ['', 'identity'].includes(named) ? null : named;
 }

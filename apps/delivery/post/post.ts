@@ -1,15 +1,14 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import type { Socket } from 'node:net';
 import { type AllowList, checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { checkUrl, type Target } from '#domain/webhooks/address/url.ts';
 import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
 import { type Cause, causeOfStatus, propertiesOf } from '#domain/webhooks/causes.ts';
 import { postDeadlineMs } from '../times.ts';
-import { openConnection, secureConnection } from './connect.ts';
-import { type Exchange, exchange, type KeptBody, retryAfterStatuses } from './exchange.ts';
+import { type OpenedSocket, openConnection, secureConnection } from './connect.ts';
+import { type Exchange, exchange, retryAfterStatuses } from './exchange.ts';
 import { causeOfError } from './fault.ts';
-import type { KeptResponse, Outcome } from './outcome.ts';
-import type { Resolve } from './resolve.ts';
+import type { Resolution, Resolve } from './resolve.ts';
+import type { PostResult } from './result.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { type HasRoute, hasRoute } from './route.ts';
 import type { TlsSessions } from './tls-sessions.ts';
@@ -37,19 +36,19 @@ export interface Post {
   ca?: string;
 }
 
-/** What is known so far; `outcomeOf` turns it into an outcome. */
-interface Progress extends Pick<Outcome, 'timingsMs' | 'peerAddress'> {
+/** What is known so far; `resultOf` turns it into a result. */
+interface Progress extends Pick<PostResult, 'timingsMs' | 'peerAddress'> {
   exchange: Exchange | null;
   /** Set before the request is written. A failure before that has sent nothing. */
   isSending: boolean;
 }
 
 /**
- * Makes one attempt and returns its outcome, which is known with the status line. Failures of the
+ * Makes one post and returns what it found, which is known with the status line. Failures of the
  * receiver, its DNS or the network are values, and so are errors of the service before anything was
  * sent; later ones are thrown. Redirects are not followed.
  */
-export async function postOnce(post: Post): Promise<Outcome> {
+export async function postOnce(post: Post): Promise<PostResult> {
   const startedAt = performance.now();
   const controller = new AbortController();
   // The event loop may itself be late, so it first reads once more: what arrived in time counts.
@@ -71,7 +70,7 @@ export async function postOnce(post: Post): Promise<Outcome> {
     // IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
     if (cause === 'network_unreachable' && (await (post.hasRoute ?? hasRoute)())) cause = 'host_unreachable';
     progress.timingsMs.total = since(startedAt);
-    return outcomeOf(cause, progress, (post.clock ?? Date.now)());
+    return resultOf(cause, progress, (post.clock ?? Date.now)());
   } finally {
     clearTimeout(timer);
   }
@@ -111,9 +110,7 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
   return signal.aborted && response.error === null ? 'response_timeout' : causeOfError(response.error, 'response');
 }
 
-type Opened = { ok: true; socket: Socket } | { ok: false; cause: Cause };
-
-async function open(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Opened> {
+async function open(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<OpenedSocket> {
   const { timingsMs } = progress;
   const found = await findAddresses(target, post, progress, signal);
   if (!found.ok) return found;
@@ -151,12 +148,7 @@ function isDamaged(cause: UrlProblem, url: string): boolean {
 }
 
 /** Returns the host's addresses, or a cause when one of them is not allowed. */
-async function findAddresses(
-  target: Target,
-  post: Post,
-  progress: Progress,
-  signal: AbortSignal,
-): Promise<{ ok: true; addresses: readonly string[] } | { ok: false; cause: Cause }> {
+async function findAddresses(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Resolution> {
   if (target.address !== null) return { ok: true, addresses: [target.address] };
   const lookupStartedAt = performance.now();
   const resolution = await Promise.race([post.resolve(target.hostname, signal), aborted(signal)]);
@@ -168,7 +160,7 @@ async function findAddresses(
   return { ok: true, addresses: resolution.addresses };
 }
 
-function outcomeOf(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, nowMs: number): Outcome {
+function resultOf(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, nowMs: number): PostResult {
   const status = exchange?.status ?? null;
   const retryAfter = retryAfterStatuses.includes(status) ? (exchange?.retryAfter ?? null) : null;
   const retryAfterSeconds = retryAfter === null ? null : parseRetryAfter(retryAfter, nowMs);
@@ -178,15 +170,11 @@ function outcomeOf(cause: Cause, { exchange, peerAddress, timingsMs }: Progress,
     status,
     timingsMs,
     peerAddress,
-    ...keptResponse(exchange ?? { body: Buffer.alloc(0), encoding: null }),
-    rest: exchange?.rest?.then(keptResponse) ?? null,
+    body: exchange?.body ?? Buffer.alloc(0),
+    encoding: exchange?.encoding ?? null,
+    rest: exchange?.rest ?? null,
     retryAfterSeconds,
   };
-}
-
-function keptResponse({ body, encoding }: KeptBody): KeptResponse {
-  const named = (encoding ?? '').trim().toLowerCase().slice(0, 100);
-  return { keptBytes: body.length, response: body, responseEncoding: ['', 'identity'].includes(named) ? null : named };
 }
 
 function aborted(signal: AbortSignal): Promise<null> {

@@ -1,9 +1,9 @@
 import { Resolver } from 'node:dns/promises';
-import type { FailureCause } from '#domain/webhooks/causes.ts';
+import type { Cause, FailureCause } from '#domain/webhooks/causes.ts';
 
 /** Returns all addresses of a name, IPv4 first, or why there are none. Never throws. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;
-type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: FailureCause };
+export type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: Cause };
 
 /** Two tries of 1.5 s leave 7 s of the attempt's 10 s to the receiver. */
 const tryTimeoutMs = 1_500;

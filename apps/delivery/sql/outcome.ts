@@ -1,8 +1,5 @@
 import { releaseNextSql } from './order.ts';
 
-/** How an attempt ended: `internal_error` counts no failure of the receiver. */
-export type RecordedOutcome = 'delivered' | 'failed' | 'internal_error';
-
 /** A row of `recordOutcomeSql`: the state that follows. */
 export interface OutcomeRow {
   state: 'queued' | 'running' | 'blocked' | 'delivered' | 'exhausted' | 'cancelled';
@@ -30,7 +27,7 @@ const concurrencyAfter = /* sql */ `case
 /**
  * Records how an attempt ended and what follows for its delivery and its receiver.
  *
- * `$1`…`$3` the delivery; `$4` `RecordedOutcome`; `$5` the wait before the next attempt in ms, used
+ * `$1`…`$3` the delivery; `$4` `AttemptOutcome`; `$5` the wait before the next attempt in ms, used
  * unless the delivery is settled; `$6` the attempt's id, `$7` number, `$8` run, `$9` whether it was
  * the last of the schedule, `$10` when it was admitted (`startedAt`), `$11` the secrets that signed
  * it (ids); `$12` the HTTP status or null, `$13` cause, `$14` explanation, `$15` timings (json),

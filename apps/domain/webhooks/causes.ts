@@ -1,22 +1,20 @@
 import { type UrlProblem, urlProblems } from './address/url-problems.ts';
 
 /**
- * `not_allowed`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything
- * but a 2xx status line in time.
+ * How an attempt ended. `failed`: anything but a 2xx status line in time, also a URL that is not
+ * allowed. `internal_error`: the service could not send, which does not count against the receiver.
  */
-export type PostResult = 'delivered' | 'not_allowed' | 'failed';
+export type AttemptOutcome = 'delivered' | 'failed' | 'internal_error';
 
 /** What a cause alone determines. `explanation`: what happened and, after a colon, what to do. */
 interface CauseProperties {
-  kind: PostResult;
-  isInternalError: boolean;
+  outcome: AttemptOutcome;
   explanation: string;
 }
 
-const failed = (explanation: string): CauseProperties => ({ kind: 'failed', isInternalError: false, explanation });
+const failed = (explanation: string): CauseProperties => ({ outcome: 'failed', explanation });
 const internal = (what: string): CauseProperties => ({
-  kind: 'failed',
-  isInternalError: true,
+  outcome: 'internal_error',
   explanation: `${what} This is an internal error of the service: the attempt does not count and is made again.`,
 });
 
@@ -113,10 +111,8 @@ export type FailureCause = keyof typeof failures;
 
 /** Returns what a cause alone determines. */
 export function propertiesOf(cause: Cause): CauseProperties {
-  if (cause === 'accepted')
-    return { kind: 'delivered', isInternalError: false, explanation: 'The receiver accepted the event.' };
-  if (cause in urlProblems)
-    return { kind: 'not_allowed', isInternalError: false, explanation: urlProblems[cause as UrlProblem] };
+  if (cause === 'accepted') return { outcome: 'delivered', explanation: 'The receiver accepted the event.' };
+  if (cause in urlProblems) return failed(urlProblems[cause as UrlProblem]);
   return failures[cause as FailureCause];
 }
 

@@ -88,7 +88,7 @@ async function measureTurn(options: {
     while (left > 0) {
       left -= 1;
       const startedAt = performance.now();
-      const outcome = await postOnce({
+      const result = await postOnce({
         url: `${receiver.url}/`,
         headers: { 'content-type': 'application/json', 'webhook-id': '0' },
         body,
@@ -97,7 +97,7 @@ async function measureTurn(options: {
         ca,
         ...(sessions === null ? {} : { tls: { sessions, webhookId: 'webhook' } }),
       });
-      if (outcome.kind !== 'delivered') throw new Error(`a post of the benchmark failed: ${outcome.cause}`);
+      if (result.outcome !== 'delivered') throw new Error(`a post of the benchmark failed: ${result.cause}`);
       tookMs.push(performance.now() - startedAt);
     }
   };

@@ -18,8 +18,8 @@ describe('the table of causes', () => {
   });
 
   it('has one cause of delivery, and only internal causes count as internal errors', () => {
-    expect(causes.filter((cause) => propertiesOf(cause).kind === 'delivered')).toEqual(['accepted']);
-    expect(causes.filter((cause) => propertiesOf(cause).isInternalError)).toEqual([
+    expect(causes.filter((cause) => propertiesOf(cause).outcome === 'delivered')).toEqual(['accepted']);
+    expect(causes.filter((cause) => propertiesOf(cause).outcome === 'internal_error')).toEqual([
       'internal_error',
       'dns_unavailable',
       'network_unreachable',
@@ -41,7 +41,7 @@ describe('the cause of a connection’s error', () => {
     ['EPERM', 'egress_blocked'],
   ] as const)('%s is internal: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
-    expect(propertiesOf(cause).isInternalError).toBe(true);
+    expect(propertiesOf(cause).outcome).toBe('internal_error');
   });
 
   it.each([
@@ -52,7 +52,7 @@ describe('the cause of a connection’s error', () => {
     ['EWHATEVER', 'connection_failed'],
   ] as const)('%s is the receiver’s: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
-    expect(propertiesOf(cause).isInternalError).toBe(false);
+    expect(propertiesOf(cause).outcome).toBe('failed');
   });
 
   it('is the receiver’s lack of IPv4 when only IPv6 was tried and this machine has no route', () => {

@@ -43,7 +43,7 @@ describe('a post', () => {
       });
     });
     for (let nth = 1; nth <= 10; nth += 1) {
-      expect(await post(`http://127.0.0.1:${server.port}/`)).toMatchObject({ kind: 'delivered' });
+      expect(await post(`http://127.0.0.1:${server.port}/`)).toMatchObject({ outcome: 'delivered' });
       expect(server.connections).toBe(nth);
     }
   });
@@ -61,9 +61,9 @@ describe('a post', () => {
         allow: addressBlocks.parse('127.0.0.0/8'),
         resolve: async () => ({ ok: true, addresses: [address] }),
       });
-    expect(await send('127.0.0.1')).toMatchObject({ kind: 'delivered' });
+    expect(await send('127.0.0.1')).toMatchObject({ outcome: 'delivered' });
     isDead = true; // its connections stay open
-    expect(await send('127.0.0.2')).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.2' });
+    expect(await send('127.0.0.2')).toMatchObject({ outcome: 'delivered', peerAddress: '127.0.0.2' });
   });
 
   it('is known with the status line, and keeps what arrives within a second of a body that never ends', async () => {
@@ -72,10 +72,10 @@ describe('a post', () => {
       answering = socket;
       socket.write('HTTP/1.1 200 OK\r\n');
     });
-    const outcome = await postUntilStatus(`http://127.0.0.1:${server.port}/`, { deadlineMs: 60_000 });
-    expect(outcome).toMatchObject({ kind: 'delivered', status: 200, keptBytes: 0 });
+    const result = await postUntilStatus(`http://127.0.0.1:${server.port}/`, { deadlineMs: 60_000 });
+    expect(result).toMatchObject({ outcome: 'delivered', status: 200, body: { length: 0 } });
     answering?.write('\r\nbeginning'); // only now
-    expect((await outcome.rest)?.response.toString()).toBe('beginning');
+    expect((await result.rest)?.body.toString()).toBe('beginning');
   });
 
   it('is known with the head when Retry-After counts', async () => {
@@ -83,8 +83,8 @@ describe('a post', () => {
       socket.write('HTTP/1.1 429 Slow down\r\n');
       setTimeout(() => socket.write('retry-after: 7\r\n\r\nand no end'), 20);
     });
-    const outcome = await postUntilStatus(`http://127.0.0.1:${server.port}/`);
-    expect(outcome).toMatchObject({ status: 429, retryAfterSeconds: 7, rest: expect.any(Promise) });
+    const result = await postUntilStatus(`http://127.0.0.1:${server.port}/`);
+    expect(result).toMatchObject({ status: 429, retryAfterSeconds: 7, rest: expect.any(Promise) });
   });
 
   it('needs no second look when the response is whole', async () => {
@@ -98,7 +98,7 @@ describe('a post', () => {
     ['no reason', 'HTTP/1.1 204\r\n\r\n'],
   ])('is delivered by a status line with %s, as browsers read it', async (_what, sent) => {
     const server = await startRawServer((socket) => void socket.end(sent));
-    expect(await post(`http://127.0.0.1:${server.port}/`)).toMatchObject({ kind: 'delivered' });
+    expect(await post(`http://127.0.0.1:${server.port}/`)).toMatchObject({ outcome: 'delivered' });
   });
 });
 
@@ -108,10 +108,10 @@ describe('a TLS session', () => {
     const sessions = new TlsSessions();
     const send = (webhookId: string) =>
       post(`https://hooks.example.com:${t.port}/`, { resolve, ca: authority.cert, tls: { sessions, webhookId } });
-    for (let nth = 0; nth < 3; nth += 1) expect(await send('a')).toMatchObject({ kind: 'delivered' });
+    for (let nth = 0; nth < 3; nth += 1) expect(await send('a')).toMatchObject({ outcome: 'delivered' });
     expect(t.resumed).toEqual([false, true, true]);
 
-    expect(await send('b')).toMatchObject({ kind: 'delivered' });
+    expect(await send('b')).toMatchObject({ outcome: 'delivered' });
     expect(t.resumed.at(-1)).toBe(false);
   });
 
@@ -120,9 +120,9 @@ describe('a TLS session', () => {
     const tls = { sessions: new TlsSessions(), webhookId: 'a' };
     for (let nth = 0; nth < 3; nth += 1) {
       const wrongHost = post(`https://other.example.com:${t.port}/`, { resolve, ca: authority.cert, tls });
-      expect(await wrongHost).toMatchObject({ kind: 'failed', cause: 'tls_wrong_host' });
+      expect(await wrongHost).toMatchObject({ outcome: 'failed', cause: 'tls_wrong_host' });
       const unknown = post(`https://hooks.example.com:${t.port}/`, { resolve, tls });
-      expect(await unknown).toMatchObject({ kind: 'failed', cause: 'tls_unknown_authority' });
+      expect(await unknown).toMatchObject({ outcome: 'failed', cause: 'tls_unknown_authority' });
     }
     expect(t.resumed).toEqual([]);
   });

@@ -12,9 +12,8 @@ async function postInChild(mode: 'plain' | 'without-descriptors', url: string) {
   const limited = mode === 'without-descriptors' ? ['-c', 'ulimit -n 64; exec "$0" "$@"'] : ['-c', 'exec "$0" "$@"'];
   const { stdout } = await run('/bin/sh', [...limited, process.execPath, child, mode, url]);
   return JSON.parse(stdout) as {
-    kind: string;
+    outcome: string;
     cause: string;
-    isInternalError: boolean;
     keptBytes: number;
     grownBytes: number;
   };
@@ -23,8 +22,8 @@ async function postInChild(mode: 'plain' | 'without-descriptors', url: string) {
 describe('a worker process', () => {
   it('that cannot open another connection reports an internal error', async () => {
     const server = await startRawServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
-    const outcome = await postInChild('without-descriptors', `http://127.0.0.1:${server.port}/`);
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'sockets_exhausted', isInternalError: true });
+    const result = await postInChild('without-descriptors', `http://127.0.0.1:${server.port}/`);
+    expect(result).toMatchObject({ outcome: 'internal_error', cause: 'sockets_exhausted' });
   });
 
   it('uses bounded memory when a receiver answers with 1 GB', async () => {
@@ -40,9 +39,9 @@ describe('a worker process', () => {
       };
       pump();
     });
-    const outcome = await postInChild('plain', `http://127.0.0.1:${server.port}/`);
-    expect(outcome).toMatchObject({ kind: 'delivered', keptBytes: 16_384 });
-    expect(outcome.grownBytes).toBeLessThan(32 * 1024 * 1024);
+    const result = await postInChild('plain', `http://127.0.0.1:${server.port}/`);
+    expect(result).toMatchObject({ outcome: 'delivered', keptBytes: 16_384 });
+    expect(result.grownBytes).toBeLessThan(32 * 1024 * 1024);
     expect(sent).toBeLessThan(64); // the connection was closed long before the end
   });
 
@@ -55,8 +54,8 @@ describe('a worker process', () => {
       };
       pump();
     });
-    const outcome = await postInChild('plain', `http://127.0.0.1:${server.port}/`);
-    expect(outcome).toMatchObject({ kind: 'delivered', keptBytes: 0 });
-    expect(outcome.grownBytes).toBeLessThan(32 * 1024 * 1024);
+    const result = await postInChild('plain', `http://127.0.0.1:${server.port}/`);
+    expect(result).toMatchObject({ outcome: 'delivered', keptBytes: 0 });
+    expect(result.grownBytes).toBeLessThan(32 * 1024 * 1024);
   });
 });

@@ -26,7 +26,7 @@ if (mode === 'without-descriptors') {
 }
 const highestBytes = () => process.resourceUsage().maxRSS * 1024; // needs no file descriptor
 const before = highestBytes();
-const outcome = await attempt();
-const { kind, cause, isInternalError } = outcome;
-const { keptBytes } = (await outcome.rest) ?? outcome;
-console.log(JSON.stringify({ kind, cause, isInternalError, keptBytes, grownBytes: highestBytes() - before }));
+const result = await attempt();
+const { outcome, cause } = result;
+const { body } = (await result.rest) ?? result;
+console.log(JSON.stringify({ outcome, cause, keptBytes: body.length, grownBytes: highestBytes() - before }));

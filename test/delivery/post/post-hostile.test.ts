@@ -14,7 +14,7 @@ async function postTo(onRequest: (socket: Socket) => void, options: Parameters<t
 }
 
 describe('a 2xx status line in time is delivered when', () => {
-  const delivered = { kind: 'delivered', status: 200, cause: 'accepted', isInternalError: false };
+  const delivered = { outcome: 'delivered', status: 200, cause: 'accepted' };
 
   it.each<[string, (socket: Socket) => void]>([
     ['the headers never end', (s) => s.write('HTTP/1.1 200 OK\r\nx-a: 1')],
@@ -95,22 +95,22 @@ describe('a 2xx status line in time is delivered when', () => {
   });
 
   it('the body never ends: 16 KiB are kept and the connection is closed', async () => {
-    const outcome = await postTo(
+    const result = await postTo(
       (s) => {
         s.write('HTTP/1.1 200 OK\r\n\r\n');
         keepOn(s, 1, () => s.write(Buffer.alloc(4096, 'x')));
       },
       { deadlineMs: 10_000 },
     );
-    expect(outcome).toMatchObject({ ...delivered, keptBytes: 16_384 });
+    expect(result).toMatchObject({ ...delivered, body: { length: 16_384 } });
   });
 
   it('the body trickles: what arrived within a second is kept', async () => {
-    const outcome = await postTo((s) => {
+    const result = await postTo((s) => {
       s.write(head);
       keepOn(s, 20, () => s.write('x'));
     });
-    expect(outcome.response.toString()).toMatch(/^x{1,60}$/);
+    expect(result.body.toString()).toMatch(/^x{1,60}$/);
   });
 
   it('the response arrives before the request was read', async () => {
@@ -121,10 +121,9 @@ describe('a 2xx status line in time is delivered when', () => {
 
 describe('an attempt has failed when', () => {
   const failed = (cause: string) => ({
-    kind: 'failed',
+    outcome: 'failed',
     status: null,
     cause,
-    isInternalError: false,
     retryAfterSeconds: null,
   });
 
@@ -173,7 +172,7 @@ describe('an attempt has failed when', () => {
     ],
     ['noise comes', 'response_not_http', (s) => s.end(Buffer.alloc(100_000, 0xff))],
   ])('%s: %s', async (_name, cause, onRequest) => {
-    expect(await postTo(onRequest)).toMatchObject({ ...failed(cause), peerAddress: '127.0.0.1', keptBytes: 0 });
+    expect(await postTo(onRequest)).toMatchObject({ ...failed(cause), peerAddress: '127.0.0.1', body: { length: 0 } });
   });
 
   it('nothing listens', async () => {
@@ -194,9 +193,9 @@ describe('an attempt has failed when', () => {
       new Promise<{ ok: true; addresses: string[] }>((done) => {
         signal.addEventListener('abort', () => done({ ok: true, addresses: ['127.0.0.1'] }));
       });
-    const outcome = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs: 50, resolve });
-    expect(outcome).toMatchObject({ kind: 'failed', status: null });
-    expect(['dns_timeout', 'connection_timeout']).toContain(outcome.cause);
+    const result = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs: 50, resolve });
+    expect(result).toMatchObject({ outcome: 'failed', status: null });
+    expect(['dns_timeout', 'connection_timeout']).toContain(result.cause);
   });
 
   it('a response exceeds the time limit that all phases share', async () => {
@@ -205,8 +204,8 @@ describe('an attempt has failed when', () => {
       await wait(300);
       return { ok: true as const, addresses: ['127.0.0.1'] };
     };
-    const outcome = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs, resolve: slowLookUp });
-    expect(outcome).toMatchObject(failed('response_timeout'));
+    const result = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs, resolve: slowLookUp });
+    expect(result).toMatchObject(failed('response_timeout'));
   });
 });
 
@@ -220,9 +219,9 @@ describe('the real limit of 10 s', () => {
       post(`http://127.0.0.1:${silent.port}/`),
       post(`http://127.0.0.1:${slow.port}/`),
     ]);
-    expect(silence).toMatchObject({ kind: 'failed', cause: 'response_timeout' });
+    expect(silence).toMatchObject({ outcome: 'failed', cause: 'response_timeout' });
     expect(silence.timingsMs.total).toBeGreaterThanOrEqual(10_000);
-    expect(lateness).toMatchObject({ kind: 'delivered', status: 204 });
+    expect(lateness).toMatchObject({ outcome: 'delivered', status: 204 });
     expect(lateness.timingsMs.firstByte).toBeGreaterThanOrEqual(8_990);
   });
 });
@@ -246,7 +245,10 @@ describe('a late event loop', () => {
         const until = performance.now() + 600; // past the deadline, while the response waits in the socket
         while (performance.now() < until);
       });
-      expect(await post(`http://127.0.0.1:${port}/`, { deadlineMs })).toMatchObject({ kind: 'delivered', status: 200 });
+      expect(await post(`http://127.0.0.1:${port}/`, { deadlineMs })).toMatchObject({
+        outcome: 'delivered',
+        status: 200,
+      });
     } finally {
       await worker.terminate();
     }

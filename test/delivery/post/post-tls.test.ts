@@ -13,12 +13,12 @@ const toLoopback = async () => ({ ok: true as const, addresses: ['127.0.0.1'] })
 /** Posts over TLS to a receiver with these settings, at `host`. */
 async function postTo(tls: TlsOptions, { host = '127.0.0.1', ca = authority.cert as string | null } = {}) {
   const server = await startRawServer(accept, tls);
-  const outcome = await post(`https://${host}:${server.port}/`, {
+  const result = await post(`https://${host}:${server.port}/`, {
     resolve: toLoopback,
     deadlineMs: 2_000,
     ...(ca === null ? {} : { ca }),
   });
-  return { outcome, server };
+  return { result, server };
 }
 
 const pem = ({ cert, key }: TestCertificate) => ({ cert, key });
@@ -27,9 +27,9 @@ const signed = (wanted: Partial<Parameters<typeof makeCertificate>[0]>) =>
 
 describe('TLS', () => {
   it.each(['127.0.0.1', 'hooks.example.com'])('is verified for %s, and its duration is reported', async (host) => {
-    const { outcome } = await postTo(pem(good), { host });
-    expect(outcome).toMatchObject({ kind: 'delivered', status: 200, peerAddress: '127.0.0.1' });
-    expect(outcome.timingsMs.tls).toEqual(expect.any(Number));
+    const { result } = await postTo(pem(good), { host });
+    expect(result).toMatchObject({ outcome: 'delivered', status: 200, peerAddress: '127.0.0.1' });
+    expect(result.timingsMs.tls).toEqual(expect.any(Number));
   });
 
   it('sends the host of the URL to a receiver that serves several', async () => {
@@ -42,12 +42,12 @@ describe('TLS', () => {
       },
     });
     const url = `https://hooks.example.com:${server.port}/`;
-    expect(await post(url, { resolve: toLoopback, ca: authority.cert })).toMatchObject({ kind: 'delivered' });
+    expect(await post(url, { resolve: toLoopback, ca: authority.cert })).toMatchObject({ outcome: 'delivered' });
   });
 
   it.each(['TLSv1.2', 'TLSv1.3'] as const)('works over %s', async (version) => {
-    const { outcome } = await postTo({ ...pem(good), minVersion: version, maxVersion: version });
-    expect(outcome).toMatchObject({ kind: 'delivered' });
+    const { result } = await postTo({ ...pem(good), minVersion: version, maxVersion: version });
+    expect(result).toMatchObject({ outcome: 'delivered' });
   });
 
   it.each<[string, string, TlsOptions]>([
@@ -73,23 +73,23 @@ describe('TLS', () => {
     ],
     ['is signed by one that may not sign', 'tls_certificate_unfit', byLeaf()],
   ])('fails when the certificate %s: %s', async (_name, cause, tls) => {
-    const { outcome, server } = await postTo(tls);
-    expect(outcome).toMatchObject({ kind: 'failed', status: null, cause, isInternalError: false });
-    expect(outcome.timingsMs).toMatchObject({ connect: expect.any(Number), tls: null, firstByte: null });
+    const { result, server } = await postTo(tls);
+    expect(result).toMatchObject({ outcome: 'failed', status: null, cause });
+    expect(result.timingsMs).toMatchObject({ connect: expect.any(Number), tls: null, firstByte: null });
     expect(server.requests).toEqual([]); // nothing of the event was sent
   });
 
   it('trusts no test authority by itself', async () => {
-    const { outcome } = await postTo(pem(good), { ca: null });
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'tls_unknown_authority' });
+    const { result } = await postTo(pem(good), { ca: null });
+    expect(result).toMatchObject({ outcome: 'failed', cause: 'tls_unknown_authority' });
   });
 
   it('is verified even where Node’s own switch turns that off', async () => {
     const { NODE_TLS_REJECT_UNAUTHORIZED: before } = process.env;
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     try {
-      const { outcome } = await postTo(pem(makeCertificate({ subject: 'receiver', names })));
-      expect(outcome).toMatchObject({ kind: 'failed', cause: 'tls_self_signed' });
+      const { result } = await postTo(pem(makeCertificate({ subject: 'receiver', names })));
+      expect(result).toMatchObject({ outcome: 'failed', cause: 'tls_self_signed' });
     } finally {
       if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
       else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
@@ -97,41 +97,41 @@ describe('TLS', () => {
   });
 
   it('fails when the receiver offers nothing newer than TLS 1.1', async () => {
-    const { outcome } = await postTo({
+    const { result } = await postTo({
       ...pem(good),
       minVersion: 'TLSv1',
       maxVersion: 'TLSv1.1',
       ciphers: 'DEFAULT@SECLEVEL=0',
     });
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'tls_protocol_too_old' });
+    expect(result).toMatchObject({ outcome: 'failed', cause: 'tls_protocol_too_old' });
   });
 
   it.each(['TLSv1.2', 'TLSv1.3'] as const)(
     'fails when the receiver asks for a client certificate over %s',
     async (version) => {
-      const { outcome } = await postTo({
+      const { result } = await postTo({
         ...pem(good),
         requestCert: true,
         ca: authority.cert,
         minVersion: version,
         maxVersion: version,
       });
-      expect(outcome.kind).toBe('failed');
+      expect(result.outcome).toBe('failed');
       // With TLS 1.3 the request is sent before the alert, and a reset may arrive first.
       const possible = ['tls_client_certificate', ...(version === 'TLSv1.3' ? ['response_missing'] : [])];
-      expect(possible).toContain(outcome.cause);
+      expect(possible).toContain(result.cause);
     },
   );
 
   it('fails without a common cipher over TLS 1.2, which is no missing client certificate', async () => {
     const ciphers = 'ECDHE-RSA-AES128-GCM-SHA256'; // the certificate's key is not RSA
-    const { outcome } = await postTo({ ...pem(good), requestCert: true, ciphers, maxVersion: 'TLSv1.2' });
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'tls_failed' });
+    const { result } = await postTo({ ...pem(good), requestCert: true, ciphers, maxVersion: 'TLSv1.2' });
+    expect(result).toMatchObject({ outcome: 'failed', cause: 'tls_failed' });
   });
 
   it('fails when the receiver supports HTTP/2 only', async () => {
-    const { outcome } = await postTo({ ...pem(good), ALPNProtocols: ['h2'] });
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'tls_no_http1' });
+    const { result } = await postTo({ ...pem(good), ALPNProtocols: ['h2'] });
+    expect(result).toMatchObject({ outcome: 'failed', cause: 'tls_no_http1' });
   });
 
   it.each<[string, string, (socket: Socket) => void]>([
@@ -147,12 +147,11 @@ describe('TLS', () => {
     ['resets in the handshake', 'tls_closed', (s) => void s.once('data', () => s.resetAndDestroy())],
   ])('fails when the receiver %s: %s', async (_name, cause, onConnect) => {
     const server = await startSocketServer(onConnect);
-    const outcome = await post(`https://127.0.0.1:${server.port}/`, { ca: authority.cert, deadlineMs: 400 });
-    expect(outcome).toMatchObject({
-      kind: 'failed',
+    const result = await post(`https://127.0.0.1:${server.port}/`, { ca: authority.cert, deadlineMs: 400 });
+    expect(result).toMatchObject({
+      outcome: 'failed',
       status: null,
       cause,
-      isInternalError: false,
       peerAddress: '127.0.0.1',
     });
   });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { onTestFinished } from 'vitest';
-import type { Outcome } from '#delivery/post/outcome.ts';
 import { type Post, postOnce } from '#delivery/post/post.ts';
+import type { PostResult } from '#delivery/post/result.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 
 /**
@@ -82,13 +82,13 @@ const noLookUp = async () => {
 };
 
 /** Posts as `postUntilStatus` does, and waits for what is kept of the response. */
-export async function post(url: string, options: Partial<Post> = {}): Promise<Outcome> {
-  const outcome = await postUntilStatus(url, options);
-  return { ...outcome, ...(await outcome.rest) };
+export async function post(url: string, options: Partial<Post> = {}): Promise<PostResult> {
+  const result = await postUntilStatus(url, options);
+  return { ...result, ...(await result.rest) };
 }
 
 /** Sends one attempt to loopback, which is allowed. A name needs a resolver from the test. */
-export function postUntilStatus(url: string, options: Partial<Post> = {}): Promise<Outcome> {
+export function postUntilStatus(url: string, options: Partial<Post> = {}): Promise<PostResult> {
   return postOnce({
     url,
     headers: { 'content-type': 'application/json', 'user-agent': 'test' },

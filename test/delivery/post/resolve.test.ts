@@ -106,24 +106,23 @@ describe('a post to a name', () => {
   ])('is rejected when DNS answers with %s', async (_case, answers) => {
     const { server, url } = await receiver();
     const { resolve } = await resolver(answers);
-    const outcome = await post(url, { resolve });
-    expect(outcome).toMatchObject({
-      kind: 'not_allowed',
+    const result = await post(url, { resolve });
+    expect(result).toMatchObject({
+      outcome: 'failed',
       cause: 'name_not_public',
       status: null,
       peerAddress: null,
-      isInternalError: false,
     });
-    expect(outcome.timingsMs).toMatchObject({ connect: null, tls: null, firstByte: null });
+    expect(result.timingsMs).toMatchObject({ connect: null, tls: null, firstByte: null });
     expect(server.connections).toBe(0);
   });
 
   it('follows a chain of aliases to an allowed address, and names the host of the URL to the receiver', async () => {
     const { server, url } = await receiver();
     const { resolve } = await resolver({ A: chain('127.0.0.1') });
-    const outcome = await post(url, { resolve });
-    expect(outcome).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
-    expect(outcome.timingsMs.dns).toEqual(expect.any(Number));
+    const result = await post(url, { resolve });
+    expect(result).toMatchObject({ outcome: 'delivered', peerAddress: '127.0.0.1' });
+    expect(result.timingsMs.dns).toEqual(expect.any(Number));
     expect(server.requests[0]).toContain(`host: ${name}:${server.port}\r\n`);
   });
 
@@ -136,47 +135,46 @@ describe('a post to a name', () => {
       return [a(requested === 1 ? '127.0.0.1' : '10.0.0.1')];
     });
     const resolve = createResolve({ servers: [dns.server] });
-    expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
+    expect(await post(url, { resolve })).toMatchObject({ outcome: 'delivered', peerAddress: '127.0.0.1' });
     expect([...dns.questions].sort()).toEqual([`${name} A`, `${name} AAAA`]); // no query follows the decision
 
-    expect(await post(url, { resolve })).toMatchObject({ kind: 'not_allowed', cause: 'name_not_public' });
+    expect(await post(url, { resolve })).toMatchObject({ outcome: 'failed', cause: 'name_not_public' });
     expect(server.connections).toBe(1);
   });
 
   it('sends plain http to no name with a public address', async () => {
     const { url } = await receiver();
     const { resolve } = await resolver({ A: [a('8.8.8.8')] });
-    expect(await post(url, { resolve })).toMatchObject({ kind: 'not_allowed', cause: 'url_scheme', peerAddress: null });
+    expect(await post(url, { resolve })).toMatchObject({ outcome: 'failed', cause: 'url_scheme', peerAddress: null });
     const both = await resolver({ A: [a('127.0.0.1'), a('8.8.8.8')] });
-    expect(await post(url, { resolve: both.resolve })).toMatchObject({ kind: 'not_allowed', cause: 'url_scheme' });
+    expect(await post(url, { resolve: both.resolve })).toMatchObject({ outcome: 'failed', cause: 'url_scheme' });
   });
 
   it('tries the other addresses when one does not answer', async () => {
     const { url } = await receiver();
     // 127.0.0.2 rejects at once: the receiver listens on 127.0.0.1 only.
     const { resolve } = await resolver({ A: [a('127.0.0.2'), a('127.0.0.1')] });
-    expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
+    expect(await post(url, { resolve })).toMatchObject({ outcome: 'delivered', peerAddress: '127.0.0.1' });
   });
 
   it('reaches no name while the resolver is down, which counts as an internal error', async () => {
-    const outcome = await post(`https://${name}/`, { resolve: createResolve({ servers: ['127.0.0.1:1'] }) });
-    expect(outcome).toMatchObject({
-      kind: 'failed',
+    const result = await post(`https://${name}/`, { resolve: createResolve({ servers: ['127.0.0.1:1'] }) });
+    expect(result).toMatchObject({
+      outcome: 'internal_error',
       cause: 'dns_unavailable',
-      isInternalError: true,
       peerAddress: null,
     });
   });
 
   it('ends in time when a resolver never answers', async () => {
-    const outcome = await post(`https://${name}/`, { resolve: () => new Promise(() => {}), deadlineMs: 50 });
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'dns_timeout', isInternalError: false });
+    const result = await post(`https://${name}/`, { resolve: () => new Promise(() => {}), deadlineMs: 50 });
+    expect(result).toMatchObject({ outcome: 'failed', cause: 'dns_timeout' });
   });
 
   it('never looks up localhost', async () => {
     const { server } = await receiver();
     expect(await post(`http://localhost:${server.port}/`)).toMatchObject({
-      kind: 'delivered',
+      outcome: 'delivered',
       peerAddress: '127.0.0.1',
     });
     expect(await post('https://localhost/', { allow: addressBlocks.parse('') })).toMatchObject({

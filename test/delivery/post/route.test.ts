@@ -34,10 +34,10 @@ describe('a post to a network without a route', () => {
     });
 
   it('is the receiver’s failure when this machine has a route to others', async () => {
-    expect(await post(true)).toMatchObject({ kind: 'failed', cause: 'host_unreachable', isInternalError: false });
+    expect(await post(true)).toMatchObject({ outcome: 'failed', cause: 'host_unreachable' });
   });
 
   it('is an internal error when this machine has no route to any other', async () => {
-    expect(await post(false)).toMatchObject({ kind: 'failed', cause: 'network_unreachable', isInternalError: true });
+    expect(await post(false)).toMatchObject({ outcome: 'internal_error', cause: 'network_unreachable' });
   });
 });

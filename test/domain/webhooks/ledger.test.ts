@@ -40,7 +40,7 @@ async function setupLedger({ settled = true } = {}) {
       [webhookId, eventId, before[ends]],
     );
     const admitted = await engine.admit(rows[0] as Run);
-    if (ends !== 'lost') await engine.record(admitted, { kind: ends === 'delivered' ? 'delivered' : 'failed' });
+    if (ends !== 'lost') await engine.record(admitted, { outcome: ends === 'delivered' ? 'delivered' : 'failed' });
     else {
       await pool.query(`update slot set until = now() - interval '1 second' where event_id = $1`, [eventId]);
       await engine.expire();
@@ -145,7 +145,7 @@ describe('the ledger', () => {
   it('follows a late 2xx for a delivery that was exhausted and rolled up', async () => {
     const { read, rollUp, engine, lost } = await setupLedger();
     await rollUp();
-    await engine.record(lost as Attempt, { kind: 'delivered' });
+    await engine.record(lost as Attempt, { outcome: 'delivered' });
     const after = { ...whole, delivered: 6, exhausted: 2 };
     expect(await read()).toEqual(after);
     await rollUp();

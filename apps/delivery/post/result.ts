@@ -1,18 +1,15 @@
-import { type Cause, type PostResult, propertiesOf } from '#domain/webhooks/causes.ts';
+import { type AttemptOutcome, type Cause, propertiesOf } from '#domain/webhooks/causes.ts';
 
-export interface KeptResponse {
-  /** The length of `response`. */
-  keptBytes: number;
-  /** The beginning of the response's body as it was sent, at most 16 KiB. */
-  response: Buffer;
+/** The beginning of a response's body as it was sent, at most 16 KiB. */
+export interface KeptBody {
+  body: Buffer;
   /** The encoding that the receiver named although none is accepted; null: the bytes are the text. */
-  responseEncoding: string | null;
+  encoding: string | null;
 }
 
-/** The outcome of one post, as the delivery's record stores it. */
-export interface Outcome extends KeptResponse {
-  /** `not_allowed` and `failed` count as an attempt unless `isInternalError`. */
-  kind: PostResult;
+/** What one post found, as the attempt's record stores it. */
+export interface PostResult extends KeptBody {
+  outcome: AttemptOutcome;
   /** From the status line, regardless of what follows it; null when there was none. */
   status: number | null;
   cause: Cause;
@@ -22,11 +19,9 @@ export interface Outcome extends KeptResponse {
   /** The address that was connected to; null without a connection. */
   peerAddress: string | null;
   /** What is kept in the end, when the response still arrives; it takes a second at most. Never rejects. */
-  rest: Promise<KeptResponse> | null;
+  rest: Promise<KeptBody> | null;
   /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
   retryAfterSeconds: number | null;
-  /** Whether the service could not send. Such an attempt does not count against the receiver. */
-  isInternalError: boolean;
 }
 
 /** Durations in whole ms, in order; null when a phase was not completed or not needed. */
@@ -39,15 +34,14 @@ interface Timings {
   total: number;
 }
 
-export const nothingSent: Outcome = {
+export const nothingSent: PostResult = {
   ...propertiesOf('internal_error'),
   status: null,
   cause: 'internal_error',
   timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
   peerAddress: null,
-  keptBytes: 0,
-  response: Buffer.alloc(0),
-  responseEncoding: null,
+  body: Buffer.alloc(0),
+  encoding: null,
   rest: null,
   retryAfterSeconds: null,
 };
