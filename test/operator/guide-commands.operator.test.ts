@@ -1,18 +1,10 @@
 /** Commands of the guide for a release and its Secret, in a shell, against a real API server. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import { type ApiServer, createNamespace, kubernetesBin, startApiServer } from '#test/api-server.ts';
-import { childEnvironment } from '#test/child-environment.ts';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
 import { blocksOf } from '#test/documents.ts';
-import { getTool } from '../../charts/tools.ts';
 import { carryOut, readSection } from '../operations/page.ts';
-import { openShell } from '../operations/shell.ts';
+import { openGuideShell } from './guide-shell.ts';
 
-const helm = await getTool('helm');
 const waiting = { timeout: 150_000, interval: 100 };
 
 let server: ApiServer;
@@ -37,8 +29,6 @@ it('an upgrade and an installation that Helm did not finish are settled by the c
     const [, sentence] = /"(another operation [^"]+)"/.exec(section.text.replace(/\s+/g, ' ')) ?? [];
     await expect(t.shell(command)).rejects.toThrow(sentence ?? 'a sentence of the page');
   }
-  const withoutWaiting = (command: string) => t.shell(command.replace(' --wait --timeout 10m', ''));
-
   await t.shell(install);
   await interrupt(upgrade, 'pending-upgrade');
   await carryOut(section, [
@@ -47,10 +37,10 @@ it('an upgrade and an installation that Helm did not finish are settled by the c
       /^helm rollback /,
       async (command) => {
         const deployed = (await t.listRevisions()).findLast(({ status }) => status === 'deployed');
-        await withoutWaiting(command.replace('REVISION', String(deployed?.revision)));
+        await t.runHelm(command.replace('REVISION', String(deployed?.revision)));
       },
     ],
-    [/^helm upgrade \$RELEASE /, withoutWaiting],
+    [/^helm upgrade \$RELEASE /, t.runHelm],
     [
       /^helm uninstall /,
       async (command) => {
@@ -60,7 +50,7 @@ it('an upgrade and an installation that Helm did not finish are settled by the c
         await t.shell(command);
       },
     ],
-    [/^helm upgrade --install /, withoutWaiting],
+    [/^helm upgrade --install /, t.runHelm],
   ]);
   expect(await t.listRevisions()).toMatchObject([{ revision: 1, status: 'deployed' }]);
 });
@@ -93,16 +83,11 @@ it('a restored database is named by every URL of the Secret, and nothing else of
   expect(Object.fromEntries(after)).toEqual({ ...urls('org-api-us-2-rw'), ...others });
 });
 
-/** A namespace, and a shell in a folder that has the charts and the values of a release. */
+/** A namespace, and a shell with the values of a release. */
 async function arrange() {
   const NS = await createNamespace(server);
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-guide-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const KUBECONFIG = path.join(folder, 'kubeconfig.json');
-  writeFileSync(KUBECONFIG, server.kubeConfig.exportConfig());
-  symlinkSync(path.join(import.meta.dirname, '../../charts'), path.join(folder, 'charts'));
-  symlinkSync(helm, path.join(folder, 'helm'));
-  const values = {
+  const guide = await openGuideShell(server, NS);
+  guide.addValues('# us-values.yaml', {
     region: 'us',
     baseUrls: { us: 'https://api.us.example.com', ca: 'https://api.ca.example.com' },
     image: { repository: 'registry.example.com/org-api' },
@@ -110,27 +95,6 @@ async function arrange() {
     allowPlaintext: ['redis', 'temporal'],
     temporal: { address: 'temporal:7233', namespace: 'org-api-us' },
     networkPolicy: { enabled: false },
-  };
-  writeFileSync(path.join(folder, 'us-values.yaml'), JSON.stringify(values));
-  const PATH = [folder, kubernetesBin, childEnvironment.PATH].join(':');
-  const env = { ...childEnvironment, PATH, KUBECONFIG, HOME: folder, NS, RELEASE: 'us', NAME: 'us-org-api' };
-  const shell = openShell(env);
-  await shell(`cd ${folder}`);
-  return {
-    NS,
-    shell,
-    /** Starts a command. Returns what kills it. */
-    start(command: string): () => Promise<void> {
-      const child = spawn('bash', ['-c', `exec ${command}`], { env, cwd: folder, stdio: 'ignore' });
-      const ended = once(child, 'exit');
-      return async () => {
-        child.kill('SIGKILL');
-        await ended;
-      };
-    },
-    async listRevisions(): Promise<{ revision: number; status: string }[]> {
-      const printed = await shell('helm history $RELEASE -n $NS -o json || echo []');
-      return JSON.parse(printed) as { revision: number; status: string }[];
-    },
-  };
+  });
+  return { NS, ...guide };
 }

@@ -13,6 +13,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
 import { workflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
+import { mergeValues } from './guide-shell.ts';
 import { installOperator } from './installed.ts';
 
 const waiting = { timeout: 90_000, interval: 200 };
@@ -34,16 +35,6 @@ function valuesOf(file: string, ...additions: string[]): object[] {
   });
 }
 
-/** Merges values as Helm does. */
-const merged = (one: object, other: object): object =>
-  Object.fromEntries(
-    [...new Set([...Object.keys(one), ...Object.keys(other)])].map((key) => {
-      const [first, second] = [Reflect.get(one, key) as unknown, Reflect.get(other, key) as unknown];
-      const areMaps = [first, second].every((value) => typeof value === 'object' && value && !Array.isArray(value));
-      return [key, areMaps ? merged(first as object, second as object) : second === undefined ? first : second];
-    }),
-  );
-
 it('the documented values of release and operator start every process, on IPv6 too, and the Region becomes ready', {
   timeout: 300_000,
 }, async () => {
@@ -62,7 +53,7 @@ it('the documented values of release and operator start every process, on IPv6 t
   };
   // Only the addresses of servers are the test's.
   const own = { temporal: { address: inject('temporalAddress'), namespace: await makeNamespace('guide') } };
-  const release = [...valuesOf('us-values.yaml', 'the console', 'the Region'), own].reduce(merged);
+  const release = [...valuesOf('us-values.yaml', 'the console', 'the Region'), own].reduce(mergeValues);
   const manifests = render({ region: null, release: 'us', namespace, values: release });
   const mounted = mountSecret(values);
 
@@ -96,7 +87,7 @@ it('the documented values of release and operator start every process, on IPv6 t
     metadata: { name: 'org-api-us', namespace },
     stringData: values,
   });
-  const ofOperator = valuesOf('operator-values.yaml').reduce(merged);
+  const ofOperator = valuesOf('operator-values.yaml').reduce(mergeValues);
   const installed = await installOperator(server, namespace, ofOperator);
   await server.apply(pick(manifests, 'Region'));
   const from = path.join(chart, '../org-api-operator');
