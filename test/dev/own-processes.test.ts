@@ -1,5 +1,5 @@
 /** What `npm start` takes for ready is a process that it has started itself. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -7,7 +7,7 @@ import { listenLocally } from '#test/listen-locally.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startApp } from '../../apps/dev/app-process.ts';
 import { choosePort } from '../../apps/dev/servers/ports.ts';
-import { noteProcess, spawnDetached } from '../../apps/dev/servers/process.ts';
+import { findNoted, noteProcess, spawnDetached, stopNoted } from '../../apps/dev/servers/process.ts';
 import { programEnvironment } from '../../apps/dev/servers/program-environment.ts';
 import { stopLeftOver } from '../../apps/dev/servers/server-program.ts';
 import { isAlive } from '../../apps/dev/state-lock.mjs';
@@ -50,4 +50,32 @@ it('what a killed start left is stopped, and no other process that has its pid n
   await stopLeftOver(folder);
   expect(isAlive(left.pid)).toBe(false);
   await stopLeftOver(temporaryFolder()); // of a first start
+});
+
+it.each(['', 'x', '812'])(
+  'a note that names no process (%j) is an error that says what to do, and the note stays',
+  async (text) => {
+    const file = path.join(temporaryFolder(), 'server.pid');
+    writeFileSync(file, text);
+    const remedy = 'find its process (ps -ef), end it (kill), delete the file, and try again.';
+    const message = `${file} cannot be read (it says "${text}"): ${remedy}`;
+    await expect(stopNoted(file)).rejects.toThrow(message);
+    expect(() => findNoted(file)).toThrow(message);
+    expect(existsSync(file)).toBe(true);
+  },
+);
+
+it('a note that cannot be opened is such an error, too', async () => {
+  const folder = temporaryFolder();
+  await expect(stopNoted(folder)).rejects.toThrow(/^.* cannot be read \(EISDIR.*\): find its process/);
+});
+
+it('the note of a program that ended at once names it, and stopping it does nothing', async () => {
+  const folder = temporaryFolder();
+  const launch = { command: 'true', args: [], cwd: folder, env: programEnvironment() };
+  const ended = await spawnDetached(launch, path.join(folder, 'log'));
+  await ended.exited;
+  noteProcess(path.join(folder, 'server.pid'), ended);
+  expect(findNoted(path.join(folder, 'server.pid'))).toBeNull();
+  await stopNoted(path.join(folder, 'server.pid'));
 });

@@ -70,7 +70,7 @@ export type StartedProcess = Awaited<ReturnType<typeof startTracked>>;
 export async function startTracked(start: () => ChildProcess) {
   if (isEnding) throw new Error('the start was interrupted');
   const child = start();
-  const owner = (child.pid !== undefined && identify(child.pid)) || '';
+  const owner = identify(child.pid ?? 0) ?? `${child.pid} ended`;
   const stop = once(() => stopProcess(owner));
   running.add(stop);
   /** Describes how it ended; never rejects. */
@@ -133,19 +133,30 @@ async function stopProcess(owner: string): Promise<void> {
 /** Notes a process in a file, so that a later start finds it, also after a kill. */
 export const noteProcess = (file: string, { owner }: StartedProcess): void => replaceFile(file, owner);
 
-/** Returns the pid of the process that a file notes, or null when it does not run. */
+/**
+ * Returns the pid of the process that a file notes, or null when it does not run.
+ *
+ * @throws StartupError when the file cannot be read.
+ */
 export function findNoted(file: string): number | null {
-  const owner = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  return isRunning(owner) ? Number.parseInt(owner, 10) : null;
+  const owner = readNote(file);
+  return owner !== null && isRunning(owner) ? Number.parseInt(owner, 10) : null;
 }
 
 /**
  * Stops the process that a file notes.
  *
- * @throws StartupError when it does not end.
+ * @throws StartupError when it does not end, or when the file cannot be read.
  */
 export async function stopNoted(file: string): Promise<void> {
-  if (existsSync(file)) await stopProcess(readFileSync(file, 'utf8'));
+  const owner = readNote(file);
+  if (owner !== null) await stopProcess(owner);
+}
+
+/** An unreadable note is no sign that its process has ended. */
+function readNote(file: string): string | null {
+  if (!existsSync(file)) return null;
+  return readState(file, /^\d+ \S/, 'find its process (ps -ef), end it (kill)');
 }
 
 /**
@@ -158,6 +169,22 @@ export async function allOrFirstFailure<T extends readonly Promise<unknown>[]>(
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   await Promise.allSettled(steps);
   return Promise.all(steps) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
+}
+
+/**
+ * Reads a file of state that has this form.
+ *
+ * @throws StartupError, with what to do before the file is deleted, when it cannot be read or has another form.
+ */
+export function readState(file: string, form: RegExp, remedy: string): string {
+  try {
+    const text = readFileSync(file, 'utf8');
+    if (form.test(text)) return text;
+    throw new Error(`it says ${JSON.stringify(text.slice(0, 40))}`);
+  } catch (cause) {
+    const message = `${file} cannot be read (${(cause as Error).message}): ${remedy}, delete the file, and try again.`;
+    throw new StartupError(message, { cause });
+  }
 }
 
 /** Asks every `everyMs` until `condition` holds. Returns false after `deadlineMs`. */

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { readState } from '../../../apps/dev/servers/process.ts';
 import { run } from '../../../charts/image/buildah.ts';
 import { removeContainers, succeeds } from './containers.ts';
 import { inState, node, runFolder, stateFolder } from './node.ts';
@@ -9,28 +10,33 @@ import { getPrograms } from './programs.ts';
 /** Where the network's plugins keep what they know of a pod. */
 const networkResults = '/var/lib/cni/results';
 
+/** Whether the kernel passes packets on; its value from before is in the state. */
+export const forwardingSwitch = '/proc/sys/net/ipv4/ip_forward';
+
 /**
  * Stops the single-node cluster, its pods included, and removes what it left on this machine,
  * except for its programs and Debian's packages. Does nothing where there is none.
+ *
+ * @throws StartupError, before anything is stopped, for state that cannot be read.
  */
 export async function takeDown(report: (line: string) => void): Promise<void> {
   if (!existsSync(stateFolder)) return;
+  // Read before anything stops: what cannot be read is repaired by a person, who then calls it again.
+  const started = listStarted();
+  started.forEach(isRunning);
+  const saved = inState('ip_forward');
+  const forwarding = existsSync(saved) ? readState(saved, /^[01]$/m, `set ${forwardingSwitch} to 0 or 1`) : null;
   // Those that would start pods again end before the pods, and containerd after them.
   const last = ['containerd', 'kube-apiserver', 'etcd'];
-  await Promise.all(
-    listStarted()
-      .filter((name) => !last.includes(name))
-      .map(stopProcess),
-  );
+  await Promise.all(started.filter((name) => !last.includes(name)).map(stopProcess));
   if (isRunning('containerd')) succeeds(removeContainers);
   for (const name of last) await stopProcess(name);
   for (const folder of listMounts()) succeeds(() => run('umount', ['--lazy', folder]));
   await getPrograms(report)
     .then((programs) => run(path.join(programs, 'kube-proxy'), ['--cleanup'], { env: programEnvironment }))
-    .catch(() => {});
+    .catch((error: Error) => report(`rules of Services may be left in iptables: ${error.message}`));
   succeeds(() => run('/usr/sbin/ip', ['link', 'delete', node.bridge]));
-  if (existsSync(inState('ip_forward')))
-    writeFileSync('/proc/sys/net/ipv4/ip_forward', readFileSync(inState('ip_forward')));
+  if (forwarding !== null) writeFileSync(forwardingSwitch, forwarding);
   if (existsSync(networkResults))
     for (const file of readdirSync(networkResults))
       if (file.startsWith(`${node.bridge}-`)) rmSync(path.join(networkResults, file));

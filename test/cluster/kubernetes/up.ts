@@ -7,7 +7,7 @@ import { listAddOns } from './add-ons.ts';
 import { writeAccess } from './certificates.ts';
 import { startContainers, succeeds } from './containers.ts';
 import { controlPlane } from './control-plane.ts';
-import { takeDown } from './down.ts';
+import { forwardingSwitch, takeDown } from './down.ts';
 import { inState, kubeconfigFile, node, runFolder } from './node.ts';
 import { nodePrograms, writeNodeFiles } from './node-programs.ts';
 import { isRunning, startProcess, waitUntil } from './processes.ts';
@@ -99,8 +99,8 @@ function createBridge(): void {
   run(packages.iproute2, ['link', 'add', bridge, 'type', 'bridge']);
   run(packages.iproute2, ['address', 'add', `${address}/${prefixLength}`, 'dev', bridge]);
   run(packages.iproute2, ['link', 'set', bridge, 'up']);
-  writeFileSync(inState('ip_forward'), readFileSync('/proc/sys/net/ipv4/ip_forward'));
-  writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
+  writeFileSync(inState('ip_forward'), readFileSync(forwardingSwitch));
+  writeFileSync(forwardingSwitch, '1');
   // So that rules of Services hold between pods of one bridge; the kernel may have it built in.
   succeeds(() => run('/usr/sbin/modprobe', ['br_netfilter']));
   if (!existsSync(bridgeRules)) throw new Error('The kernel has no br_netfilter, which rules of Services need.');
