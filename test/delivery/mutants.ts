@@ -43,6 +43,8 @@ const orderLost = 'an event whose attempts kill their workers releases the next 
 const unseen = 'an event whose writer and the settlement before it did not see each other is released';
 const redelivered = 'a redelivery waits for no event of its grant, and a new event waits for it';
 const unordered = 'a webhook without order holds nothing back, also what waited when order was turned off';
+const requested = 'an event released by a request while the one before is settled is still waited for';
+const elsewhere = 'an open transaction that holds a receiver or a delivery stops no other webhook or delivery';
 const noLock = 'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair';
 
 /**
@@ -699,5 +701,28 @@ export const mutants: readonly Mutant[] = [
     from: "least(interval '10 minutes',",
     to: "least(interval '10 days',",
     caughtBy: unseen,
+  },
+  {
+    change: 'what a request has released meanwhile is not waited for',
+    where: 'recordOutcomeSql',
+    from: "and p.state in ('queued', 'running', 'blocked')",
+    to: "and p.state in ('queued', 'running')",
+    caughtBy: requested,
+  },
+
+  // Locks that others hold.
+  {
+    change: 'a claim waits for a receiver',
+    where: 'claim_deliveries',
+    from: /for no key update skip locked(?=\s+\) d)/,
+    to: 'for no key update of d skip locked',
+    caughtBy: elsewhere,
+  },
+  {
+    change: 'a retry waits for its delivery while it assigns slots',
+    where: 'admit_attempt',
+    from: 'for no key update skip locked',
+    to: 'for no key update of o skip locked for no key update of d',
+    caughtBy: elsewhere,
   },
 ];

@@ -570,15 +570,35 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
         await connection.query('select from delivery where webhook_id = $1 for update', [hook.webhookId]);
         const change = `update webhook set ordered = false, url = url || '/elsewhere' where id = $1`;
         changed = engine.owner.query(change, [hook.webhookId]);
-        const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query = $1`;
-        await expect
-          .poll(async () => (await engine.owner.query(waiting, [change])).rowCount, { timeout: 20_000 })
-          .toBe(1);
+        await engine.isWaiting(change);
         await connection.query('select from receiver where webhook_id = $1 for update nowait', [hook.webhookId]);
       },
       engine.owner,
     );
     await changed;
+  },
+
+  'an event released by a request while the one before is settled is still waited for': async (engine) => {
+    const hook = await engine.webhook();
+    const { organizationId, webhookId } = hook;
+    await engine.events(organizationId, 3, randomUUID());
+    const [first] = await engine.claim([hook]);
+    const attempt = await engine.admit(first as Run);
+    const second = (await engine.deliveries(hook))[1];
+    let settled: Promise<unknown> = Promise.resolve();
+    await inTransaction(
+      engine,
+      async (connection) => {
+        const values = [organizationId, webhookId, second?.eventId];
+        await connection.query(engine.statements.redeliverOneSql, values);
+        settled = engine.record(attempt, { outcome: 'delivered' });
+        await engine.isWaiting(engine.statements.recordOutcomeSql);
+      },
+      engine.owner,
+    );
+    await settled;
+    const states = (await engine.deliveries(hook)).map(({ state }) => state);
+    expect(states).toEqual(['delivered', 'queued', 'blocked']);
   },
 
   '410 Gone suspends the webhook with its own cause': async (engine) => {
@@ -657,3 +677,23 @@ async function inTransaction(
     connection.release();
   }
 }
+
+  'an open transaction that holds a receiver or a delivery stops no other webhook or delivery': async (engine) => {
+    const hook = await engine.webhook({ events: 3 });
+    const other = await engine.webhook({ events: 1 });
+    const [retry] = await engine.claim([hook], { healthy: 1 });
+    await engine.attempt(retry as Run);
+    await engine.pass([hook], 60);
+    await engine.worker.query(`set lock_timeout = '3s'`);
+    const hold = (text: string, values: unknown[], work: () => Promise<void>) =>
+      inTransaction(engine, (connection) => connection.query(text, values).then(work), engine.owner);
+    await hold(`update webhook set url = url || '/elsewhere' where id = $1`, [hook.webhookId], async () => {
+      expect(await engine.claim([hook, other])).toMatchObject([other]);
+    });
+    await hold('select from delivery where event_id = $1 for no key update', [retry?.eventId], async () => {
+      expect(await engine.ask(retry as Run)).toMatchObject({ decision: 'lock_busy' });
+      expect(await engine.claim([hook])).toHaveLength(1);
+    });
+    await engine.owner.query('delete from slot where webhook_id = $1', [hook.webhookId]);
+    expect(await engine.ask(retry as Run)).toMatchObject({ decision: 'admitted', number: 2 });
+  },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import { expect } from 'vitest';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/sql/admit.ts';
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSql } from '#delivery/sql/claim.ts';
 import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
@@ -242,6 +243,13 @@ export class Engine {
   async cancel({ organizationId, webhookId, eventId }: Omit<Run, 'run'>): Promise<boolean> {
     const { rows } = await this.owner.query(this.statements.cancelOneSql, [organizationId, webhookId, eventId]);
     return rows.length > 0;
+  }
+
+  /** Resolves when a connection that sent this text, of which PostgreSQL shows 1 KiB, waits for a lock. */
+  async isWaiting(text: string): Promise<void> {
+    const waiting = `select from pg_stat_activity
+      where wait_event_type = 'Lock' and query <> '' and starts_with($1, query)`;
+    await expect.poll(async () => (await this.owner.query(waiting, [text])).rowCount, { timeout: 20_000 }).toBe(1);
   }
 
   /** Pauses, resumes or deletes a webhook, as a person does. */

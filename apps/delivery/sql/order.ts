@@ -18,7 +18,7 @@ export const releaseNextSql = (settled: string) => /* sql */ `next_of_grant as m
     where not exists (
       select from delivery p
       where p.organization_id = s.organization_id and p.webhook_id = s.webhook_id and p.grant_id = s.grant_id
-        and p.state in ('queued', 'running') and p.event_id <> s.event_id
+        and p.state in ('queued', 'running', 'blocked') and p.event_id <> s.event_id
         and (p.created_at, p.event_id) < (b.created_at, b.event_id))
   ), released as (
     update delivery d set state = 'queued', due_at = clock_timestamp() from next_of_grant n

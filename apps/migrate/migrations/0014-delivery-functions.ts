@@ -46,8 +46,8 @@ export class DeliveryFunctions extends Migration {
     // Moves due deliveries of given webhooks (arrays of equal length without duplicates) from
     // `queued` to `running`, with a slot each that is reserved for `reserve_seconds`, and numbers
     // those that have no number yet: at most `healthy_limit` of healthy webhooks and `degraded_limit` of
-    // degraded ones. It skips organizations for which another connection assigns slots, and rows that
-    // another one holds, so it waits for no claim.
+    // degraded ones. It skips organizations for which another connection assigns slots, and
+    // deliveries and receivers that another one holds: it waits for nothing with its locks.
     //
     // The organization that holds the fewest slots comes first, also with those of this claim, then
     // its webhook that holds the fewest, then the oldest delivery, also one that was tried before.
@@ -108,8 +108,9 @@ export class DeliveryFunctions extends Migration {
             case when d.sequence is null then row_number() over (partition by c.webhook_id, d.sequence is null
               order by c.created_at, c.event_id) end as nth
           from selected c cross join lateral (
-            select d.sequence, d.state, d.due_at from delivery d
+            select d.sequence, d.state, d.due_at from delivery d, receiver r
             where d.organization_id = c.organization_id and d.webhook_id = c.webhook_id and d.event_id = c.event_id
+              and r.organization_id = c.organization_id and r.webhook_id = c.webhook_id
             limit 1
             for no key update skip locked
           ) d
@@ -172,16 +173,15 @@ export class DeliveryFunctions extends Migration {
             join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
             where w.organization_id = organization and w.id = webhook and ${maySend});
         if not found then
-          perform from slot_lock o where o.organization_id = organization for no key update skip locked;
+          select d.* into found_delivery from slot_lock o join delivery d on d.organization_id = o.organization_id
+            where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
+            for no key update skip locked;
           if not found then
-            decision := case when exists (select from slot_lock o where o.organization_id = organization)
-              then 'lock_busy' else 'stop' end;
+            decision := case when exists (select from delivery d where d.organization_id = organization
+              and d.webhook_id = webhook and d.event_id = event) then 'lock_busy' else 'stop' end;
             return next;
             return;
           end if;
-          select d.* into found_delivery from delivery d
-            where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
-            for no key update;
           select s.* into found_slot from slot s
             where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event;
           if found_slot.attempt_id is distinct from attempt then
