@@ -43,6 +43,9 @@ const orderLost = 'an event whose attempts kill their workers releases the next 
 const unseen = 'an event whose writer and the settlement before it did not see each other is released';
 const redelivered = 'a redelivery waits for no event of its grant, and a new event waits for it';
 const unordered = 'a webhook without order holds nothing back, also what waited when order was turned off';
+const lastAgain =
+  'a last attempt that is lost or has an internal error is made again, and its failure counts for suspension';
+const formerUrl = 'an attempt in progress at a former URL says nothing of the new receiver';
 const requested = 'an event released by a request while the one before is settled is still waited for';
 const elsewhere = 'an open transaction that holds a receiver or a delivery stops no other webhook or delivery';
 const noLock = 'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair';
@@ -708,6 +711,20 @@ export const mutants: readonly Mutant[] = [
     from: "and p.state in ('queued', 'running', 'blocked')",
     to: "and p.state in ('queued', 'running')",
     caughtBy: requested,
+  },
+  {
+    change: 'a last attempt that is made again is of another schedule',
+    where: 'recordOutcomeSql',
+    from: 'max(a.number) filter (where not a.ends_schedule)',
+    to: '$7::integer - 1',
+    caughtBy: lastAgain,
+  },
+  {
+    change: 'an attempt at a former URL counts',
+    where: 'recordOutcomeSql',
+    from: 'and (t.lacks_number or r.reset_at <= $10::timestamptz)',
+    to: '',
+    caughtBy: formerUrl,
   },
 
   // Locks that others hold.

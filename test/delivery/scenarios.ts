@@ -640,6 +640,35 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId, reason: 'failures' }]);
   },
 
+  'a last attempt that is lost or has an internal error is made again, and its failure counts for suspension': async (
+    engine,
+  ) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    for (const outcome of ['failed', 'failed', 'internal_error'] as const) {
+      await engine.attempt(claim as Run, { outcome });
+      await engine.pass([hook], 60);
+    }
+    await engine.admit(claim as Run);
+    await engine.pass([hook], 26);
+    await engine.expire();
+    await engine.pass([hook], 70);
+    const [again] = await engine.claim([hook]);
+    expect(await engine.attempt(again as Run)).toMatchObject({ state: 'exhausted' });
+    expect(await engine.receiver(hook)).toMatchObject({ exhaustedInRow: 1 });
+  },
+
+  'an attempt in progress at a former URL says nothing of the new receiver': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    const [first, second] = await engine.claim([hook]);
+    const attempt = await engine.admit(first as Run);
+    await engine.owner.query(`update webhook set url = url || '/elsewhere' where id = $1`, [hook.webhookId]);
+    await engine.record(attempt, { status: 410, retryAfterS: 20 });
+    expect(await engine.receiver(hook)).toMatchObject({ isFailing: false, isGone: false, retryAfterSeconds: null });
+    await engine.attempt(second as Run, { status: 410 });
+    expect(await engine.receiver(hook)).toMatchObject({ isFailing: true, isGone: true });
+  },
+
   'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair': async (engine) => {
     const hook = await engine.webhook({ events: 3 });
     await inTransaction(
@@ -658,25 +687,6 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     );
     expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId }]);
   },
-};
-
-async function inTransaction(
-  engine: Engine,
-  work: (connection: PoolClient) => Promise<void>,
-  pool = engine.worker,
-): Promise<void> {
-  const connection = await pool.connect();
-  try {
-    await connection.query('begin');
-    await work(connection);
-    await connection.query('commit');
-  } catch (error) {
-    await connection.query('rollback');
-    throw error;
-  } finally {
-    connection.release();
-  }
-}
 
   'an open transaction that holds a receiver or a delivery stops no other webhook or delivery': async (engine) => {
     const hook = await engine.webhook({ events: 3 });
@@ -697,3 +707,22 @@ async function inTransaction(
     await engine.owner.query('delete from slot where webhook_id = $1', [hook.webhookId]);
     expect(await engine.ask(retry as Run)).toMatchObject({ decision: 'admitted', number: 2 });
   },
+};
+
+async function inTransaction(
+  engine: Engine,
+  work: (connection: PoolClient) => Promise<void>,
+  pool = engine.worker,
+): Promise<void> {
+  const connection = await pool.connect();
+  try {
+    await connection.query('begin');
+    await work(connection);
+    await connection.query('commit');
+  } catch (error) {
+    await connection.query('rollback');
+    throw error;
+  } finally {
+    connection.release();
+  }
+}

@@ -72,10 +72,10 @@ export const recordOutcomeSql = /* sql */ `
     where s.organization_id = $1::uuid and s.webhook_id = $2::uuid and s.event_id = $3::uuid and s.attempt_id = $6::uuid
     returning s.attempt_id
   ), is_exhausted as materialized (
-    -- An event that is redelivered and fails again is not a second event that failed.
-    select not exists (
-      select from delivery_attempt a where a.organization_id = $1::uuid and a.webhook_id = $2::uuid
-        and a.event_id = $3::uuid and a.ends_schedule and a.finished_at is not null and a.id <> $6::uuid) as is_first
+    -- An event that is redelivered, and begins another schedule, is not a second event that failed.
+    select (select coalesce(max(a.number) filter (where not a.ends_schedule) < min(a.number) filter (where
+        a.ends_schedule), true) from delivery_attempt a where a.organization_id = $1::uuid
+        and a.webhook_id = $2::uuid and a.event_id = $3::uuid) as is_first
     from target t where $9::boolean and $4::text = 'failed' and t.state = 'running' and ${isCurrent}
   ), receiver_now as (
     update receiver r set concurrency = ${concurrencyAfter},
@@ -88,7 +88,7 @@ export const recordOutcomeSql = /* sql */ `
       next_sequence = r.next_sequence + t.lacks_number::integer
     from target t
     where r.organization_id = $1::uuid and r.webhook_id = $2::uuid and $4::text <> 'internal_error'
-      and exists (select from recorded)
+      and exists (select from recorded) and (t.lacks_number or r.reset_at <= $10::timestamptz)
       -- Most attempts are accepted by a receiver that accepts all: nothing is written then.
       and (t.lacks_number or r.concurrency <> ${concurrencyAfter} or case when ${isDelivered}
         then r.failing_since is not null or r.exhausted_in_row > 0

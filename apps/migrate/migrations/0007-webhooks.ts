@@ -72,6 +72,8 @@ export class Webhooks extends Migration {
         retry_after_until timestamptz,
         -- When it answered 410: nothing is sent until the webhook is resumed.
         gone_at timestamptz,
+        -- Since when all this is known: an attempt from before, at another URL, changes none of it.
+        reset_at timestamptz not null default clock_timestamp(),
         next_sequence bigint not null default 1 constraint receiver_next_sequence_positive check (next_sequence > 0),
         primary key (organization_id, webhook_id),
         constraint receiver_webhook foreign key (organization_id, webhook_id) references webhook
@@ -120,7 +122,7 @@ export class Webhooks extends Migration {
         if new.state <> old.state then new.state_at := clock_timestamp(); end if;
         if new.url <> old.url or new.state = 'active' and old.state <> 'active' then
           update receiver r set concurrency = 1, failing_since = null, exhausted_in_row = 0, retry_after_until = null,
-            gone_at = null
+            gone_at = null, reset_at = clock_timestamp()
           where r.organization_id = new.organization_id and r.webhook_id = new.id;
         end if;
         return new;
