@@ -5,7 +5,7 @@ export interface Mutant {
   /** What is broken. */
   change: string;
   /** The statement, or the function of PostgreSQL. */
-  where: keyof Statements | 'free_slots' | 'claim_deliveries' | 'admit_attempt' | 'record_event' | 'release_blocked';
+  where: keyof Statements | 'free_slots' | 'claim_deliveries' | 'admit_attempt' | 'record_event' | 'unblock_deliveries';
   /** The text that is replaced, everywhere in it, and its replacement. */
   from: string | RegExp;
   to: string;
@@ -39,8 +39,8 @@ const hour = 'Retry-After of a day holds for an hour at most, and no failure wit
 const gone = '410 Gone suspends the webhook with its own cause';
 const suspended = 'two events that failed at their last attempt suspend a webhook that has long accepted nothing';
 const ordered = 'of one grant, an event waits until the one before is settled, and delays no other grant';
-const orderLost = 'an event whose attempts kill their workers releases the next of its grant, and not before it ends';
-const unseen = 'an event whose writer and the settlement before it did not see each other is released';
+const orderLost = 'an event whose attempts kill their workers unblocks the next of its grant, and not before it ends';
+const unseen = 'an event whose writer and the settlement before it did not see each other is unblocked';
 const redelivered = 'a redelivery waits for no event of its grant, and a new event waits for it';
 const unordered = 'a webhook without order holds nothing back, also what waited when order was turned off';
 const lastAgain =
@@ -616,62 +616,62 @@ export const mutants: readonly Mutant[] = [
   },
   {
     change: 'what waited still waits without the option',
-    where: 'release_blocked',
+    where: 'unblock_deliveries',
     from: "d.state = 'blocked'",
     to: 'false',
     caughtBy: unordered,
   },
   {
-    change: 'a 2xx releases nothing',
+    change: 'a 2xx unblocks nothing',
     where: 'recordOutcomeSql',
     from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
     to: "n.state = 'exhausted'",
     caughtBy: ordered,
   },
   {
-    change: 'the end of the schedule releases nothing',
+    change: 'the end of the schedule unblocks nothing',
     where: 'recordOutcomeSql',
     from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
     to: "n.state = 'delivered'",
     caughtBy: ordered,
   },
   {
-    change: 'any failure releases the next',
+    change: 'any failure unblocks the next',
     where: 'recordOutcomeSql',
     from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
     to: 'n.grant_id is not null',
     caughtBy: ordered,
   },
   {
-    change: 'the newest is released first',
+    change: 'the newest is unblocked first',
     where: 'recordOutcomeSql',
     from: 'order by b.created_at, b.event_id limit 1',
     to: 'order by b.created_at desc, b.event_id desc limit 1',
     caughtBy: ordered,
   },
   {
-    change: 'the next is released before a redelivery',
+    change: 'the next is unblocked before a redelivery',
     where: 'recordOutcomeSql',
     from: 'where not exists (\n      select from delivery p',
     to: 'where true or not exists (\n      select from delivery p',
     caughtBy: redelivered,
   },
   {
-    change: 'a cancellation releases nothing',
+    change: 'a cancellation unblocks nothing',
     where: 'cancelOneSql',
     from: "and b.state = 'blocked' and b.event_id <> s.event_id",
     to: 'and false',
     caughtBy: ordered,
   },
   {
-    change: 'the end by lost attempts releases nothing',
+    change: 'the end by lost attempts unblocks nothing',
     where: 'expireSql',
     from: 'f.attempt_id is not null and f.ends_schedule',
     to: 'false',
     caughtBy: orderLost,
   },
   {
-    change: 'a lost attempt releases the next',
+    change: 'a lost attempt unblocks the next',
     where: 'expireSql',
     from: 'f.attempt_id is not null and f.ends_schedule',
     to: 'true',

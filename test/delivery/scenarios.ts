@@ -477,7 +477,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect((await states()).slice(0, 4)).toEqual(['delivered', 'exhausted', 'cancelled', 'queued']);
   },
 
-  'an event whose attempts kill their workers releases the next of its grant, and not before it ends': async (
+  'an event whose attempts kill their workers unblocks the next of its grant, and not before it ends': async (
     engine,
   ) => {
     const hook = await engine.webhook();
@@ -493,7 +493,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.deliveries(hook)).toMatchObject([{ state: 'exhausted' }, { state: 'queued' }]);
   },
 
-  'an event whose writer and the settlement before it did not see each other is released': async (engine) => {
+  'an event whose writer and the settlement before it did not see each other is unblocked': async (engine) => {
     const hook = await engine.webhook();
     const key = randomUUID();
     await engine.events(hook.organizationId, 1, key);
@@ -513,8 +513,8 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       { state: 'blocked' },
     ]);
     expect(await engine.unblock()).toHaveLength(1);
-    const [, released, waiting] = await engine.deliveries(hook);
-    expect(released).toMatchObject({ state: 'queued' });
+    const [, unblocked, waiting] = await engine.deliveries(hook);
+    expect(unblocked).toMatchObject({ state: 'queued' });
     expect(waiting).toMatchObject({ state: 'blocked' });
     expect(waiting?.dueInSeconds).toBeGreaterThan(0.5); // when it is looked up again
     expect(await engine.unblock()).toEqual([]);

@@ -1,4 +1,4 @@
-import { releaseNextSql } from './order.ts';
+import { unblockNextSql } from './order.ts';
 
 /** A delivery that `expireSql` requeued or settled, or whose slot it freed. */
 export interface ExpiredRow {
@@ -33,7 +33,7 @@ export interface ExpiredRow {
  * Times are compared with `statement_timestamp()`: a volatile function would use no index (122 ms
  * instead of 0.4 with 500,000 sleeping deliveries). Each delivery is locked by its key before its
  * slot is read again, and rows that another connection holds are skipped. What is exhausted
- * releases the next delivery of its grant.
+ * unblocks the next delivery of its grant.
  */
 export const expireSql = /* sql */ `
   with target as materialized (
@@ -54,7 +54,7 @@ export const expireSql = /* sql */ `
   ), settled as materialized (
     select f.organization_id, f.webhook_id, f.event_id, f.grant_id from freed f
     where f.is_current and f.attempt_id is not null and f.ends_schedule
-  ), ${releaseNextSql('settled')}, lost as (
+  ), ${unblockNextSql('settled')}, lost as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
       explanation = 'The process that made this attempt ended before it could record the response. The receiver '
         'may have received it, and recognizes a repeat by the event id.'

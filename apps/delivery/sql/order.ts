@@ -1,13 +1,13 @@
 /**
- * The parts of a statement that release the next delivery of a webhook and grant. `settled`: rows
+ * The parts of a statement that unblock the next delivery of a webhook and grant. `settled`: rows
  * with `organization_id`, `webhook_id`, `event_id` and `grant_id` of what the statement settles,
- * locked by it. Nothing is released while another one before it is open, such as one that was
+ * locked by it. Nothing is unblocked while another one before it is open, such as one that was
  * redelivered.
  *
  * The next one is chosen before any row changes: a lock skips rows that its own statement has
  * changed, and would choose the one after.
  */
-export const releaseNextSql = (settled: string) => /* sql */ `next_of_grant as materialized (
+export const unblockNextSql = (settled: string) => /* sql */ `next_of_grant as materialized (
     select s.organization_id, s.webhook_id, b.event_id from ${settled} s cross join lateral (
       select b.event_id, b.created_at from delivery b
       where b.organization_id = s.organization_id and b.webhook_id = s.webhook_id and b.grant_id = s.grant_id
@@ -20,13 +20,13 @@ export const releaseNextSql = (settled: string) => /* sql */ `next_of_grant as m
       where p.organization_id = s.organization_id and p.webhook_id = s.webhook_id and p.grant_id = s.grant_id
         and p.state in ('queued', 'running', 'blocked') and p.event_id <> s.event_id
         and (p.created_at, p.event_id) < (b.created_at, b.event_id))
-  ), released as (
+  ), unblocked as (
     update delivery d set state = 'queued', due_at = clock_timestamp() from next_of_grant n
     where d.organization_id = n.organization_id and d.webhook_id = n.webhook_id and d.event_id = n.event_id
   )`;
 
 /**
- * Releases blocked deliveries without an open one before them, at most `$1`; any worker runs it
+ * Unblocks deliveries without an open one before them, at most `$1`; any worker runs it
  * each second. The writer of such a row and the settlement of the one before did not see each
  * other, because neither had committed. The others are looked up again after as long as they have
  * waited, ten minutes at most. Returns a `DeliveryId` each.

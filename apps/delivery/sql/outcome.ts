@@ -1,4 +1,4 @@
-import { releaseNextSql } from './order.ts';
+import { unblockNextSql } from './order.ts';
 
 /** A row of `recordOutcomeSql`: the state that follows. */
 export interface OutcomeRow {
@@ -40,7 +40,7 @@ const concurrencyAfter = /* sql */ `case
  * changes it only if its own slot was still there: otherwise it was closed as lost, and counted
  * then. A PostgreSQL that lost its last commits in a failover may have lost the attempt's row,
  * which is then inserted, and the claim: then a settled delivery gets its sequence number here.
- * What is settled releases the next delivery of its grant. Repeating the statement changes nothing.
+ * What is settled unblocks the next delivery of its grant. Repeating the statement changes nothing.
  *
  * `target` reads and locks the delivery before any part changes a row: a part that read it later
  * would not see a row that this statement has changed, and the attempt would stay open.
@@ -104,7 +104,7 @@ export const recordOutcomeSql = /* sql */ `
   ), settled as materialized (
     select $1::uuid as organization_id, $2::uuid as webhook_id, $3::uuid as event_id, n.grant_id from next n
     where n.grant_id is not null and n.state in ('delivered', 'exhausted')
-  ), ${releaseNextSql('settled')}
+  ), ${unblockNextSql('settled')}
   update delivery d set attempts = greatest(d.attempts, $7::integer), state = coalesce(n.state, d.state),
     failures = d.failures + coalesce(n.state <> 'delivered' and $4::text = 'failed', false)::integer,
     due_at = case n.state when 'running' then clock_timestamp() + make_interval(secs => $5::double precision / 1000)

@@ -1,5 +1,5 @@
 import { isHoldingSql, isOpenSql } from '#domain/webhooks/open-deliveries.ts';
-import { releaseNextSql } from './order.ts';
+import { unblockNextSql } from './order.ts';
 
 /** Whether the delivery `d` is claimed or attempted now: then a request leaves it as it is. */
 const hasSlot = /* sql */ `exists (
@@ -29,14 +29,14 @@ export const redeliverOneSql = /* sql */ `
   )
   select case when f.is_attempting then 'attempting' else 'queued' end as how from found f`;
 
-/** Cancels one open delivery (`$1`…`$3` as above), and releases the next of its grant. A row when it was open. */
+/** Cancels one open delivery (`$1`…`$3` as above), and unblocks the next of its grant. A row when it was open. */
 export const cancelOneSql = /* sql */ `
   with target as materialized (
     select d.organization_id, d.webhook_id, d.event_id, d.grant_id from delivery d
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
       and d.state in ('queued', 'running', 'blocked')
     for no key update
-  ), ${releaseNextSql('target')}
+  ), ${unblockNextSql('target')}
   update delivery d set state = 'cancelled', due_at = null, settled_at = clock_timestamp()
   from target t where d.organization_id = t.organization_id and d.webhook_id = t.webhook_id and d.event_id = t.event_id
   returning d.event_id as "eventId"`;

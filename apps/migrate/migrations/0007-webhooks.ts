@@ -129,15 +129,15 @@ export class Webhooks extends Migration {
       end $$;
       -- Without order nothing waits for another. As in an outcome, deliveries are locked before the
       -- receiver: triggers of one event fire in the order of their names.
-      create function release_blocked() returns trigger
+      create function unblock_deliveries() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         update delivery d set state = 'queued', due_at = clock_timestamp()
         where d.organization_id = new.organization_id and d.webhook_id = new.id and d.state = 'blocked';
         return new;
       end $$;
-      create trigger webhook_releases_blocked before update on webhook for each row
-        when (old.ordered and not new.ordered) execute function release_blocked();
+      create trigger webhook_order_unblocks before update on webhook for each row
+        when (old.ordered and not new.ordered) execute function unblock_deliveries();
       create trigger webhook_resets_receiver before update on webhook for each row
         when (new.state <> old.state or new.url <> old.url) execute function reset_receiver();
     `);
