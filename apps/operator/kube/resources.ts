@@ -154,7 +154,10 @@ export interface RegionStatus {
       count: number;
     }[];
   };
-  /** Webhooks that were suspended because they accepted nothing. */
+  /**
+   * Webhooks that were suspended because they accepted nothing, or because their receiver answered
+   * 410 Gone.
+   */
   suspendedWebhooks?: number;
   /** What is true of the region. The guide lists the reasons. */
   conditions?: Condition[];
