@@ -18,7 +18,7 @@ it('a form after the end of its session leads through sign-in back to its page, 
   expect(late).toMatchObject({ status: 303, to: `/sign-in?to=${encodeURIComponent(`${page}?a=b`)}` });
   const signIn = await visitor.get(late.to ?? '');
   expect(signIn.text).toContain(
-    'Nothing was changed. Your session has ended. Sessions end when you sign out, after 30 minutes',
+    '<div class="notice notice-warning" role="note">Nothing was changed. Your session has ended. Sessions end when',
   );
   const half = await visitor.submit(signIn, '/sign-in', { email: ada.email, password: goodPassword });
   const done = await visitor.submit(half.to ?? '', '/sign-in/second-factor', { factorCode: t.nextCode(ada) });
@@ -58,8 +58,12 @@ it('a request for a part of a page gets 401 without a session, and consumes no f
     text: '',
   });
   const visitor = t.http(ada);
-  visitor.jar.set(cookieName('flash', t.origin), 'Something%20was%20done.');
+  visitor.jar.set(cookieName('flash', t.origin), 'good=Something+was+done.');
   const part = await visitor.get('/account', { headers });
   expect([part.text.includes('Something was done.'), part.cookies]).toEqual([false, []]);
-  expect((await visitor.get('/account')).text).toContain('Something was done.');
+  expect((await visitor.get('/account')).text).toContain('role="status">Something was done.');
+  for (const foreign of ['Something%20was%20done.', 'bad=Something+was+done.', '%E0%A4%A']) {
+    visitor.jar.set(cookieName('flash', t.origin), foreign);
+    expect((await visitor.get('/account')).text).not.toContain('Something was done.');
+  }
 });

@@ -5,7 +5,7 @@ import { sessionIdleMinutes, sessionSeenEverySeconds } from '#domain/identity/li
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { assets } from '../web/assets.ts';
 import { type Child, type Html, html, nothing, trusted } from '../web/html.ts';
-import { type Page, readFlash } from '../web/response.ts';
+import type { Page } from '../web/response.ts';
 import type { Visit } from '../web/visit.ts';
 import { copyableId } from './copy.ts';
 import { buttonForm } from './form.ts';
@@ -67,7 +67,7 @@ export function layout(visit: Visit | null, page: Page, loadsFiles = true): Html
       ${visit && session ? navigation(visit.path, session, membership) : nothing}
       <main id="main" tabindex="-1" class="${session ? 'wide' : 'narrow'}">
         ${page.breadcrumbs.length === 0 ? nothing : breadcrumbsOf(page.breadcrumbs)}
-        ${visit?.flash ? notice(...readFlash(visit.flash)) : nothing}
+        ${visit?.flash ? notice(visit.flash.kind, visit.flash.text) : nothing}
         ${pageHead(page)}
         ${page.body}
       </main>

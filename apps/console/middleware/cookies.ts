@@ -1,3 +1,5 @@
+import { truncate } from '../components/text.ts';
+import type { Flash } from '../web/response.ts';
 import type { RouteContext } from '../web/state.ts';
 
 /**
@@ -15,7 +17,7 @@ const kinds = {
   enrolment: '__Host-org-api-enrolment',
   /** Marks a browser that its person has signed in with; it opens nothing. */
   browser: '__Host-org-api-browser',
-  /** A sentence for the next page (`The key was revoked.`). */
+  /** What the next page shows once: `good=API+key+revoked.` */
   flash: '__Host-org-api-flash',
 } as const;
 
@@ -53,4 +55,23 @@ export function setCookie(ctx: RouteContext, kind: CookieKind, value: string | n
     overwrite: true,
     ...(value === null || maxAgeSeconds === undefined ? {} : { maxAge: maxAgeSeconds * 1_000 }),
   });
+}
+
+/** How long (s) a flash message waits for the next page. */
+const flashSeconds = 60;
+/**
+ * How many characters of it are kept: each may take nine bytes, and browsers drop a cookie of more
+ * than 4,096.
+ */
+const flashMaxLength = 400;
+
+export function setFlash(ctx: RouteContext, flash: Flash | null): void {
+  const value = flash && new URLSearchParams({ [flash.kind]: truncate(flash.text, flashMaxLength) }).toString();
+  setCookie(ctx, 'flash', value, flashSeconds);
+}
+
+/** Returns the flash message of the page before; null: there is none, or the console did not set it. */
+export function readFlash(ctx: RouteContext): Flash | null {
+  const [[kind, text] = []] = [...new URLSearchParams(readCookie(ctx, 'flash') ?? '')];
+  return text !== undefined && (kind === 'good' || kind === 'warning') ? { kind, text } : null;
 }

@@ -1,19 +1,11 @@
 import { knownBrowserDays } from '#domain/identity/limits.ts';
 import { layout } from '../components/layout.ts';
-import { truncate } from '../components/text.ts';
 import { sealBrowser } from '../web/browser-cookie.ts';
 import type { RouteResponse } from '../web/response.ts';
 import type { RouteContext } from '../web/state.ts';
-import { setCookie } from './cookies.ts';
+import { setCookie, setFlash } from './cookies.ts';
 import { sendFile } from './send-file.ts';
 
-/** How long (s) a flash message waits for the next page. */
-const flashSeconds = 60;
-/**
- * How many characters of it are kept: each may take nine bytes, and browsers drop a cookie of more
- * than 4,096.
- */
-const flashMaxLength = 400;
 /** How long (s) an opened enrolment link is remembered. */
 const enrolmentSeconds = 3_600;
 const browserSeconds = knownBrowserDays * 86_400;
@@ -27,15 +19,14 @@ export async function respond(ctx: RouteContext, response: RouteResponse): Promi
   if (enrolment !== undefined) setCookie(ctx, 'enrolment', enrolment, enrolmentSeconds);
   if (browser !== null) setCookie(ctx, 'browser', sealBrowser(browser, console.factors.sealingKeys), browserSeconds);
   if (response.kind === 'redirect') {
-    const { flash = null } = response;
-    if (flash !== null) setCookie(ctx, 'flash', encodeURIComponent(truncate(flash, flashMaxLength)), flashSeconds);
+    if (response.flash !== null) setFlash(ctx, response.flash);
     ctx.status = 303;
     ctx.set('Location', response.to);
     ctx.body = '';
     return;
   }
   // HEAD shows no message.
-  if (visit.flash !== null && ctx.method !== 'HEAD') setCookie(ctx, 'flash', null);
+  if (visit.flash !== null && ctx.method !== 'HEAD') setFlash(ctx, null);
   // The sign-out form of the frame would contain the token of a session that has ended.
   const rendered = session === null ? visit : { ...visit, session: null };
   ctx.status = response.status;

@@ -4,17 +4,17 @@ import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { clientAddress } from '#runtime/client.ts';
 import { findBrowser } from '../web/browser-cookie.ts';
 import {
+  type Flash,
   MissingPermissionError,
   NotFoundError,
   redirect,
   UnconfirmedSignInError,
-  warningFlash,
 } from '../web/response.ts';
 import { returnPath } from '../web/return-path.ts';
 import type { Route } from '../web/route.ts';
 import type { RouteContext, RouteMiddleware } from '../web/state.ts';
 import type { Caller, MemberVisit, PersonVisit } from '../web/visit.ts';
-import { readCookie, setCookie } from './cookies.ts';
+import { readCookie, readFlash, setCookie } from './cookies.ts';
 import { formToken, isSameOrigin, randomToken } from './csrf.ts';
 import { respond } from './respond.ts';
 
@@ -53,7 +53,6 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
     mark = randomToken();
     if (!isPart) setCookie(ctx, 'visit', mark);
   }
-  const flash = isPart ? null : readCookie(ctx, 'flash');
   ctx.state.visit = {
     console,
     route: route.name,
@@ -65,7 +64,7 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
     session,
     sessionToken,
     formToken: formToken(sessionToken ?? mark ?? ''),
-    flash: flash === null ? null : decodeText(flash),
+    flash: isPart ? null : readFlash(ctx),
     enrolmentToken: readCookie(ctx, 'enrolment'),
     share: null,
   };
@@ -106,12 +105,15 @@ const isOpenTo = ({ access }: Route, session: Session | null): boolean =>
  * Returns the message for a person whose session has ended; null for others, and for a form of
  * another site, which comes without cookies.
  */
-function signedOutMessage(ctx: RouteContext): string | null {
+function signedOutMessage(ctx: RouteContext): Flash | null {
   const { route, console } = ctx.state;
   if (route.method === 'GET')
-    return readCookie(ctx, 'session') === null ? null : warningFlash(`${sessionEnded} Sign in to continue.`);
+    return readCookie(ctx, 'session') === null
+      ? null
+      : { kind: 'warning', text: `${sessionEnded} Sign in to continue.` };
   if (!isSameOrigin(ctx.headers, console.origin)) return null;
-  return warningFlash(`Nothing was changed. ${sessionEnded} Sign in, then fill in the form again.`);
+  const text = `Nothing was changed. ${sessionEnded} Sign in, then fill in the form again.`;
+  return { kind: 'warning', text };
 }
 
 /** Returns the page of a form from its `Referer`; null unless it is a page of the console. */
@@ -164,11 +166,3 @@ export const requirePermission: RouteMiddleware = (ctx, next) => {
     throw new MissingPermissionError(permission);
   return next();
 };
-
-function decodeText(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
-}

@@ -30,12 +30,17 @@ export interface Page extends CookieChanges {
   passkeys: boolean;
 }
 
+/** What the page after a redirect shows once: a success, or a warning. */
+export interface Flash {
+  kind: 'good' | 'warning';
+  text: string;
+}
+
 /** A redirect to another path of the console, after a change. */
 interface Redirect extends CookieChanges {
   kind: 'redirect';
   to: string;
-  /** A sentence that the next page shows: a success, or a `warningFlash`. */
-  flash?: string | null;
+  flash: Flash | null;
 }
 
 /** A file, streamed. */
@@ -59,18 +64,15 @@ export const page = (parts: Pick<Page, 'title' | 'body'> & Partial<Omit<Page, 'k
   ...parts,
 });
 
-/** Begins a sentence that is shown as a warning. No field accepts this character. */
-const warningMark = '\u0001';
-export const warningFlash = (sentence: string): string => warningMark + sentence;
-
-/** Returns what a page shows of such a sentence. */
-export const readFlash = (flash: string): [kind: 'warning' | 'good', sentence: string] =>
-  flash.startsWith(warningMark) ? ['warning', flash.slice(1)] : ['good', flash];
-
-export const redirect = (to: string, parts: Omit<Redirect, 'kind' | 'to'> = {}): Redirect => ({
+/** Returns a redirect. A `flash` that is only a sentence is a success. */
+export const redirect = (
+  to: string,
+  { flash = null, ...cookies }: CookieChanges & { flash?: Flash | string | null } = {},
+): Redirect => ({
   kind: 'redirect',
   to,
-  ...parts,
+  flash: typeof flash === 'string' ? { kind: 'good', text: flash } : flash,
+  ...cookies,
 });
 
 export const download = (parts: Omit<Download, 'kind'>): Download => ({ kind: 'download', ...parts });

@@ -5,6 +5,7 @@ import type { Database } from '#domain/db/database.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/key.ts';
 import type { Downloads } from './downloads.ts';
+import type { Flash } from './response.ts';
 import type { Share, Shares } from './shares.ts';
 import type { Workflows } from './temporal.ts';
 
@@ -56,8 +57,8 @@ export interface Visit extends Caller {
   sessionToken: string | null;
   /** The token of the enrolment link that this browser opened. */
   enrolmentToken: string | null;
-  /** A sentence from the previous page. */
-  flash: string | null;
+  /** The message of the page before. */
+  flash: Flash | null;
   /** The token for every form of this session. */
   formToken: string;
   /** The share of the database that the request has reserved; null without a session. */

@@ -6,7 +6,7 @@ import { buttonForm, form, hiddenField, textField } from '../../components/form.
 import { secondFactorForms } from '../../components/second-factor.ts';
 import { type FormState, freshForm, line, textOf, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
-import { type Page, page, redirect, warningFlash } from '../../web/response.ts';
+import { type Flash, type Page, page, redirect } from '../../web/response.ts';
 import { returnPath } from '../../web/return-path.ts';
 import { afterPassword, anyone } from '../../web/route.ts';
 import { consumeSecondFactor, factorFields, findAvailableFactors } from '../../web/second-factor.ts';
@@ -125,12 +125,11 @@ function signInPage(visit: Visit, state: FormState): Page {
 }
 
 /** Returns advice after a recovery code, of which `left` remain; null when none was used. */
-function recoveryNote(left: number | undefined): string | null {
+function recoveryNote(left: number | undefined): Flash | null {
   if (left === undefined) return null;
   const remaining = left === 1 ? 'one is left' : `${left} are left`;
-  return warningFlash(
-    `You used a recovery code; ${remaining}. Create new codes and add another second factor under “Your account”.`,
-  );
+  const advice = 'Create new codes and add another second factor under “Your account”.';
+  return { kind: 'warning', text: `You used a recovery code; ${remaining}. ${advice}` };
 }
 
 async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<Page> {
