@@ -10,6 +10,7 @@ import {
 } from '#domain/audit-log/chain.ts';
 import { dropOldAuditEntriesSql, keepPartitionsSql } from '#domain/audit-log/retention.ts';
 import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
+import { hourMs } from '#domain/contract/durations.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { purgeDeliveriesSql, purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
 
@@ -20,7 +21,6 @@ import { purgeDeliveriesSql, purgeExpiredSecretsSql } from '#domain/webhooks/ret
  */
 export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()`;
 
-const hourMs = 3_600_000;
 /** Rows that one statement links, or sums: 0.3 s of work. The next run follows a second later. */
 export const entriesPerAppend = 20_000;
 const anchorsPerRun = 500;

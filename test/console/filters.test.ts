@@ -102,6 +102,8 @@ it('the search of the overview leads from an event, a client, an entry of the lo
   expect((await search('')).text).toContain('No matches');
   // A name is looked up, and the log is searched only when it is asked for.
   expect((await search('Hooks.example')).to).toBe(`${t.home}/webhooks/${webhook.id}`);
+  await t.owner.pool.query(`update webhook set description = 'At Öztürk' where id = $1`, [webhook.id]);
+  expect((await search('at ozturk')).to).toBe(`${t.home}/webhooks/${webhook.id}`);
   const unknown = (await search('nothing-here')).text;
   expect(unknown).toContain('No matches');
   expect(unknown).toContain(`href="${t.home}/audit-log?q=nothing-here"`);

@@ -1,3 +1,4 @@
+import { dayMs } from '#domain/contract/durations.ts';
 import { type Html, html, nothing } from '../web/html.ts';
 
 /** Renders a time: UTC, which the script shows in the viewer's zone. Null becomes `otherwise`. */
@@ -21,7 +22,7 @@ export function day(at: Date): Html {
 
 /** Renders the day of a time, and of one within a day from `now` also the hour. */
 export const dayOrTime = (at: Date, now: Date): Html =>
-  Math.abs(at.getTime() - now.getTime()) < 86_400_000 ? time(at) : day(at);
+  Math.abs(at.getTime() - now.getTime()) < dayMs ? time(at) : day(at);
 
 const days = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric', year: 'numeric' });
 

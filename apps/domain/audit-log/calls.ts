@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { hourMs } from '../contract/durations.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** The API calls of one hour; `from` is ISO text. */
@@ -18,7 +19,6 @@ export async function listCallHours(
   hours: number,
   now: Date,
 ): Promise<CallHour[]> {
-  const hourMs = 3_600_000;
   const first = new Date((Math.floor(now.getTime() / hourMs) - hours + 1) * hourMs);
   return db.query(sql<CallHour>`
     select to_char(h.from_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "from",

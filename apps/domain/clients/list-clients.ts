@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '../db/database.ts';
-import { contains, type ListPage, pageOf } from '../db/list-page.ts';
+import { contains } from '../db/fold.ts';
+import { type ListPage, pageOf } from '../db/list-page.ts';
 import { allOf, withDates } from '../db/statement.ts';
 import { noSuchGrant } from './seats.ts';
 

@@ -10,6 +10,8 @@
  * made so, which a list of long passwords would not (ASVS 6.2.4 requires 3,000).
  */
 
+import { fold } from '../db/fold.ts';
+
 /** The most pieces of a password that is rejected. */
 const guessablePieces = 3;
 /** No listed entry is longer. */
@@ -50,9 +52,6 @@ function splitWords(text: string): string[] {
   const words = whole.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
   return [whole, ...words, words.join('')].filter((word) => word.length >= shortestWord);
 }
-
-/** Returns a text in lower case without accents, as Pätzold is also typed: patzold. */
-const fold = (text: string): string => text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '');
 
 /** Returns whether a text repeats a few characters; the last repetition may be cut short. */
 function isRepetition(text: string): boolean {

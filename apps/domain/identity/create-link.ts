@@ -20,6 +20,7 @@ import {
   Role,
 } from '../access/membership.entity.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
+import { hourMs } from '../contract/durations.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { withDates } from '../db/statement.ts';
@@ -186,7 +187,7 @@ async function writeLink(
 ): Promise<Pick<CreatedEnrolment, 'token' | 'expiresAt'>> {
   const token = generateToken();
   const hours = link.kind === 'recover' ? recoveryHours : enrolmentHours;
-  const expiresAt = new Date(createdAt.getTime() + hours * 3_600_000);
+  const expiresAt = new Date(createdAt.getTime() + hours * hourMs);
   const nothingChosen = { passwordHash: null, totpSealed: null, challenge: null };
   await tx.upsert(Enrolment, { ...link, ...nothingChosen, tokenHash: hashOf(token), createdAt, expiresAt });
   return { token, expiresAt };

@@ -1,3 +1,4 @@
+import { dayMs } from '../contract/durations.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { KnownBrowser } from './identity.entity.ts';
 import { browsersPerPerson, knownBrowserDays } from './limits.ts';
@@ -26,7 +27,7 @@ export async function rememberBrowser(
     tokenHash: hashOf(token),
     personId,
     createdAt: now,
-    expiresAt: new Date(now.getTime() + knownBrowserDays * 24 * 3_600_000),
+    expiresAt: new Date(now.getTime() + knownBrowserDays * dayMs),
   });
   await tx.flush();
   return token;

@@ -4,7 +4,8 @@ import { isConfirmed } from '../access/console-access.ts';
 import { OrganizationError } from '../access/errors.ts';
 import { canonicalEmail } from '../contract/email.ts';
 import type { Queryable } from '../db/database.ts';
-import { contains, type ListPage, pageOf } from '../db/list-page.ts';
+import { contains } from '../db/fold.ts';
+import { type ListPage, pageOf } from '../db/list-page.ts';
 import { allOf, withDates } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
 

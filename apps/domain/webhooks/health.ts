@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { dayMs, hourMs } from '../contract/durations.ts';
 import { firstEventIdAt } from '../contract/events.ts';
 import type { Queryable } from '../db/database.ts';
 import type { WebhookRequest } from './access.ts';
@@ -44,13 +45,9 @@ export interface HealthBucket extends HealthCounts {
 /** The most deliveries of a bar that are counted, so that any volume takes the same time. */
 export const maxHealthDeliveries = 500;
 
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
-
 /** The ranges of the chart: the number and length of the bars, and both in words. */
 export const healthSpans = {
-  '1h': { label: '1 hour', each: '5 minutes', count: 12, lengthMs: 5 * minuteMs },
+  '1h': { label: '1 hour', each: '5 minutes', count: 12, lengthMs: hourMs / 12 },
   '24h': { label: '24 hours', each: 'hour', count: 24, lengthMs: hourMs },
   '7d': { label: '7 days', each: '6 hours', count: 28, lengthMs: 6 * hourMs },
   '30d': { label: '30 days', each: 'day', count: 30, lengthMs: dayMs },

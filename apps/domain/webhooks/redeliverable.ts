@@ -1,3 +1,4 @@
+import { dayMs } from '../contract/durations.ts';
 import type { Queryable } from '../db/database.ts';
 import { assertMayUse, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { WebhookError } from './errors.ts';
@@ -12,7 +13,7 @@ export async function assertSendable(db: Queryable, request: WebhookRequest): Pr
 }
 
 /** Returns the time before which events can no longer be sent again. */
-export const oldestRedeliverable = (now: Date) => new Date(now.getTime() - redeliverableDays * 86_400_000);
+export const oldestRedeliverable = (now: Date) => new Date(now.getTime() - redeliverableDays * dayMs);
 
 const webhookNotActive = () =>
   new WebhookError(

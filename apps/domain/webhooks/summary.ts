@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
+import { dayMs } from '../contract/durations.ts';
 import { firstEventIdAt } from '../contract/events.ts';
 import { isHolding, isOpen } from './deliveries.ts';
 import { type HealthCounts, selectHealth } from './health.ts';
-import { redeliverableDays } from './limits.ts';
+import { oldestRedeliverable } from './redeliverable.ts';
 import type { SignatureResult } from './signature-result.ts';
 import type { WebhookState } from './webhook.entity.ts';
 
@@ -52,7 +53,7 @@ interface DeliveryCounts {
 
 /** Returns the counts for an operator, which take longer the more deliveries there are. */
 export function completeCounts(now: Date): WebhookCounts<DeliveryCounts> {
-  const recent = firstEventIdAt(new Date(now.getTime() - redeliverableDays * 86_400_000));
+  const recent = firstEventIdAt(oldestRedeliverable(now));
   return {
     columns: sql`,
       json_build_object('waiting', case when ${isHolding} then 0 else o.count end,
@@ -89,7 +90,7 @@ export type WebhookSummary = WebhookHead & PageCounts;
 export const openCountedTo = 10_000;
 
 export function pageCounts(now: Date): WebhookCounts<PageCounts> {
-  const yesterday = firstEventIdAt(new Date(now.getTime() - 24 * 3_600_000));
+  const yesterday = firstEventIdAt(new Date(now.getTime() - dayMs));
   return {
     columns: sql`, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('held')}`,
     source: sql`cross join lateral (${selectHealth(sql`d.organization_id = w.organization_id and d.webhook_id = w.id

@@ -1,4 +1,5 @@
 import { escapeLiteral } from 'pg';
+import { dayMs } from '#domain/contract/durations.ts';
 import { itemPath } from './check-identity.ts';
 import type { DocumentClock } from './resolve.ts';
 
@@ -6,8 +7,6 @@ import type { DocumentClock } from './resolve.ts';
  * Checks in SQL, part two: families, access and seats, as they would be after the import. Each
  * statement returns rows of (path, problem).
  */
-
-const dayMs = 86_400_000;
 
 const familyOf = (list: string, staged: string) => `
   select ${itemPath('x', list, 'familyId')}, 'is the id of no family of the organization, in the file or the database'

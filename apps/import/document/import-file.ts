@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { dayMs } from '#domain/contract/durations.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { isServerAway } from '#domain/db/server-away.ts';
@@ -167,7 +168,7 @@ async function databaseTime(client: pg.Client): Promise<Date> {
 /** Returns the whole UTC days from `asOf` to the day of `now`. */
 function daysBetween(asOf: string, now: Date): number {
   const today = Date.parse(`${now.toISOString().slice(0, 10)}T00:00:00.000Z`);
-  return Math.round((today - Date.parse(`${asOf}T00:00:00.000Z`)) / 86_400_000);
+  return Math.round((today - Date.parse(`${asOf}T00:00:00.000Z`)) / dayMs);
 }
 
 async function countChanges(client: pg.Client, staged: ReadonlyMap<Kind, number>): Promise<ImportResult['counts']> {

@@ -1,3 +1,4 @@
+import { dayMs } from '#domain/contract/durations.ts';
 import type { Region } from '#domain/contract/regions.ts';
 import { familyName, organizationName, personName } from './names.ts';
 import { seededRandom, uuidOf } from './random.ts';
@@ -15,8 +16,6 @@ export interface SampleOptions {
   /** The day that the sample describes, `2026-11-20`. */
   asOf: string;
 }
-
-const dayMs = 86_400_000;
 
 /** Returns one organization of a sample, computed from its index when it is read. */
 export function sampleOrganization(options: SampleOptions, organization: number) {

@@ -1,3 +1,4 @@
+import { dayMs } from '#domain/contract/durations.ts';
 import type { KeyUsage } from '#domain/keys/list.ts';
 import { chips } from '../../components/chips.ts';
 import { badge } from '../../components/notice.ts';
@@ -13,7 +14,6 @@ import type { MemberVisit } from '../../web/visit.ts';
 const soonDays = 14;
 /** A key is unused after this many days without a call. */
 const unusedDays = 30;
-const dayMs = 86_400_000;
 
 /** Returns a key's name, or its prefix when it has none. */
 export const keyName = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): Html =>

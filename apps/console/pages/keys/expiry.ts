@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dayMs } from '#domain/contract/durations.ts';
 import { choiceField, textField } from '../../components/form.ts';
 import { day } from '../../components/time.ts';
 import type { FormState } from '../../web/form.ts';
@@ -6,7 +7,6 @@ import { type Html, html } from '../../web/html.ts';
 
 /** The default expiry in days, so that a forgotten key stops working. */
 const defaultDays = 90;
-const dayMs = 86_400_000;
 
 /** The fields of an expiry, validated by `checkExpiry` and read by `readExpiry`. */
 export const expiryFields = {

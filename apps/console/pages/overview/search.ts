@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { listClients } from '#domain/clients/list-clients.ts';
 import type { Queryable } from '#domain/db/database.ts';
+import { fold } from '#domain/db/fold.ts';
 import { listLiveKeys } from '#domain/keys/list.ts';
 import { listMembers } from '#domain/members/list-members.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
@@ -99,7 +100,7 @@ async function findByName(visit: MemberVisit, text: string): Promise<Found[]> {
     mayClients && (await listClients(database, of, { state: 'all', text, professionalId: null }, null, 1));
   const webhooks = visit.may('org.webhooks.manage') ? await listWebhooks(database, visit.request) : [];
   const keys = visit.may('org.keys.manage') ? await listLiveKeys(database, of, now()) : [];
-  const has = (value: string) => value.toLowerCase().includes(text.toLowerCase());
+  const has = (value: string) => fold(value).includes(fold(text));
   return [
     ...list(members && members.rows.length > 0, '/members', { q: text, status: 'all' }, `Members named “${text}”`),
     ...list(clients && clients.rows.length > 0, '/clients', { q: text, state: 'all' }, `Clients named “${text}”`),

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { dayMs, hourMs } from '#domain/contract/durations.ts';
 import type { Queryable } from '#domain/db/database.ts';
 
 /** The periods of the page: a number of bars, each an hour or a day. */
@@ -42,7 +43,7 @@ export async function getUsage(
   now: Date,
 ): Promise<{ usage: Usage; periods: string[] }> {
   const { bars, unit } = usageSpans[span];
-  const lengthMs = unit === 'hour' ? 3_600_000 : 86_400_000;
+  const lengthMs = unit === 'hour' ? hourMs : dayMs;
   const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
   const periods = Array.from({ length: bars }, (_, n) => new Date(last - (bars - 1 - n) * lengthMs).toISOString());
   const [usage] = await db.query(sql<Usage>`

@@ -1,3 +1,4 @@
+import { dayMs } from '#domain/contract/durations.ts';
 import { describeCause } from '#domain/webhooks/causes.ts';
 import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { findDeliveryRetentionDays } from '#domain/webhooks/retention.ts';
@@ -82,7 +83,7 @@ export const healthRanges = Object.keys(healthSpans) as [HealthSpan, ...HealthSp
 async function retentionNote({ console }: MemberVisit, span: HealthSpan): Promise<Html> {
   const { count, lengthMs } = healthSpans[span];
   const days = await findDeliveryRetentionDays(console.database);
-  if (days === null || count * lengthMs <= days * 86_400_000) return nothing;
+  if (days === null || count * lengthMs <= days * dayMs) return nothing;
   const text = `Deliveries are deleted ${days} days after they finish. Older bars don’t include them.`;
   return html`<p class="quiet">${text}</p>`;
 }

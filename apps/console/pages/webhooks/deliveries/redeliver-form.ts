@@ -1,9 +1,8 @@
 import { z } from 'zod';
+import { dayMs, hourMs } from '#domain/contract/durations.ts';
 import { redeliverableDays } from '#domain/webhooks/limits.ts';
 import type { Selection } from '#domain/webhooks/redeliveries.ts';
 import { parseDateTime } from '../../../web/date-time.ts';
-
-const hourMs = 3_600_000;
 
 /** Choices of how far back failed deliveries are redelivered, in hours. */
 export const failedSince = [
@@ -39,6 +38,6 @@ export function selectionOf({ what, hours, from, until, zone }: RedeliverFields,
   if (what === 'range' && begins !== null && ends !== null)
     return { from: begins.toISOString(), to: ends.toISOString() };
   // The longest choice loses a minute: at the exact limit it would be too old when it is handled.
-  const longest = redeliverableDays * 24 * hourMs - 60_000;
+  const longest = redeliverableDays * dayMs - 60_000;
   return { failedSince: new Date(now.getTime() - Math.min(Number(hours) * hourMs, longest)).toISOString() };
 }
