@@ -64,7 +64,7 @@ export async function redeliverOne(
 
 /**
  * Cancels one open delivery; the ledger compares it with its audit entry. An attempt in progress
- * ends by itself and is recorded; unless it is accepted, it changes nothing.
+ * ends by itself and is recorded; the delivery stays cancelled even if it is accepted.
  *
  * @throws WebhookError when the caller may not, the webhook is managed by another, it has no such
  * delivery, or that is settled already.
