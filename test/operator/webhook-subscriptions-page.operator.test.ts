@@ -78,7 +78,7 @@ it('a declared webhook gets events, what failed is sent again, and members have 
   await expectQuietAlerts([{ labels: workerLabels, metricsUrl: worker.metricsUrl }]);
 
   await t.shell('helm uninstall $RELEASE -n $NS');
-  await t.shell('kubectl -n $NS delete whsub orders --timeout=1m');
+  await carryOut(readSection(page, 'How to undo'), [[/^kubectl -n \$NS delete whsub /, t.shell]]);
   const changes: unknown[] = [];
   await carryOut(readSection(page, 'Pause, resume, delete'), [
     [
