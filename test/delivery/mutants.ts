@@ -742,4 +742,11 @@ export const mutants: readonly Mutant[] = [
     to: 'for no key update of o skip locked for no key update of d',
     caughtBy: elsewhere,
   },
+  {
+    change: 'returned claims wait for a delivery',
+    where: 'returnClaimsSql',
+    from: 'for no key update skip locked',
+    to: 'for no key update',
+    caughtBy: elsewhere,
+  },
 ];

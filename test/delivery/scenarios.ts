@@ -702,7 +702,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     });
     await hold('select from delivery where event_id = $1 for no key update', [retry?.eventId], async () => {
       expect(await engine.ask(retry as Run)).toMatchObject({ decision: 'lock_busy' });
-      expect(await engine.claim([hook])).toHaveLength(1);
+      const claims = await engine.claim([hook]);
+      await engine.returnClaims([retry as Run, ...claims]);
+      expect(await engine.claim([hook])).toMatchObject(claims.map(({ eventId }) => ({ eventId, run: 2 })));
     });
     await engine.owner.query('delete from slot where webhook_id = $1', [hook.webhookId]);
     expect(await engine.ask(retry as Run)).toMatchObject({ decision: 'admitted', number: 2 });

@@ -44,7 +44,8 @@ export const claimDeliveriesSql = /* sql */ `
 /**
  * Returns claims whose runs were not started, so that any relay may claim them at once. `$1`…`$4`:
  * organizations, webhooks, events, runs, arrays of equal length. A claim whose attempt was admitted
- * meanwhile, or that another relay has taken over, stays as it is.
+ * meanwhile, or that another relay has taken over, stays as it is. So does one whose row another
+ * transaction holds: its reservation ends soon.
  */
 export const returnClaimsSql = /* sql */ `
   with target as materialized (
@@ -54,7 +55,7 @@ export const returnClaimsSql = /* sql */ `
       select d.organization_id, d.webhook_id, d.event_id, d.run, d.state from delivery d
       where d.organization_id = c.organization_id and d.webhook_id = c.webhook_id and d.event_id = c.event_id
       limit 1
-      for no key update
+      for no key update skip locked
     ) d
     where d.run = c.run and d.state = 'running'
   ), freed as (
