@@ -57,6 +57,7 @@ it('a contract migration waits in the Job of an upgrade, and the Job that the gu
   expect(await hasColumn()).toBe(false);
   await t.waitForReason('SchemaCurrent', 'MigrationsApplied');
   await t.waitForReason('Ready', 'AllConditionsHold');
+  await t.expectQuietOperator();
 });
 
 /** A version with one more migration, which removes a column that the version before needs. */

@@ -4,10 +4,11 @@ import path from 'node:path';
 import { CoreV1Api, type V1Deployment } from '@kubernetes/client-node';
 import { expect, inject, vi } from 'vitest';
 import { type ApiServer, configOf } from '#test/api-server.ts';
-import { type SpawnedApp, spawnApp } from '#test/child-app.ts';
+import { type ChildApp, startApp } from '#test/child-app.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace } from '#test/worker.ts';
+import { expectQuietOperator } from '../operations/alerts.ts';
 import { carryOut, readSection, without } from '../operations/page.ts';
 import { setupDeclared, waiting } from './declared.ts';
 import { openGuideShell } from './guide-shell.ts';
@@ -60,7 +61,7 @@ export async function installRegion(server: ApiServer, root?: string) {
   });
   const kubeconfig = path.join(temporaryFolder(), 'operator.json');
   writeFileSync(kubeconfig, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
-  let pod: SpawnedApp | undefined;
+  let pod: ChildApp | undefined;
   const stopOperator = async () => {
     pod?.process.kill('SIGTERM');
     await pod?.ended;
@@ -72,7 +73,7 @@ export async function installRegion(server: ApiServer, root?: string) {
     const [container] = (JSON.parse(printed) as V1Deployment).spec?.template.spec?.containers ?? [];
     const settings = environmentOf(container, { namespace, name: 'operator-1' });
     const here = { KUBECONFIG: kubeconfig, HOST: '127.0.0.1', METRICS_PORT: '0' };
-    pod = spawnApp('operator', { ...settings, ...here }, root);
+    pod = await startApp('operator', { ...settings, ...here }, root);
   }
   await rollOutOperator();
 
@@ -84,6 +85,7 @@ export async function installRegion(server: ApiServer, root?: string) {
     secrets,
     stopOperator,
     rollOutOperator,
+    expectQuietOperator: () => expectQuietOperator(pod?.metricsUrl ?? ''),
     /** Waits until a condition of the Region has a reason. */
     waitForReason: (type: string, reason: string) =>
       vi.waitFor(async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { api as apiLabels, worker as workerLabels } from '../charts/alerts-data.ts';
-import { expectQuietAlerts } from '../operations/alerts.ts';
+import { expectQuietAlerts, expectQuietOperator } from '../operations/alerts.ts';
 import { carryOut, readSection, type Step, without } from '../operations/page.ts';
 import { arrangeRotation, patient } from './rotation.ts';
 
@@ -144,6 +144,7 @@ it('rotates every secret while a key reads and events are delivered, and ends wi
     { labels: apiLabels, metricsUrl: t.api.metricsUrl },
     { labels: workerLabels, metricsUrl: t.metricsOfWorker() },
   ]);
+  await expectQuietOperator(t.metricsOfOperator);
 });
 
 /**

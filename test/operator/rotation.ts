@@ -271,6 +271,7 @@ export async function arrangeRotation(server: ApiServer) {
     api,
     front,
     metricsOfWorker: () => worker.metricsUrl,
+    metricsOfOperator: operator.metricsUrl,
     writeCertificates,
     recreatePod,
     migrate,

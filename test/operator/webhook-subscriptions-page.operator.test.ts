@@ -76,6 +76,7 @@ it('a declared webhook gets events, what failed is sent again, and members have 
     expect(text).toMatch(/^org_api_ledger_delivered 2$/m);
   }, waiting);
   await expectQuietAlerts([{ labels: workerLabels, metricsUrl: worker.metricsUrl }]);
+  await t.expectQuietOperator();
 
   await t.shell('helm uninstall $RELEASE -n $NS');
   await carryOut(readSection(page, 'How to undo'), [[/^kubectl -n \$NS delete whsub /, t.shell]]);

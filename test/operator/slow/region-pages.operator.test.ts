@@ -54,4 +54,7 @@ it('a Region holds the deliveries, sets Temporal up, seals again and counts pepp
 
   await carryOut(readSection('run-the-operator.md', 'Field conflicts'), [[/^kubectl patch region /, t.shell]]);
   await t.waitForReason('Delivering', 'Sending');
+  await t.owner.pool.query('update api_key set revoked_at = now(), number = null');
+  await t.waitForReason('KeysFresh', 'NewestKeySeals');
+  await t.expectQuietOperator();
 });
