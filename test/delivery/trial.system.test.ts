@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect, inject, it, vi } from 'vitest';
 import { waitUntilOnlyWorker } from '#delivery/other-workers.ts';
+import type { Database } from '#domain/db/database.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { createLog } from '#runtime/log.ts';
 import { spawnWorker, startChildWorker } from '#test/child-worker.ts';
@@ -17,12 +18,18 @@ import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 
 const timeout = 120_000;
+const recording = 'update (finished_at) on delivery_attempt';
 const patient = { timeout: 60_000, interval: 100 };
 const otherKey = `2:${Buffer.from('a key that seals nothing here...').toString('base64')}`;
 
-it.each<[string, () => Promise<Record<string, string>>, string]>([
+it.each<[string, (owner: Database) => Promise<Record<string, string>>, string]>([
   ['whose workflow tasks fail', async () => ({ WORKFLOW_BUNDLE: await bundleFailing() }), 'workflow tasks failed.'],
   ['that cannot sign', async () => ({ WEBHOOK_SECRET_KEYS: otherKey }), 'A request could not be signed.'],
+  [
+    'that cannot record',
+    (owner) => owner.pool.query(`revoke ${recording} from org_api_worker`).then(() => ({})),
+    'An attempt could not be admitted, made or recorded.',
+  ],
 ])(
   'a new worker %s stops and stays unready, and the one before delivers everything',
   { timeout },
@@ -37,7 +44,7 @@ it.each<[string, () => Promise<Record<string, string>>, string]>([
     const broken = spawnWorker(
       workerEnvironment(database, {
         ...settings,
-        ...(await setUp()),
+        ...(await setUp(owner)),
         READY_AFTER: '10m',
         METRICS_PORT: String(port),
       }),
@@ -52,6 +59,7 @@ it.each<[string, () => Promise<Record<string, string>>, string]>([
     const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(page).toMatch(/^org_api_worker_is_stopped 1$/m);
 
+    await owner.pool.query(`grant ${recording} to org_api_worker`);
     await startChildWorker(workerEnvironment(database, settings));
     await make.grant({ professional });
     await vi.waitFor(
