@@ -31,7 +31,7 @@ const shared: TestProjectInlineConfiguration['test'] = {
   testTimeout: 120_000,
   hookTimeout: 180_000,
 };
-const journeys = 'test/console/{audit_entry,enrolment,keys,members,webhooks}.browser.test.ts';
+const journeys = 'test/console/{audit-log,enrolment,keys,members,webhooks}.browser.test.ts';
 
 export default defineConfig({
   test: {
