@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * durations, and run beside it. Figures are in test/README.md.
  */
 const longest = [
+  'operator/rotate-secrets.operator',
   'operator/region.operator',
   'operator/remove-a-region.operator',
   'chaos/nothing-is-lost.system',
