@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest';
+import * as durations from '#delivery/times.ts';
+import { attemptTimeoutMs } from '#workflows/deliver-event/types.ts';
+
+const times = { ...durations, attemptTimeoutMs };
+type Times = Record<keyof typeof times, number>;
+
+/** What must fit into each duration, so that two posts of a delivery never overlap. */
+const relations: Record<string, (t: Times) => boolean> = {
+  'a post that begins as late as it may ends before its outcome is due': (t) =>
+    t.postUntilMs > 0 && t.postUntilMs + t.postDeadlineMs <= t.recordUntilMs,
+  'an outcome that is written as late as it may be leaves time for the report': (t) =>
+    t.reportMs >= 1_000 && t.recordUntilMs + t.reportMs <= t.attemptTimeoutMs,
+  'a slot outlasts its attempt, also when clocks run apart and it is expired at once': (t) =>
+    t.slotMs >= t.attemptTimeoutMs + 5_000,
+  'a claim can be started and its attempt admitted while its slot is reserved': (t) =>
+    t.reservedMs >= 2 * t.startDeadlineMs,
+  'a reservation that is past its end is noticed long before the next one would be': (t) =>
+    5 * t.expireEveryMs <= t.reservedMs,
+  'a run that asks again does so many times before it may post no more': (t) => 100 * t.askAgainMs <= t.postUntilMs,
+};
+
+it.each(Object.entries(relations))('%s', (_relation, holds) => {
+  expect(holds(times)).toBe(true);
+});
+
+it.each<Partial<Times>>([
+  { postDeadlineMs: 15_000 },
+  { postUntilMs: 9_000 },
+  { recordUntilMs: 19_000 },
+  { reportMs: 0 },
+  { attemptTimeoutMs: 25_000 },
+  { slotMs: 20_000 },
+  { reservedMs: 5_000 },
+  { startDeadlineMs: 10_000 },
+  { expireEveryMs: 5_000 },
+  { askAgainMs: 1_000 },
+])('a relation is broken with %j', (change) => {
+  expect(Object.values(relations).every((holds) => holds({ ...times, ...change }))).toBe(false);
+});
