@@ -102,7 +102,7 @@ async function findRejection(key: KeyRow, orgId: string, scope: string): Promise
 function mount(operation: string, resource: string, scope: string, sql: string): void {
   const findBody = {
     name: operation,
-    text: `select (${sql})::text as body from (select $1::uuid as organization_id) asked`,
+    text: `select (${sql})::text as body from (select $1::uuid as organization_id) request`,
   };
 
   async function record(request: FastifyRequest, key: KeyRow, status: number, code: string | null): Promise<void> {
