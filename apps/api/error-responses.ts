@@ -29,6 +29,7 @@ function sendError(ctx: RequestContext, cause: unknown, log: Logger): void {
   const { requestId, operation } = ctx.state;
   const isInternal = status >= 500;
   if (isInternal) log.error({ requestId, operation, code, error: describeError(error.cause) }, 'internal error');
+  if (status === 401) ctx.set('WWW-Authenticate', 'Bearer');
   if (code === 'unavailable') ctx.set('Retry-After', String(isExhausted ? retryAfterExhaustionSeconds : 1));
   ctx.state.code = code;
   ctx.status = status;

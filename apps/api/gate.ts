@@ -39,22 +39,19 @@ export class Gate {
   identifyKey(ctx: RequestContext): Buffer[] {
     const { keys, baseUrls } = this.#dependencies;
     const bearer = bearerOf(ctx.get('Authorization'));
-    if (bearer === null) throw this.rejectAuthentication(ctx, apiError('no_key'));
+    if (bearer === null) throw this.#failAuthentication(ctx, apiError('no_key'));
     const check = checkKey(bearer, keys.region, keys.tagSecrets);
     if (check.ok) return fingerprints(bearer, keys.peppers);
-    if (check.reason === 'malformed') throw this.rejectAuthentication(ctx, apiError('not_a_key'));
+    if (check.reason === 'malformed') throw this.#failAuthentication(ctx, apiError('not_a_key'));
     const otherRegion = { region: regions[check.region].name, baseUrl: baseUrls[check.region] };
-    throw this.rejectAuthentication(ctx, apiError('other_region', otherRegion));
+    throw this.#failAuthentication(ctx, apiError('other_region', otherRegion));
   }
 
   /** Returns the error, or 429 when too many authentications from this address have failed. */
-  rejectAuthentication(ctx: RequestContext, error: ApiError): ApiError {
+  #failAuthentication(ctx: RequestContext, error: ApiError): ApiError {
     const { failedAuthentications, trustedProxies } = this.#dependencies;
     const waitSeconds = failedAuthentications.count(clientAddress(ctx.req, trustedProxies));
-    if (waitSeconds === null) {
-      ctx.set('WWW-Authenticate', 'Bearer');
-      return error;
-    }
+    if (waitSeconds === null) return error;
     ctx.set('Retry-After', String(waitSeconds));
     return apiError('failed_authentications', { retryAfterSeconds: waitSeconds });
   }
@@ -66,7 +63,7 @@ export class Gate {
    * @throws ApiError `rate_limited` when the key has used up its window.
    */
   async countCall(ctx: RequestContext, keyFingerprints: Buffer[]): Promise<void> {
-    const { limiter, rejectedCalls, tracing, trustedProxies } = this.#dependencies;
+    const { limiter, rejectedCalls, tracing } = this.#dependencies;
     // The oldest pepper decides: a key keeps one window while a new pepper is rolled out.
     const decision = await tracing.span('limiter', () => limiter.decide(keyFingerprints.at(-1) as Buffer));
     const { admitted, left, resetSeconds } = decision;
@@ -74,8 +71,7 @@ export class Gate {
     ctx.set('RateLimit', `"key";r=${left};t=${resetSeconds}`);
     ctx.state.limitLeft = left;
     if (admitted) return;
-    const address = clientAddress(ctx.req, trustedProxies);
-    for (const fingerprint of keyFingerprints) rejectedCalls.count(fingerprint, address);
+    for (const fingerprint of keyFingerprints) rejectedCalls.count(fingerprint);
     ctx.set('Retry-After', String(resetSeconds));
     throw apiError('key_limit', { retryAfterSeconds: resetSeconds });
   }
@@ -96,9 +92,10 @@ export class Gate {
 const maxAddresses = 50_000;
 
 /**
- * Counts failed authentications per address and minute, in this process. Above the limit, the
- * address's further failures get 429 without I/O; a valid key is never affected. An IPv6 client has
- * a whole /64 network, which counts as one address.
+ * Counts authentications that fail without I/O, per address and minute, in this process. Above the
+ * limit, the address's further ones get 429. A key that this region created is never affected, also
+ * a revoked one: its own limit bounds it. An IPv6 client has a whole /64 network, which counts as
+ * one address.
  */
 export class FailedAuthentications {
   readonly #perMinute: number;

@@ -86,12 +86,12 @@ export class ReadRoutes {
     key: KeyRow | null,
     malformation: Malformation | null,
   ): Promise<never> {
-    if (key === null) throw this.#gate.rejectAuthentication(ctx, apiError('unknown_key'));
+    if (key === null) throw apiError('unknown_key');
     // A good decision without a body is impossible within one snapshot.
     const reason = key.decision === 'ok' ? 'no_organization' : key.decision;
     const error = apiError(reason === 'malformed' ? (malformation ?? 'not_a_uuid') : reason, endpoint);
     await this.#record(ctx, key, error.status, error.code);
-    throw error.code === 'invalid_api_key' ? this.#gate.rejectAuthentication(ctx, error) : error;
+    throw error;
   }
 
   /** Answers another method or an unknown path. A key is not accepted here, but its use is recorded. */

@@ -4,7 +4,7 @@ import { createIntervalLoop, type IntervalLoop } from './flow/interval-loop.ts';
 export interface RejectedCalls {
   fingerprint: Buffer;
   count: number;
-  /** The IP address of the last one, or null when it is not known. */
+  /** The IP address of the last one, or null when it is not known or not recorded. */
   address: string | null;
 }
 
@@ -33,7 +33,7 @@ export class RejectedCallCounter {
   }
 
   /** Counts one call. Unknown keys get no row. */
-  count(fingerprint: Buffer, address: string | null): void {
+  count(fingerprint: Buffer, address: string | null = null): void {
     this.#add({ fingerprint, count: 1, address }).address = address;
   }
 

@@ -70,8 +70,8 @@ RateLimit: "key";r=118;t=41
 
 Here 118 requests are left, and one more becomes available in 41 seconds. Above the limit the answer is 429 with
 \`Retry-After\`; refused requests do not count, and a lone caller that waits that
-long is admitted. An address that fails to authenticate more than ${failedAuthenticationsPerMinute} times a minute gets
-429 for further failures; valid keys are not affected.`;
+long is admitted. An address that sends no key of this server more than ${failedAuthenticationsPerMinute} times a minute
+gets 429 for more of the same; requests with a key of this server are not affected.`;
 
 const caching = `\
 # Caching

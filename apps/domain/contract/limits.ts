@@ -12,5 +12,5 @@ export const keyRotationOverlapMaxDays = 7;
 export const outcomesWindowDays = 90;
 /** Client families below which outcomes, and each of their metrics, are withheld. */
 export const outcomesMinimumFamilies = 5;
-/** Failed authentications a minute from one address above which its further failures get 429. */
+/** Authentications a minute from one address that fail without I/O; further ones get 429. */
 export const failedAuthenticationsPerMinute = 600;

@@ -11,14 +11,16 @@ const from = (address: string) => ({ 'x-forwarded-for': address });
 const failFrom = (api: { get: (path: string, o: object) => Promise<Response> }, times: number, headers = {}) =>
   Promise.all(Array.from({ length: times }, () => api.get('/v1/orgs/x', { headers })));
 
-it('after 600 failed authentications a minute from one address, further failures get 429 and a valid key gets 200', async () => {
-  const { api, make } = await setup();
+it('after 600 failed authentications a minute from one address, further ones get 429, and a key of the region what it is due', async () => {
+  const { api, make, owner } = await setup();
   const { key, orgId } = await make.apiKey();
+  const revoked = await make.apiKey();
+  await make.keyRevoked(revoked);
   const failures = await failFrom(api, failedAuthenticationsPerMinute);
   expect(new Set(failures.map(({ status }) => status))).toEqual(new Set([401]));
 
-  const unknown = generateKey('us', testKeySecrets.tagSecrets[0]);
-  for (const sent of [{}, { key: 'nonsense' }, { key: unknown }]) {
+  const [tagSecret] = testKeySecrets.tagSecrets;
+  for (const sent of [{}, { key: 'nonsense' }, { key: generateKey('ca', tagSecret) }]) {
     const rejected = await api.get('/v1/orgs/x', sent);
     await expectErrorResponse(rejected, 'rate_limited', /failed authentications/);
     expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
@@ -27,6 +29,17 @@ it('after 600 failed authentications a minute from one address, further failures
   }
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
   expect((await api.get('/v1/orgs/x', { key })).status).toBe(400); // not a failed authentication
+
+  for (const sent of [revoked.key, generateKey('us', tagSecret)]) {
+    const rejected = await api.get('/v1/orgs/x', { key: sent });
+    await expectErrorResponse(rejected, 'invalid_api_key', /revoked|not known/);
+    expect(rejected.headers.get('www-authenticate')).toBe('Bearer');
+  }
+  const { rows } = await owner.pool.query(
+    `select status, code from audit_entry where key_id = $1 and action like 'api.%'`,
+    [revoked.id],
+  );
+  expect(rows).toEqual([{ status: 401, code: 'invalid_api_key' }]);
 });
 
 it('X-Forwarded-For is read from trusted proxies only, up to its nearest untrusted address', async () => {
