@@ -35,10 +35,10 @@ interface DatabaseOptions {
  * Opens a database without contacting it: connections are made when first needed.
  *
  * The pool is the one that MikroORM creates (`driverOptions.onPoolCreated`), so a process has one
- * set of connections. Plans of prepared statements are generic from the first call on: each
- * statement starts at an organization's index, so its plan does not depend on the values, and
- * planning each call took a third of a read's database time. Compiling such statements (`jit`)
- * would take longer than they run.
+ * set of connections. Plans of prepared statements are generic from the first call on: a statement
+ * starts at the index of an organization, or of the work that it looks for, so its plan does not
+ * depend on the values, and planning each call took a third of a read's database time. Compiling
+ * such statements (`jit`) would take longer than they run.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { connectTimeoutMs = 5_000, statementTimeoutMs = 5_000 } = options;

@@ -55,7 +55,7 @@ expiry, which answers repeat in \`Key-Expires\`.
 A key acts for the person who created it and can never do more than that person can now. When they leave or lose a
 permission, the reads concerned answer 403 at once. A key that was
 lost or leaked is revoked in the console, also at once. Every use of a key is in the organization’s activity log,
-under the \`Request-Id\` of the answer.`;
+under the \`Request-Id\` of the answer; calls above the limit are counted there by the minute.`;
 
 const limits = `\
 # Limits
@@ -115,9 +115,9 @@ const events = `\
 
 Webhooks are registered in the console: an https address and the event types it wants. Each event is posted to it as
 JSON. Answer with a 2xx status within 10 seconds, before you do the work; anything
-else is a refusal, and the event is sent again after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24
-hours. The event’s id stays the same, so a repeat can be ignored.
-A 429 or 503 with \`Retry-After\` holds everything of the webhook for that time, an hour at most; one delivery goes
+else is a refusal, and the event is sent again: by default after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12,
+20 and 24 hours. The event’s id stays the same, so a repeat can be ignored.
+A 429 or 503 with \`Retry-After\` delays everything of the webhook for that time, an hour at most; one delivery goes
 first then. A 410 suspends the webhook until a member resumes it.
 Every delivery names its webhook in \`webhook-endpoint\`: a receiver of several webhooks chooses by it the secrets with
 which it checks the signature.

@@ -117,8 +117,8 @@ export const receiverResponses = {
   },
   NotReceived: {
     description:
-      'Any other status, a redirect, or no status within 10 seconds: the event is sent again, 12 ' +
-      'times in about 72 hours. `Retry-After` on a 429 or 503 holds all events of the webhook that long, up to an ' +
+      'Any other status, a redirect, or no status within 10 seconds: the event is sent again, by default 12 ' +
+      'times in about 72 hours. `Retry-After` on a 429 or 503 delays all events of the webhook that long, up to an ' +
       'hour. 410 suspends the webhook.',
   },
 };

@@ -1,11 +1,10 @@
 import type { Scope } from '#domain/contract/scopes.ts';
 
 /**
- * The result of a read's statement for its key: the first condition that holds, in this order.
- * `malformed`: the request named no possible organization.
+ * The result of a read's statement for its key: the first condition that is met, in this order;
+ * `ok` when none is. `malformed`: the request named no possible organization.
  */
 export type Decision =
-  | 'ok'
   | 'revoked'
   | 'expired'
   | 'malformed'
@@ -14,7 +13,8 @@ export type Decision =
   | 'other_organization'
   | 'creator_left'
   | 'creator_inactive'
-  | 'creator_not_permitted';
+  | 'creator_not_permitted'
+  | 'ok';
 
 /** A key that a statement found. `expiresAt` is ISO 8601 or null. */
 export interface KeyRow {

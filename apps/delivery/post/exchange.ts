@@ -13,7 +13,7 @@ export interface Exchange extends KeptBody {
   rest: Promise<KeptBody> | null;
 }
 
-/** What follows the status line is for the log, and must not hold a slot. */
+/** What follows the status line is only kept with the attempt, and must not take up a slot. */
 const restMs = 1_000;
 /** The statuses whose `Retry-After` counts: the head has to arrive, too. */
 export const retryAfterStatuses: readonly (number | null)[] = [429, 503];

@@ -10,7 +10,7 @@ export interface QueuedWebhook {
 
 /**
  * Lists webhooks that have queued deliveries, in the order of their ids: at most `$3` after the
- * webhook `$2` of organization `$1`, and none while the region's deliveries are paused. A relay
+ * webhook `$2` of organization `$1`, and none while the region does not send deliveries. A relay
  * runs this many times a second, so it reads one index entry per webhook (30 µs when there are
  * none), and steps from one to the next itself: PostgreSQL before 18 does not skip within an index.
  */

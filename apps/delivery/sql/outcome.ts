@@ -3,7 +3,7 @@ import { unblockNextSql } from './order.ts';
 /** A row of `recordOutcomeSql`: the state that follows. */
 export interface OutcomeRow {
   state: 'queued' | 'running' | 'blocked' | 'delivered' | 'exhausted' | 'cancelled';
-  /** Whether this statement recorded the attempt: it had no outcome, or was closed as lost. */
+  /** Whether this statement recorded the attempt: it had no outcome, or was lost and has a 2xx now. */
   isRecorded: boolean;
   /** The delivery's failures since the event or the last redelivery, after this attempt. */
   failures: number;

@@ -35,7 +35,7 @@ interface ErrorReason {
 
 /**
  * Every reason for an error response, by name; in the order of the OpenAPI document, which shows
- * each as an example. Decisions of a read's statement are names of reasons.
+ * those with `when` as examples. Decisions of a read's statement are names of reasons.
  */
 export const errorReasons = {
   not_a_uuid: {

@@ -4,7 +4,7 @@
 export const requestsPerWindow = 120;
 /** The length of that window. */
 export const requestWindowSeconds = 60;
-/** Keys of one organization that may be live (not revoked, not expired) at a time. */
+/** Keys of one organization that may be live at a time. */
 export const liveKeysPerOrganization = 25;
 /** How long a rotated key may stay valid beside its successor. */
 export const keyRotationOverlapMaxDays = 7;

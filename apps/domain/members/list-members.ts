@@ -26,7 +26,7 @@ export interface MemberRow {
   status: MemberStatus;
   /** System roles first. */
   roles: AssignedRole[];
-  /** Their keys that are neither revoked nor expired. */
+  /** The number of their live keys. */
   liveKeys: number;
   /** Whether they used a link of the organization, or an operator confirmed their sign-in. */
   hasEnrolled: boolean;

@@ -82,6 +82,6 @@ function evaluateDelivery(webhook: ManagedWebhook | null): ReportedCondition {
     const remedy = 'Set another URL, or set suspend to true, and then to false.';
     return delivering.fails('Suspended', `The receiver answered 410 Gone. ${remedy}`);
   }
-  if (failingSince !== null) return delivering.fails('Failing', `All deliveries have failed since ${failingSince}.`);
+  if (failingSince !== null) return delivering.fails('Failing', `All attempts have failed since ${failingSince}.`);
   return delivering.holds('Active', 'Events are sent.');
 }
