@@ -35,7 +35,7 @@ const notStarted = 'a claim that was not started is free at once, unless its att
 const again = 'a redelivery starts the schedule again, and a retry now keeps its position';
 const window = 'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three';
 const retryAfter = 'Retry-After holds the webhook for its time, and then one probe goes first';
-const hour = 'Retry-After of a day holds for an hour at most, and no failure without it holds';
+const heldByFailure = 'a failure holds its webhook only with Retry-After';
 const gone = '410 Gone suspends the webhook with its own cause';
 const suspended = 'two events that failed at their last attempt suspend a webhook that has long accepted nothing';
 const ordered = 'of one grant, an event waits until the one before is settled, and delays no other grant';
@@ -423,18 +423,11 @@ export const mutants: readonly Mutant[] = [
     caughtBy: retryAfter,
   },
   {
-    change: 'Retry-After is not bounded',
-    where: 'recordOutcomeSql',
-    from: /least\(\$21::integer, 3600\)/,
-    to: '$21::integer',
-    caughtBy: hour,
-  },
-  {
     change: 'every failure holds',
     where: 'recordOutcomeSql',
-    from: 'case when $21::integer is not null\n',
-    to: 'case when true\n',
-    caughtBy: hour,
+    from: 'make_interval(secs => $21::integer)',
+    to: 'make_interval(secs => coalesce($21::integer, 60))',
+    caughtBy: heldByFailure,
   },
   {
     change: '410 is any failure',

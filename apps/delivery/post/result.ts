@@ -20,7 +20,7 @@ export interface PostResult extends KeptBody {
   peerAddress: string | null;
   /** What is kept in the end, when the response still arrives; it takes a second at most. Never rejects. */
   rest: Promise<KeptBody> | null;
-  /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
+  /** From `Retry-After` of a 429 or 503, 0 to 3,600; else null. */
   retryAfterSeconds: number | null;
 }
 

@@ -1,5 +1,5 @@
-/** The longest wait of the schedule. A receiver cannot postpone its deliveries beyond it. */
-const maxSeconds = 86_400;
+/** A receiver cannot postpone its deliveries for longer at a time. */
+const maxSeconds = 3_600;
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
@@ -15,7 +15,7 @@ const dateForms = [
 ].map((form) => new RegExp(form));
 
 /**
- * Returns the whole seconds of a `Retry-After` header, 0 to 86,400, or null when it has neither
+ * Returns the whole seconds of a `Retry-After` header, 0 to 3,600, or null when it has neither
  * form of RFC 9110 (seconds or a date).
  */
 export function parseRetryAfter(value: string, nowMs: number): number | null {

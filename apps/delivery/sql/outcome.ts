@@ -3,15 +3,9 @@ import { unblockNextSql } from './order.ts';
 /** A row of `recordOutcomeSql`: the state that follows. */
 export interface OutcomeRow {
   state: 'queued' | 'running' | 'blocked' | 'delivered' | 'exhausted' | 'cancelled';
-  /** Whether this statement recorded the attempt: it had no outcome, or was lost and has a 2xx now. */
-  isRecorded: boolean;
-  /** The delivery's failures since the event or the last redelivery, after this attempt. */
-  failures: number;
 }
 
 const isDelivered = /* sql */ `$4::text = 'delivered'`;
-/** The longest `Retry-After` that is honored, in seconds. */
-const longestRetryAfterS = 3600;
 
 /** Whether the attempt still had its slot, in the current run of an open delivery. */
 const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::integer and exists (select from freed))`;
@@ -82,8 +76,7 @@ export const recordOutcomeSql = /* sql */ `
       failing_since = case when not ${isDelivered} then coalesce(r.failing_since, clock_timestamp()) end,
       exhausted_in_row = case when ${isDelivered} then 0
         else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
-      retry_after_until = greatest(r.retry_after_until, clock_timestamp() + case when $21::integer is not null
-        then make_interval(secs => least($21::integer, ${longestRetryAfterS})) end),
+      retry_after_until = greatest(r.retry_after_until, clock_timestamp() + make_interval(secs => $21::integer)),
       gone_at = case when $12::smallint = 410 then coalesce(r.gone_at, clock_timestamp()) else r.gone_at end,
       next_sequence = r.next_sequence + t.lacks_number::integer
     from target t
@@ -113,7 +106,7 @@ export const recordOutcomeSql = /* sql */ `
     sequence = coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_number))
   from next n
   where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
-  returning d.state, d.failures, exists (select from recorded) as "isRecorded"`;
+  returning d.state`;
 
 /**
  * Records what is kept of a response that was still arriving when the outcome was recorded:
