@@ -52,7 +52,7 @@ export class Relay {
   constructor(options: RelayOptions) {
     this.#options = { isAway: () => false, claimEveryMs: 500, onClaimed() {}, onStarted() {}, ...options };
     this.#starts = createStarts({ start: (claim) => this.#start(claim), slots: options.slots, onFree: this.wake });
-    this.#scan = createScan({ fullEveryMs: this.#options.claimEveryMs });
+    this.#scan = createScan({ completeEveryMs: this.#options.claimEveryMs });
   }
 
   readonly start = (): void => this.#poll.start();
@@ -95,10 +95,10 @@ export class Relay {
       const { rows: listed } = await this.#options.pool.query<QueuedWebhook>(query);
       for (const { webhookId, state } of listed) if (state === 'deleted') this.#deleted.add(webhookId);
       this.#isFailing = this.#temporalIsAway;
-      const covered = this.#scan.select(step, listed);
-      const claimed = covered.length > 0 ? await this.#claim(covered) : 0;
+      const selected = this.#scan.select(step, listed);
+      const claimed = selected.length > 0 ? await this.#claim(selected) : 0;
       if (claimed === null) return false;
-      this.#scan.advance(step, listed, covered);
+      this.#scan.advance(step, listed, selected);
       return claimed > 0;
     } catch (cause) {
       this.#fail(cause);
@@ -122,7 +122,6 @@ export class Relay {
     this.#options.onClaimed(rows.length);
     const claimedAtMs = Date.now();
     for (const delivery of rows) this.#starts.add({ delivery, requestedAtMs, claimedAtMs });
-    this.#starts.free(); // notes which queues are full, so that they report when they are half empty
     return rows.length;
   }
 

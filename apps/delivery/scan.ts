@@ -4,13 +4,13 @@ import type { ClaimedDelivery, QueuedWebhook } from './sql/claim.ts';
 interface Step {
   after: { organizationId: string; webhookId: string };
   atMost: number;
-  /** Whether saturated webhooks are covered too. */
+  /** Whether saturated webhooks are selected too. */
   includesSaturated: boolean;
 }
 
-/** Webhooks that one step lists, and that one claim covers: one of 10,000 webhooks took 180 ms instead of 4. */
+/** Webhooks that one step lists, and selects for one claim: a claim of 10,000 webhooks took 180 ms instead of 4. */
 const listedAtOnce = 512;
-const coveredAtOnce = 64;
+const selectedAtOnce = 64;
 
 const nil = '00000000-0000-0000-0000-000000000000';
 const beginning = { organizationId: nil, webhookId: nil };
@@ -19,22 +19,22 @@ const beginning = { organizationId: nil, webhookId: nil };
  * Reaches every waiting webhook: it goes through the webhooks in the order of their ids, a bounded
  * number in each step, and then begins again.
  *
- * Webhooks without a free slot are saturated and skipped. They are covered when an attempt has
- * ended, and every `fullEveryMs`: other workers free slots too.
+ * Webhooks without a free slot are saturated and skipped. They are selected when an attempt has
+ * ended, and every `completeEveryMs`: other workers free slots too.
  */
-export function createScan({ fullEveryMs }: { fullEveryMs: number }) {
+export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
   let saturated = new Set<string>();
-  let missed = new Set<string>();
+  let missedOnce = new Set<string>();
   let position: Step['after'] = beginning;
-  let isFull = false;
-  let fullAt = Number.NEGATIVE_INFINITY;
+  let isComplete = false;
+  let completeAt = Number.NEGATIVE_INFINITY;
 
   return {
-    /** `isWoken`: an attempt may have ended, so saturated webhooks are covered too. */
+    /** `isWoken`: an attempt may have ended, so saturated webhooks are selected too. */
     next(isWoken: boolean): Step {
-      if (position === beginning) isFull = performance.now() - fullAt > fullEveryMs;
-      const includesSaturated = isFull || isWoken;
-      return { after: position, atMost: includesSaturated ? coveredAtOnce : listedAtOnce, includesSaturated };
+      if (position === beginning) isComplete = performance.now() - completeAt > completeEveryMs;
+      const includesSaturated = isComplete || isWoken;
+      return { after: position, atMost: includesSaturated ? selectedAtOnce : listedAtOnce, includesSaturated };
     },
 
     select(step: Step, listed: readonly QueuedWebhook[]): QueuedWebhook[] {
@@ -43,33 +43,33 @@ export function createScan({ fullEveryMs }: { fullEveryMs: number }) {
         saturated = saturated.intersection(new Set(listed.map(({ webhookId }) => webhookId)));
       return listed
         .filter(({ webhookId, state }) => state === 'active' && (step.includesSaturated || !saturated.has(webhookId)))
-        .slice(0, coveredAtOnce);
+        .slice(0, selectedAtOnce);
     },
 
     /**
-     * Notes a claim: those of the covered webhooks that have no slot left, and those of which it
+     * Notes a claim: those of the selected webhooks that have no slot left, and those of which it
      * got nothing twice in a row, are saturated. Once may be chance: another connection assigned
      * slots of the organization.
      */
-    note(covered: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[]): void {
+    note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[]): void {
       const claimed = new Set(deliveries.map(({ webhookId }) => webhookId));
       const full = new Set(deliveries.filter(({ isFull }) => isFull).map(({ webhookId }) => webhookId));
       const missedNow = new Set<string>();
-      for (const { webhookId } of covered) {
-        if (full.has(webhookId) || missed.has(webhookId)) saturated.add(webhookId);
+      for (const { webhookId } of selected) {
+        if (full.has(webhookId) || missedOnce.has(webhookId)) saturated.add(webhookId);
         else if (claimed.has(webhookId)) saturated.delete(webhookId);
         else missedNow.add(webhookId);
       }
-      missed = missedNow;
+      missedOnce = missedNow;
     },
 
     /** Advances behind the last webhook that needs no other step in this pass. */
-    advance(step: Step, listed: readonly QueuedWebhook[], covered: readonly QueuedWebhook[]): void {
-      const isCut = covered.length === coveredAtOnce && covered.at(-1) !== listed.at(-1);
-      const last = isCut ? covered.at(-1) : listed.at(-1);
+    advance(step: Step, listed: readonly QueuedWebhook[], selected: readonly QueuedWebhook[]): void {
+      const isCut = selected.length === selectedAtOnce && selected.at(-1) !== listed.at(-1);
+      const last = isCut ? selected.at(-1) : listed.at(-1);
       const isEnd = last === undefined || (!isCut && listed.length < step.atMost);
       position = isEnd ? beginning : last;
-      if (isEnd && isFull) fullAt = performance.now();
+      if (isEnd && isComplete) completeAt = performance.now();
     },
   };
 }

@@ -108,12 +108,9 @@ function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onFree }:
     add(claim: Claim): void {
       queued.push(claim);
       fill();
+      wasFull ||= queued.length + starting.size >= atMost;
     },
-    free(): number {
-      const left = Math.max(0, atMost - queued.length - starting.size);
-      wasFull = left === 0;
-      return left;
-    },
+    free: () => Math.max(0, atMost - queued.length - starting.size),
     isBusy: () => starting.size > 0,
     drop: () => queued.splice(0),
     drained: () => Promise.all(starting),
