@@ -411,7 +411,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'Retry-After holds nothing',
     where: 'recordOutcomeSql',
-    from: /retry_after_until = greatest\(r\.retry_after_until,[\s\S]*?end\),/,
+    from: /retry_after_until = greatest\(r\.retry_after_until,[^\n]*/,
     to: '',
     caughtBy: retryAfter,
   },
