@@ -93,7 +93,7 @@ class RequestGroup implements Ends {
     else next.onEnd(() => this.onEnd(callback));
   }
 
-  /** The entity tags with which none of the responses needs a body; null: any. */
+  /** The ETags with which none of the responses needs a body; null: any. */
   get unchanged(): string[] | null {
     const named = [...this.#responses]
       .filter(({ hasEnded }) => !hasEnded)

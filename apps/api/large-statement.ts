@@ -8,7 +8,7 @@ import { authorized, type BodySql, type KeyRow, parametersOf, type ReadParameter
 export const chunkBytes = 65_536;
 
 /**
- * A row of a large body. `bytes` is its length in UTF-8 and `etag` its tag; both null unless the
+ * A row of a large body. `bytes` is its length in UTF-8 and `etag` its ETag; both null unless the
  * decision is `ok`, and `etag` also when the body is too long. `number` and `chunk` are null in the
  * only row without a chunk.
  */
@@ -22,13 +22,13 @@ interface ChunkRow extends KeyRow {
 
 /**
  * Returns the statement of a large body, in chunks of `chunkBytes`. One statement returns decision,
- * entity tag and chunks, so they are of one snapshot. `$4` is the most bytes of a body: a longer
+ * ETag and chunks, so they are of one snapshot. `$4` is the most bytes of a body: a longer
  * one stays in the database, so that a process never receives what it has no memory for. `$5`
- * contains the tags (text[]) of bodies that are not needed, null for all: a body with one of these
+ * contains the ETags (text[]) of bodies that are not needed, null for all: a body with one of these
  * gets no chunks.
  *
  * A chunk may end within a character. Its bytes therefore travel as characters of Latin-1, in a
- * column whose type no other column has. With `offset 0`, body, bytes and tag are computed once; an
+ * column whose type no other column has. With `offset 0`, body, bytes and ETag are computed once; an
  * order would write the body to a file, so the reader sorts by `number`.
  */
 function largeStatement({ scope, body }: BodySql): string {
@@ -73,7 +73,7 @@ const chunkTypes = {
  *
  * @param clients - end the statement when all of them have disconnected.
  * @param maxBytes - of the body.
- * @param unchanged - tags of bodies that are not needed; null: all.
+ * @param unchanged - ETags of bodies that are not needed; null: all.
  * @throws ClientGoneError, or the error of the statement.
  */
 export async function readInChunks(

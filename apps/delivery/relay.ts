@@ -17,7 +17,7 @@ interface RelayOptions {
   startRun: (delivery: ClaimedDelivery) => Promise<void>;
   /** Returns whether Temporal does not answer, and not only this start failed. */
   isAway?: (cause: unknown) => boolean;
-  /** First attempts of healthy webhooks that this process makes at once. */
+  /** First attempts of runs that this process makes at once for healthy webhooks. */
   slots: number;
   /** How often it claims for slots that other workers free. */
   claimEveryMs?: number;

@@ -72,7 +72,7 @@ export interface ServerBounds
 /**
  * How long an idle connection is kept: longer than any gateway keeps one, so that none closes under
  * a request. Google's load balancers keep one for 600 s, Envoy for an hour, AWS's for 4,000 s at
- * most. An idle connection costs little, and closes when a new one needs its slot.
+ * most. An idle connection costs little, and closes when there are too many.
  */
 export const defaultKeepAliveSeconds = 4_200;
 

@@ -101,8 +101,8 @@ export const Settings = z.object({
   DELIVERY_SLOTS: wholeNumber(1, 2_000)
     .default(200)
     .describe(
-      'First attempts in progress at once, and as many others: retries, and first ones at receivers that fail or are ' +
-        'slow.',
+      'First attempts of runs in progress at once, and as many others: later ones, and those at receivers that fail ' +
+        'or are slow.',
     ),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
   AUDIT_LOG_RETENTION: days

@@ -33,8 +33,8 @@ const internal = 'an internal error counts no failure, of the delivery or of its
 const late = 'a run that is a minute late goes back to the queue, and one with a slot or before its time stays';
 const notStarted = 'a claim that was not started is free at once, unless its attempt was admitted';
 const again = 'a redelivery starts the schedule again, and a retry now keeps its position';
-const window = 'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three';
-const retryAfter = 'Retry-After holds the webhook for its time, and then one probe goes first';
+const concurrency = 'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three';
+const retryAfter = 'Retry-After delays the webhook for its time, and then one delivery goes first';
 const heldByFailure = 'a failure holds its webhook only with Retry-After';
 const gone = '410 Gone suspends the webhook with its own cause';
 const suspended = 'two events that failed at their last attempt suspend a webhook that has long accepted nothing';
@@ -47,7 +47,7 @@ const lastAgain =
   'a last attempt that is lost or has an internal error is made again, and its failure counts for suspension';
 const formerUrl = 'an attempt in progress at a former URL says nothing of the new receiver';
 const requested = 'an event released by a request while the one before is settled is still waited for';
-const elsewhere = 'an open transaction that holds a receiver or a delivery stops no other webhook or delivery';
+const elsewhere = 'an open transaction that has locked a receiver or a delivery stops no other webhook or delivery';
 const noLock = 'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair';
 
 /**
@@ -362,7 +362,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a lost number is not assigned',
     where: 'recordOutcomeSql',
-    from: 'coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_number))',
+    from: 'coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_sequence))',
     to: 'd.sequence',
     caughtBy: restored,
   },
@@ -385,28 +385,28 @@ export const mutants: readonly Mutant[] = [
     where: 'recordOutcomeSql',
     from: 'greatest(1, r.concurrency / 2)',
     to: 'r.concurrency',
-    caughtBy: window,
+    caughtBy: concurrency,
   },
   {
     change: 'a slow 2xx leaves the concurrency',
     where: 'recordOutcomeSql',
     from: 'least(r.concurrency, greatest(3, r.concurrency / 2))',
     to: 'r.concurrency',
-    caughtBy: window,
+    caughtBy: concurrency,
   },
   {
     change: 'a slow 2xx opens a degraded webhook',
     where: 'recordOutcomeSql',
     from: 'least(r.concurrency, greatest(3, r.concurrency / 2))',
     to: 'greatest(3, r.concurrency / 2)',
-    caughtBy: window,
+    caughtBy: concurrency,
   },
   {
     change: 'a fast 2xx leaves the concurrency',
     where: 'recordOutcomeSql',
     from: 'least(10, r.concurrency * 2)',
     to: 'r.concurrency',
-    caughtBy: window,
+    caughtBy: concurrency,
   },
   {
     change: 'Retry-After holds nothing',
@@ -715,7 +715,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'an attempt at a former URL counts',
     where: 'recordOutcomeSql',
-    from: 'and (t.lacks_number or r.reset_at <= $10::timestamptz)',
+    from: 'and (t.lacks_sequence or r.reset_at <= $10::timestamptz)',
     to: '',
     caughtBy: formerUrl,
   },

@@ -415,7 +415,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.receiver(hook)).toMatchObject({ concurrency: 3 });
   },
 
-  'Retry-After holds the webhook for its time, and then one probe goes first': async (engine) => {
+  'Retry-After delays the webhook for its time, and then one delivery goes first': async (engine) => {
     const hook = await engine.webhook({ events: 8 });
     const claims = await engine.claim([hook], { healthy: 3 });
     const [limited, other] = [await engine.admit(claims[0] as Run), await engine.admit(claims[1] as Run)];
@@ -683,7 +683,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId }]);
   },
 
-  'an open transaction that holds a receiver or a delivery stops no other webhook or delivery': async (engine) => {
+  'an open transaction that has locked a receiver or a delivery stops no other webhook or delivery': async (engine) => {
     const hook = await engine.webhook({ events: 3 });
     const other = await engine.webhook({ events: 1 });
     const [retry] = await engine.claim([hook], { healthy: 1 });

@@ -60,7 +60,7 @@ export async function postOnce(post: Post): Promise<PostResult> {
     isSending: false,
   };
   try {
-    let cause = await attempt(post, progress, controller.signal).catch((error: unknown): Cause => {
+    let cause = await runPhases(post, progress, controller.signal).catch((error: unknown): Cause => {
       if (progress.isSending) throw error;
       post.onInternalError?.(error);
       return 'internal_error';
@@ -77,7 +77,7 @@ export async function postOnce(post: Post): Promise<PostResult> {
 }
 
 /** Runs the phases in order. The first that fails determines the cause. */
-async function attempt(post: Post, progress: Progress, signal: AbortSignal): Promise<Cause> {
+async function runPhases(post: Post, progress: Progress, signal: AbortSignal): Promise<Cause> {
   for (const [name, value] of Object.entries(post.headers)) {
     validateHeaderName(name);
     validateHeaderValue(name, value);

@@ -2,7 +2,7 @@
 export type AdmissionRow =
   /** Nothing may be sent now: the attempt is not due, or another one is in progress. */
   | { decision: 'wait'; waitMs: number }
-  /** Another connection assigns slots of the organization or holds the delivery: ask again in some ms. */
+  /** Another connection assigns slots of the organization or has locked the delivery: ask again in some ms. */
   | { decision: 'lock_busy' }
   /** The run has nothing more to do: its delivery is settled, queued, gone, or has a newer run. */
   | { decision: 'stop' }

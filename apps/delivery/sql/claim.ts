@@ -45,7 +45,7 @@ export const claimDeliveriesSql = /* sql */ `
  * Returns claims whose runs were not started, so that any relay may claim them at once. `$1`…`$4`:
  * organizations, webhooks, events, runs, arrays of equal length. A claim whose attempt was admitted
  * meanwhile, or that another relay has taken over, stays as it is. So does one whose row another
- * transaction holds: its reservation ends soon.
+ * transaction has locked: its reservation ends soon.
  */
 export const returnClaimsSql = /* sql */ `
   with target as materialized (

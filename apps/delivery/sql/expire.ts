@@ -32,7 +32,7 @@ export interface ExpiredRow {
  *
  * Times are compared with `statement_timestamp()`: a volatile function would use no index (122 ms
  * instead of 0.4 with 500,000 sleeping deliveries). Each delivery is locked by its key before its
- * slot is read again, and rows that another connection holds are skipped. What is exhausted
+ * slot is read again, and rows that another connection has locked are skipped. What is exhausted
  * unblocks the next delivery of its grant.
  */
 export const expireSql = /* sql */ `

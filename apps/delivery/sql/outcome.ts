@@ -44,7 +44,7 @@ const concurrencyAfter = /* sql */ `case
 export const recordOutcomeSql = /* sql */ `
   with target as materialized (
     select d.state, d.run, d.grant_id, d.sequence is null and ${isDelivered}
-      and d.state in ('queued', 'running', 'blocked', 'exhausted') as lacks_number
+      and d.state in ('queued', 'running', 'blocked', 'exhausted') as lacks_sequence
     from delivery d where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
     for no key update
   ), recorded as (
@@ -78,12 +78,12 @@ export const recordOutcomeSql = /* sql */ `
         else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
       retry_after_until = greatest(r.retry_after_until, clock_timestamp() + make_interval(secs => $21::integer)),
       gone_at = case when $12::smallint = 410 then coalesce(r.gone_at, clock_timestamp()) else r.gone_at end,
-      next_sequence = r.next_sequence + t.lacks_number::integer
+      next_sequence = r.next_sequence + t.lacks_sequence::integer
     from target t
     where r.organization_id = $1::uuid and r.webhook_id = $2::uuid and $4::text <> 'internal_error'
-      and exists (select from recorded) and (t.lacks_number or r.reset_at <= $10::timestamptz)
+      and exists (select from recorded) and (t.lacks_sequence or r.reset_at <= $10::timestamptz)
       -- Most attempts are accepted by a receiver that accepts all: nothing is written then.
-      and (t.lacks_number or r.concurrency <> ${concurrencyAfter} or case when ${isDelivered}
+      and (t.lacks_sequence or r.concurrency <> ${concurrencyAfter} or case when ${isDelivered}
         then r.failing_since is not null or r.exhausted_in_row > 0
         else r.failing_since is null or $21::integer is not null or $12::smallint = 410
           or exists (select from is_exhausted) end)
@@ -92,7 +92,7 @@ export const recordOutcomeSql = /* sql */ `
     select case
         when ${isDelivered} and t.state in ('queued', 'running', 'blocked', 'exhausted') then 'delivered'
         when exists (select from is_exhausted) then 'exhausted'
-        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_number, t.grant_id
+        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_sequence, t.grant_id
     from target t
   ), settled as materialized (
     select $1::uuid as organization_id, $2::uuid as webhook_id, $3::uuid as event_id, n.grant_id from next n
@@ -103,7 +103,7 @@ export const recordOutcomeSql = /* sql */ `
     due_at = case n.state when 'running' then clock_timestamp() + make_interval(secs => $5::double precision / 1000)
       when 'delivered' then null when 'exhausted' then null else d.due_at end,
     settled_at = case when n.state in ('delivered', 'exhausted') then clock_timestamp() else d.settled_at end,
-    sequence = coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_number))
+    sequence = coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_sequence))
   from next n
   where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
   returning d.state`;

@@ -29,7 +29,7 @@ export interface Ledger {
    */
   missing: number;
   surplus: number;
-  /** Waiting for an active webhook, and more than a minute late: at most 1,000 of each webhook. */
+  /** Waiting for an active webhook, and due for more than a minute: at most 1,000 of each webhook. */
   overdue: number;
   /**
    * Those of `overdue` that do not wait for their own receiver: their webhook has had few recent

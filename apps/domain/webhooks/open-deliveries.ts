@@ -18,9 +18,9 @@ const overdueOf = (state: 'queued' | 'running') => /* sql */ `(select d.due_at f
       limit 1000)`;
 
 /**
- * The deliveries of the webhook `w` that are more than a minute late and not attempted now, as a
- * row `(count, oldest)`. It counts 1,000 at most, so that the backlog of one webhook hides no other
- * in a sum, and is not read whole.
+ * The deliveries of the webhook `w` that have been due for more than a minute and are not attempted
+ * now, as a row `(count, oldest)`. It counts 1,000 at most, so that the backlog of one webhook
+ * hides no other in a sum, and is not read whole.
  */
 export const overdueOfWebhookSql = /* sql */ `(
     select count(*) as count, min(l.due_at) as oldest from (

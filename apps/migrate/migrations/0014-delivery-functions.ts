@@ -47,10 +47,10 @@ export class DeliveryFunctions extends Migration {
     // `queued` to `running`, with a slot each that is reserved for `reserve_seconds`, and numbers
     // those that have no number yet: at most `healthy_limit` of healthy webhooks and `degraded_limit` of
     // degraded ones. It skips organizations for which another connection assigns slots, and
-    // deliveries and receivers that another one holds: it waits for nothing with its locks.
+    // deliveries and receivers that another one has locked: it waits for nothing with its locks.
     //
-    // The organization that holds the fewest slots comes first, also with those of this claim, then
-    // its webhook that holds the fewest, then the oldest delivery, also one that was tried before.
+    // The organization that has the fewest slots comes first, also with those of this claim, then
+    // its webhook that has the fewest, then the oldest delivery, also one that was tried before.
     // So none waits behind another's backlog, even when slots become free one at a time.
     //
     // Its cost must not depend on the statistics, which a cached plan keeps from a moment without
