@@ -14,11 +14,14 @@ const mebibyte = 1_048_576;
 
 /** The part of the memory for small bodies. Unread large ones cannot delay them. */
 const smallShare = 0.25;
-/** The largest shares of either part that one key and one organization may have. */
+/** The largest shares: of one key of the part for large bodies, of one organization of either part. */
 const keyShare = 0.4;
 const organizationShare = 0.6;
 
-/** How long a read waits in all, for anything but its statement. */
+/**
+ * How long a read waits in all for memory and for the begin of its statement. It may wait for the
+ * limiter, a free connection and the insert of its audit entry besides.
+ */
 export const readWaitMs = 5_000;
 
 /** Reads that may wait: of one holder (25 keys with nine reads each), and in total. */
@@ -28,9 +31,9 @@ const maxWaiting = { each: 250, all: 500 };
  * Reads bodies within bounds of memory and of the database, for each key, each organization and the
  * process. What a read has reserved is released when its response ends in any way.
  *
- * Every read runs as a small one. PostgreSQL makes no large body then, it only decides, and the
- * read runs again as a large one. Each statement checks the key and begins after its requests, so a
- * revocation during a wait is seen.
+ * Every read runs as a small one. PostgreSQL makes no long list then and sends no large body, it
+ * only decides, and the read runs again as a large one. Each statement checks the key and begins
+ * after its requests, so a revocation during a wait is seen.
  */
 export class BodyReader {
   readonly #statements: SharedStatements;

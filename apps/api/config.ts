@@ -46,8 +46,8 @@ export const Settings = z.object({
   RESPONSE_MEMORY_MIB: wholeNumber(16, 65_536)
     .default(128)
     .describe(
-      'MiB for responses that are built and sent: at most 40 % for one key and 60 % for one organization. A read ' +
-        'waits up to 5 s for memory and then gets 503.',
+      'MiB for responses that are built and sent. One organization gets at most 60 % of it, and one key 40 % of the ' +
+        'three quarters for large responses. A read waits up to 5 s for memory and then gets 503.',
     ),
   OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint,
 });

@@ -12,7 +12,7 @@ import { type AuthorizedRow, type KeyRow, parametersOf, type ReadParameters } fr
 export interface ReadRequest extends ReadParameters {
   endpoint: Endpoint;
   response: TrackedResponse;
-  /** When it stops waiting for anything but its statement (ms, monotonic). */
+  /** When it stops waiting for memory and for the begin of its statement (ms, monotonic). */
   deadlineMs: number;
 }
 

@@ -114,7 +114,7 @@ export async function startDeliveries(options: DeliveriesOptions) {
     findUnreadiness(): string | null {
       if (trial.state === 'failed') return 'stopped by an internal error before it was ready; the log says which';
       if (open === null) return 'Temporal has not answered yet; the log says what to do';
-      return trial.state === 'passed' ? null : 'ready after 20 deliveries or READY_AFTER without an internal error';
+      return trial.state === 'passed' ? null : 'ready after 20 attempts without an internal error, or READY_AFTER';
     },
     /** Stops claiming, waits for attempts in progress, and closes in reverse order. */
     async stop(): Promise<void> {
@@ -220,7 +220,7 @@ function report(line: AttemptLine, { metrics, log, trial }: OpeningOptions): voi
   if (line.number === 1)
     metrics.firstAttemptDelay.observe(Math.max(0, startedAtMs - uuidV7TimeMs(line.eventId)) / 1000);
   if (line.outcome === 'internal_error') metrics.internalErrors.inc({ cause: line.cause });
-  else trial.countDelivery();
+  else trial.countAttempt();
   log.info({ ...logged, durationMs: timingsMs.total }, 'attempt');
 }
 

@@ -26,7 +26,7 @@ export function createDeliveryMetrics(registry: Registry) {
     attempts: new Histogram({
       name: 'org_api_delivery_attempt_duration_seconds',
       help:
-        'Time of one attempt from look-up to the end of its response, by outcome; its count is the ' +
+        'Time of one attempt from look-up to the status line of its response, by outcome; its count is the ' +
         'number of attempts.',
       labelNames: ['outcome', 'cause'],
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],

@@ -42,7 +42,10 @@ const internalErrors = {
   delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
 };
 
-/** Creates what makes and signs requests; internal errors are logged, counted, and end a trial. */
+/**
+ * Creates what makes and signs requests. Internal errors are logged and counted; those that the
+ * build may be to blame for end a trial.
+ */
 export function createSender({ config, metrics, log, trial }: SenderOptions) {
   const resolve = createResolve();
   const sessions = new TlsSessions();

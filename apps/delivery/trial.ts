@@ -1,10 +1,10 @@
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 
 interface TrialOptions {
-  /** How long the trial lasts without enough deliveries; 0 passes it at once. */
+  /** How long the trial lasts without enough attempts; 0 passes it at once. */
   durationMs: number;
-  /** Deliveries without an internal error that end the trial. */
-  deliveries?: number;
+  /** Attempts without an internal error that end the trial. */
+  attempts?: number;
   checkEveryMs?: number;
   /** Returns how many workflow tasks of this process have failed. */
   countFailedTasks: () => Promise<number>;
@@ -15,11 +15,12 @@ interface TrialOptions {
 }
 
 /**
- * The trial of a new process: it delivers, and counts as ready only after enough deliveries or
- * enough time without an internal error. In a rolling update the pods before stay until then, so a
+ * The trial of a new process: it delivers, and counts as ready only after enough attempts without
+ * an internal error, or enough time. In a rolling update the pods before stay until then, so a
  * build that cannot replay histories, sign or post replaces none of them.
  *
- * What the environment does (PostgreSQL or Temporal away, a receiver that rejects) is no failure.
+ * What the environment does (PostgreSQL or Temporal away, a receiver that rejects) is no failure,
+ * nor is an attempt whose event, secret or delivery is missing.
  * Later failures are for alerts: a data fault that one delivery has must not stop a fleet.
  */
 export class Trial {
@@ -27,7 +28,7 @@ export class Trial {
   readonly #loop;
   readonly #startedAt = performance.now();
   #state: 'underway' | 'passed' | 'failed';
-  #deliveries = 0;
+  #attempts = 0;
 
   constructor(options: TrialOptions) {
     this.#options = options;
@@ -48,9 +49,9 @@ export class Trial {
     return this.#loop.stop();
   }
 
-  /** Counts a delivery whose attempt had no internal error, whatever the receiver answered. */
-  countDelivery(): void {
-    this.#deliveries += 1;
+  /** Counts an attempt without an internal error, whatever the receiver answered. */
+  countAttempt(): void {
+    this.#attempts += 1;
   }
 
   /** Ends the trial, unless it has ended. `reason` is a sentence without a secret. */
@@ -61,10 +62,10 @@ export class Trial {
   }
 
   async #check(): Promise<void> {
-    const { durationMs, deliveries = 20, countFailedTasks } = this.#options;
+    const { durationMs, attempts = 20, countFailedTasks } = this.#options;
     if (this.#state !== 'underway') return;
     // Decided before the count: what ends afterwards may belong to a task that fails next.
-    const isEnough = this.#deliveries >= deliveries || performance.now() - this.#startedAt >= durationMs;
+    const isEnough = this.#attempts >= attempts || performance.now() - this.#startedAt >= durationMs;
     const failed = await countFailedTasks();
     if (failed > 0) return this.fail(`${failed} workflow tasks failed.`);
     if (isEnough && this.#state === 'underway') this.#state = 'passed';

@@ -95,7 +95,7 @@ export const Settings = z.object({
       return tryParseOne(text) ?? reject(context, 'must be 0s or a time of at least a second, for example 60s or 2m');
     })
     .describe(
-      'How long a new worker delivers without an internal error before it is ready, unless 20 deliveries came first ' +
+      'How long a new worker delivers before it is ready, unless 20 attempts without an internal error came first ' +
         '(units ms, s, m, h). A rolling update waits for it. 0s: ready at once.',
     ),
   DELIVERY_SLOTS: wholeNumber(1, 2_000)

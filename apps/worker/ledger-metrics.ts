@@ -19,7 +19,9 @@ const help: Record<keyof Ledger, string> = {
   surplus: 'Deliveries and settlements without a cause. Alert when it is not 0.',
   unexplained: 'Changes without their event, and sequence numbers without their delivery. Alert when it is not 0.',
   overdue: 'Deliveries of active webhooks that are more than a minute late, at most 1,000 of each webhook.',
-  stuck: 'Overdue deliveries that do not wait for their own receiver. Alert when it stays above 0.',
+  stuck:
+    'Overdue deliveries that wait neither for their own receiver nor for others of their organization. Alert when ' +
+    'it stays above 0.',
 };
 
 interface Reading {

@@ -117,7 +117,7 @@ const webhooksRow: Row = {
     ),
     figure(
       'Stuck',
-      'Overdue deliveries that do not wait for their own receiver.',
+      'Overdue deliveries that wait neither for their own receiver nor for others of their organization.',
       max('{{region}}', own('org_api_ledger_stuck')),
       1,
     ),

@@ -8,7 +8,7 @@ function startTrial({ durationMs = 60_000 } = {}) {
   const reasons: string[] = [];
   const trial = new Trial({
     durationMs,
-    deliveries: 3,
+    attempts: 3,
     checkEveryMs: 1,
     countFailedTasks: async () => {
       counts.reads += 1;
@@ -27,14 +27,14 @@ function startTrial({ durationMs = 60_000 } = {}) {
   return { trial, counts, reasons, afterCheck };
 }
 
-it('a worker is ready after enough deliveries without an internal error, and not before', async () => {
+it('a worker is ready after enough attempts without an internal error, and not before', async () => {
   const { trial, afterCheck } = startTrial();
-  trial.countDelivery();
-  trial.countDelivery();
+  trial.countAttempt();
+  trial.countAttempt();
   await afterCheck();
   expect(trial.state).toBe('underway');
 
-  trial.countDelivery();
+  trial.countAttempt();
   await vi.waitFor(() => expect(trial.state).toBe('passed'));
 });
 
@@ -47,10 +47,10 @@ it('a worker without a trial is ready at once', () => {
   expect(startTrial({ durationMs: 0 }).trial.state).toBe('passed');
 });
 
-it('a failed workflow task fails the trial, also with enough deliveries', async () => {
+it('a failed workflow task fails the trial, also with enough attempts', async () => {
   const { trial, counts, reasons } = startTrial();
   counts.failedTasks = 1;
-  for (let delivery = 0; delivery < 3; delivery += 1) trial.countDelivery();
+  for (let attempt = 0; attempt < 3; attempt += 1) trial.countAttempt();
   await vi.waitFor(() => expect(trial.state).toBe('failed'));
 
   trial.fail('A request could not be signed.');

@@ -48,7 +48,7 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
     schema: { type: 'string', format: 'uuid' },
   },
   'webhook-attempt': {
-    description: 'How often this event was sent to this webhook, with this one.',
+    description: 'The number of this attempt. Attempts that sent nothing count too, so a receiver may miss numbers.',
     required: true,
     schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 2_147_483_647 },
   },

@@ -26,10 +26,11 @@ export const unblockNextSql = (settled: string) => /* sql */ `next_of_grant as m
   )`;
 
 /**
- * Unblocks deliveries without an open one before them, at most `$1`; any worker runs it
- * each second. The writer of such a row and the settlement of the one before did not see each
- * other, because neither had committed. The others are looked up again after as long as they have
- * waited, ten minutes at most. Returns a `DeliveryId` each.
+ * Looks up blocked deliveries that are due for it, at most `$1`, and unblocks those without an open
+ * one before them; any worker runs it each second. Two transactions did not see each other, because
+ * neither had committed: the writer of such a row and the settlement of the one before, or two
+ * settlements. The others are looked up again after as long as they have waited, ten minutes at
+ * most. Returns a `DeliveryId` each.
  */
 export const unblockSql = /* sql */ `
   with due as materialized (

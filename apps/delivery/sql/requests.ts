@@ -1,7 +1,7 @@
 import { isHoldingSql, isOpenSql } from '#domain/webhooks/open-deliveries.ts';
 import { unblockNextSql } from './order.ts';
 
-/** Whether the delivery `d` is claimed or attempted now: then a request leaves it as it is. */
+/** Whether the delivery `d` is claimed or attempted now: then a redelivery leaves an open one as it is. */
 const hasSlot = /* sql */ `exists (
   select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
     and s.event_id = d.event_id)`;
@@ -58,8 +58,8 @@ export interface RedeliveredPageRow {
  * `$1` organization, `$2` webhook, `$3` the event after which it begins and `$4` the one before
  * which it stops, `$5` how many deliveries it checks, `$6` how many it sends at most. Either a
  * range: events from `$7` to before `$8`, all but cancelled ones; or, `$7` null, all failed since
- * `$9`: exhausted since, or failed before and waiting for another attempt. Events before `$10` are
- * too old. Those that are attempted now stay as they are.
+ * `$9`: exhausted since, or open with an attempt that has ended. Events before `$10` are too old.
+ * Of those that match, blocked ones and those with a slot stay as they are.
  */
 export const redeliverPageSql = /* sql */ `
   with seen as (

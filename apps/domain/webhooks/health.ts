@@ -11,9 +11,9 @@ export interface HealthCounts {
   atOnce: number;
   /** Delivered by a later attempt. */
   afterRetries: number;
-  /** Waiting without a failed attempt, the first one may be in progress. */
+  /** Waiting before its first attempt has ended. */
   pending: number;
-  /** Waiting after a failed attempt. */
+  /** Waiting after an attempt, which was accepted only if it is redelivered now. */
   retrying: number;
   /** Of a paused or suspended webhook. */
   held: number;
@@ -102,15 +102,15 @@ const isFirstAccepted = sql`(d.attempts <= 1 or d.run > 1 and exists (
   where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
     and a.number = 1 and a.status between 200 and 299))`;
 
-/** Matches an open `d` with a failed attempt; a further one may be in progress. */
-const hasFailed = sql`d.attempts > 0`;
+/** Matches a `d` of which an attempt has ended; a further one may be in progress. */
+const wasAttempted = sql`d.attempts > 0`;
 
 /** Selects the counts of the newest deliveries `d` that match, at most `maxHealthDeliveries`. */
 export const selectHealth = (matching: RawBuilder<unknown>): RawBuilder<unknown> => sql`
   select count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
-  count(*) filter (where ${isOpen} and not ${isHeld} and not ${hasFailed})::integer as pending,
-  count(*) filter (where ${isOpen} and not ${isHeld} and ${hasFailed})::integer as retrying,
+  count(*) filter (where ${isOpen} and not ${isHeld} and not ${wasAttempted})::integer as pending,
+  count(*) filter (where ${isOpen} and not ${isHeld} and ${wasAttempted})::integer as retrying,
   count(*) filter (where ${isOpen} and ${isHeld})::integer as held,
   count(*) filter (where d.state = 'exhausted')::integer as failed,
   count(*) filter (where d.state = 'cancelled')::integer as cancelled,

@@ -34,9 +34,9 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
 
 /**
  * Whether late deliveries of the webhook `w` with its receiver `r` wait for their own receiver or
- * for others of their organization: it is held, as many attempts as its concurrency, or as many as
- * its organization has, was used within the last minute, or it is degraded and was tried within the
- * last five.
+ * for others of their organization: the receiver asked to wait or answered 410, as many attempts
+ * were made within the last minute as the webhook or its organization may have at once, or it is
+ * degraded and was tried within the last five.
  *
  * Slots that are held now would say less: a hanging receiver leaves them free for seconds between
  * two attempts, and a claim of a dead worker holds them too. The index requires a number.

@@ -32,8 +32,8 @@ export interface Ledger {
   /** Waiting for an active webhook, and due for more than a minute: at most 1,000 of each webhook. */
   overdue: number;
   /**
-   * Those of `overdue` that do not wait for their own receiver: their webhook has had few recent
-   * attempts, so they wait for workers, Temporal or PostgreSQL.
+   * Those of `overdue` that wait neither for their own receiver nor for others of their organization:
+   * both have had few recent attempts, so they wait for workers, Temporal or PostgreSQL.
    */
   stuck: number;
   /**

@@ -24,8 +24,8 @@ import { Redelivery, type RedeliveryEndReason, type RedeliveryState } from './re
 
 /**
  * Selects deliveries: those of events from `from` to before `to`, all but cancelled ones; or all
- * that failed since `failedSince`, that is exhausted since then or still failing. Times are ISO
- * 8601.
+ * that failed since `failedSince`, that is exhausted since then, or open with an attempt that has
+ * ended. Times are ISO 8601.
  */
 export type Selection = { from: string; to: string } | { failedSince: string };
 
@@ -112,8 +112,9 @@ export async function requestRedelivery(
 const redeliveryCountedTo = 100_000;
 
 /**
- * Returns how many events a selection would send if it was requested now. `isCapped`: there may be
- * more, because only `redeliveryCountedTo` deliveries are checked.
+ * Returns how many events a selection includes now; those that are blocked, claimed or attempted
+ * when their turn comes are not sent again. `isCapped`: there may be more, because only
+ * `redeliveryCountedTo` deliveries are checked.
  *
  * @throws WebhookError as `requestRedelivery`, except for a redelivery in progress.
  */

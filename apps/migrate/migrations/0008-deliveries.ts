@@ -136,7 +136,7 @@ export class Deliveries extends Migration {
         -- Both null until the attempt is admitted.
         attempt_id uuid,
         admitted_at timestamptz,
-        -- Afterwards it is free: its process has died.
+        -- Afterwards it expires: its process has died, or is late.
         until timestamptz not null,
         primary key (organization_id, webhook_id, event_id),
         constraint slot_admitted_has_both check ((attempt_id is null) = (admitted_at is null))
