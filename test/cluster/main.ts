@@ -15,7 +15,7 @@ import { runClusterTest } from './run.ts';
  * at the receiver, losses while the regions are upgraded, scaled, drained, broken and repaired.
  * With `-- --quick` it stops after install, reads, a delivery and one rolling upgrade, which every
  * change must pass. With `-- --keep` it leaves a cluster running that it started. The exit code is
- * 1 when a problem is found.
+ * 1 when a problem is found. Ctrl-C takes down what it started.
  */
 const values = startCommand({
   usage: 'Usage: npm run test:cluster -- [--quick] [--keep]\n\nInstalls both regions on a real Kubernetes.',
@@ -24,12 +24,20 @@ const values = startCommand({
 const startedAt = performance.now();
 const report = (line: string) => console.error(`  [${secondsSince(startedAt)}] ${line}`);
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-cluster-values-'));
+const started = new AsyncDisposableStack();
+started.defer(() => rmSync(folder, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    report('interrupted: taking down what was started');
+    void started.disposeAsync().finally(() => process.exit(130));
+  });
 
 try {
   const { lines, problems } = await runClusterTest({
     quick: values.quick === true,
     keep: values.keep === true,
     folder,
+    started,
     seed: Number(process.env.CLUSTER_SEED) || randomInt(1, 1_000_000),
     report,
   });
@@ -39,9 +47,10 @@ try {
   console.log(`test:cluster: ${((performance.now() - startedAt) / 60_000).toFixed(1)} min`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 } catch (error) {
+  if (started.disposed) await new Promise(() => {}); // interrupted: the rest fails, and the signal ends the process
   const isExpected = [ClusterUnavailableError, CommandFailedError, StartupError].some((kind) => error instanceof kind);
   console.error(isExpected ? (error as Error).message : error);
   process.exitCode = 1;
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  await started.disposeAsync();
 }

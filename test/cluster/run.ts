@@ -42,88 +42,77 @@ export interface ClusterTestOptions {
   folder: string;
   /** What pods are chosen by. */
   seed: number;
+  /** Gets what was started, so that an interruption takes it down, too. */
+  started: AsyncDisposableStack;
   report: (line: string) => void;
 }
 
 /** Runs the whole test. Returns its figures as lines, and every problem. */
 export async function runClusterTest(options: ClusterTestOptions): Promise<{ lines: string[]; problems: string[] }> {
-  const { quick, keep, seed, report } = options;
+  const { quick, keep, seed, started, report } = options;
   // One release creates the Region, of which a namespace has one.
   const operatedRegion = quick ? null : regions[0];
   const cluster = await getCluster(report);
-  const servers = await startServers(regions, cluster.hostAddress, report);
-  const { images, problems, removeBase } = await buildAllImages(cluster, servers, options).catch(
-    async (error: unknown) => {
-      await servers.stop();
-      throw error;
-    },
-  );
+  if (!keep) started.defer(() => cluster.stop());
+  const servers = await startServers(regions, cluster.hostAddress, started, report);
+  const { images, problems } = await buildAllImages(cluster, servers, options);
   const { first } = images;
-  const policies = await startPolicies(cluster, { isWanted: !quick, report }).catch(async (error: unknown) => {
-    await servers.stop();
-    throw error;
-  });
+  const policies = await startPolicies(cluster, { isWanted: !quick, report });
+  started.defer(() => policies.stop());
   let controller: IngressController | null = null;
   const pools = servers.regions.map(({ ownerUrl }) => new pg.Pool({ connectionString: ownerUrl, max: 2 }));
-  try {
-    await makeNamespace(cluster);
-    if (!quick && cluster.localNode !== null) {
-      const origins = regions.flatMap((region) => [apiOrigin(region), consoleOrigin(region)]);
-      controller = await startIngressController(cluster, { namespace, origins });
-    }
-    const receiver = await createReceiverService(cluster, namespace);
-    const installed: (Installation & Operated)[] = [];
-    const webhookSecrets: Record<string, string[]> = {};
-    for (const [index, one] of servers.regions.entries()) {
-      const isOperated = one.region === operatedRegion;
-      const pool = pools[index] ?? new pg.Pool();
-      const installation = {
-        servers: one,
-        pool,
-        image: first,
-        receiver,
-        folder: options.folder,
-        isOperated,
-        controller,
-      };
-      installed.push(await installRegion(cluster, installation, webhookSecrets));
-      report(`${one.region}: installed, and the release waited until it serves`);
-    }
-    const operated = installed.filter(({ servers }) => servers.region === operatedRegion);
-    for (const region of operated)
-      await declareOne(cluster, region, { image: first, receiver, webhookSecrets, report });
-    await startReceiver(cluster, { namespace, image: `${first.repository}:${first.tag}`, secrets: webhookSecrets });
-    problems.push(...(await checkResponses(installed, report)));
-    problems.push(...(await policies.check(installed)));
-    await deliverOne(cluster, installed, report);
-    for (const region of operated) problems.push(...(await changeLeader(cluster, region, report)));
-    for (const region of installed) {
-      const address = region.routes?.console ?? (await serviceOf(cluster, region.release, 'console'));
-      const visitor = await signInToConsole(region, { address, origin: consoleOrigin(region.servers.region) });
-      report(`${region.servers.region}: an owner enrolled in the console and signed in`);
-      problems.push(...(await checkIngress(cluster, { ...region, visitor }, report)));
-    }
-    if (!quick) problems.push(...(await probe(cluster, installed, first, report)));
-    report(`pods are chosen by the seed ${seed}`);
-    const operations = listOperations(cluster, installed, { images, operated, receiver, seed, report });
-    const { figures, failed } = await operateUnderLoad(
-      cluster,
-      installed,
-      quick ? operations.slice(0, 1) : operations,
-      report,
-    );
-    const described = describeFigures(figures);
-    problems.push(...described.problems, ...failed);
-    problems.push(...(await uninstall(cluster, installed, report)));
-    return { lines: described.lines, problems };
-  } finally {
-    for (const pool of pools) await pool.end();
-    await servers.stop();
-    await controller?.stop();
-    await policies.stop();
-    removeBase();
-    if (!keep) await cluster.stop();
+  for (const pool of pools) started.defer(() => pool.end());
+  await makeNamespace(cluster);
+  if (!quick && cluster.localNode !== null) {
+    const origins = regions.flatMap((region) => [apiOrigin(region), consoleOrigin(region)]);
+    const opened = await startIngressController(cluster, { namespace, origins });
+    started.defer(() => opened.stop());
+    controller = opened;
   }
+  const receiver = await createReceiverService(cluster, namespace);
+  const installed: (Installation & Operated)[] = [];
+  const webhookSecrets: Record<string, string[]> = {};
+  for (const [index, one] of servers.regions.entries()) {
+    const isOperated = one.region === operatedRegion;
+    const pool = pools[index] ?? new pg.Pool();
+    const installation = {
+      servers: one,
+      pool,
+      image: first,
+      receiver,
+      folder: options.folder,
+      isOperated,
+      controller,
+    };
+    installed.push(await installRegion(cluster, installation, webhookSecrets));
+    report(`${one.region}: installed, and the release waited until it serves`);
+  }
+  const operated = installed.filter(({ servers }) => servers.region === operatedRegion);
+  for (const region of operated) await declareOne(cluster, region, { image: first, receiver, webhookSecrets, report });
+  await startReceiver(cluster, { namespace, image: `${first.repository}:${first.tag}`, secrets: webhookSecrets });
+  problems.push(...(await checkResponses(installed, report)));
+  problems.push(...(await policies.check(installed)));
+  await deliverOne(cluster, installed, report);
+  for (const region of operated) problems.push(...(await changeLeader(cluster, region, report)));
+  for (const region of installed) {
+    const address = region.routes?.console ?? (await serviceOf(cluster, region.release, 'console'));
+    const visitor = await signInToConsole(region, { address, origin: consoleOrigin(region.servers.region) });
+    report(`${region.servers.region}: an owner enrolled in the console and signed in`);
+    problems.push(...(await checkIngress(cluster, { ...region, visitor }, report)));
+  }
+  if (!quick) problems.push(...(await probe(cluster, installed, first, report)));
+  report(`pods are chosen by the seed ${seed}`);
+  const operations = listOperations(cluster, installed, { images, operated, receiver, seed, report });
+  const { figures, failed } = await operateUnderLoad(
+    cluster,
+    installed,
+    quick ? operations.slice(0, 1) : operations,
+    report,
+  );
+  const described = describeFigures(figures);
+  problems.push(...described.problems, ...failed);
+  problems.push(...(await uninstall(cluster, installed, report)));
+  return { lines: described.lines, problems };
 }
 
 /**
@@ -134,9 +123,10 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
 async function buildAllImages(
   cluster: Cluster,
   { createDatabase }: Servers,
-  { quick, report }: Pick<ClusterTestOptions, 'quick' | 'report'>,
-): Promise<{ images: OperationsOptions['images']; problems: string[]; removeBase: () => void }> {
+  { quick, started, report }: Pick<ClusterTestOptions, 'quick' | 'started' | 'report'>,
+): Promise<{ images: OperationsOptions['images']; problems: string[] }> {
   const { base, problems } = await findBase(createDatabase);
+  started.defer(() => base?.remove());
   for (const problem of problems) report(problem);
   if (base !== null) report(`the upgrade starts from ${base.commit}`);
   const wanted = [
@@ -145,12 +135,11 @@ async function buildAllImages(
   ];
   const [first, second] = await buildImages(cluster, wanted, report);
   if (first === undefined || second === undefined) throw new Error('no images were built');
-  const removeBase = () => base?.remove();
   const same = { broken: second, failing: second, repaired: second };
-  if (quick) return { images: { first, second, ...same }, problems: [], removeBase };
+  if (quick) return { images: { first, second, ...same }, problems: [] };
   const broken = await buildBrokenImage(cluster, second, 'test-3');
   const expanding = await buildExpandingImages(cluster, second, { failing: 'test-4', repaired: 'test-5' });
-  return { images: { first, second, broken, ...expanding }, problems, removeBase };
+  return { images: { first, second, broken, ...expanding }, problems };
 }
 
 /** Installs a region and fills it; adds its webhooks' secrets to `webhookSecrets`. */

@@ -29,63 +29,53 @@ export interface RegionServers {
 export interface Servers {
   regions: RegionServers[];
   createDatabase(name: string): Promise<string>;
-  stop(): Promise<void>;
 }
 
 const roles = ['api', 'worker', 'console', 'platform', 'operator'] as const;
 
 /**
  * Starts PostgreSQL, Redis and Temporal on this machine, with a separate database and namespace for
- * each region. A pod reaches them at `hostAddress`. @throws StartupError
+ * each region. A pod reaches them at `hostAddress`. They stop with `started`. @throws StartupError
  */
 export async function startServers(
   regions: readonly Region[],
   hostAddress: string,
+  started: AsyncDisposableStack,
   report: (line: string) => void,
 ): Promise<Servers> {
   const stateFolder = await mkdtemp(path.join(tmpdir(), 'org-api-cluster-'));
-  const closers: (() => Promise<void>)[] = [
-    async () => rmSync(stateFolder, { recursive: true, force: true, maxRetries: 5 }),
-  ];
-  const stop = async () => {
-    for (const close of closers.splice(0).reverse()) await close().catch(() => {});
-  };
+  started.defer(() => rmSync(stateFolder, { recursive: true, force: true, maxRetries: 5 }));
   const forward = async (port: number) => {
     const forwarded = await startForward(hostAddress, port);
-    closers.push(forwarded.stop);
+    started.defer(forwarded.stop);
     return forwarded.port;
   };
-  try {
-    const postgres = await startPostgres({ stateFolder, report });
-    closers.push(postgres.stop);
-    const redis = await startRedis({ stateFolder, report });
-    if (redis === null) throw new StartupError('This needs a Redis: install redis-server 7 or newer.');
-    closers.push(redis.stop);
-    const temporal = await startTemporal({ stateFolder, namespaces: regions.map(namespaceOf), report });
-    closers.push(temporal.stop);
-    const ports = {
-      postgres: await forward(postgres.port),
-      redis: await forward(redis.port),
-      temporal: await forward(Number(temporal.address.split(':')[1])),
-    };
-    const made: RegionServers[] = [];
-    for (const [index, region] of regions.entries()) {
-      const ownerUrl = await makeDatabase(postgres.adminUrl, `org_api_${region}`);
-      made.push({
-        region,
-        ownerUrl,
-        podOwnerUrl: atPods(ownerUrl, hostAddress, ports.postgres),
-        podUrls: podUrlsOf(atPods(ownerUrl, hostAddress, ports.postgres), region),
-        redisUrl: `redis://${hostAddress}:${ports.redis}/${index}`,
-        temporalAddress: `${hostAddress}:${ports.temporal}`,
-        temporalNamespace: namespaceOf(region),
-      });
-    }
-    return { regions: made, createDatabase: (name) => makeDatabase(postgres.adminUrl, name), stop };
-  } catch (error) {
-    await stop();
-    throw error;
+  const postgres = await startPostgres({ stateFolder, report });
+  started.defer(postgres.stop);
+  const redis = await startRedis({ stateFolder, report });
+  if (redis === null) throw new StartupError('This needs a Redis: install redis-server 7 or newer.');
+  started.defer(redis.stop);
+  const temporal = await startTemporal({ stateFolder, namespaces: regions.map(namespaceOf), report });
+  started.defer(temporal.stop);
+  const ports = {
+    postgres: await forward(postgres.port),
+    redis: await forward(redis.port),
+    temporal: await forward(Number(temporal.address.split(':')[1])),
+  };
+  const made: RegionServers[] = [];
+  for (const [index, region] of regions.entries()) {
+    const ownerUrl = await makeDatabase(postgres.adminUrl, `org_api_${region}`);
+    made.push({
+      region,
+      ownerUrl,
+      podOwnerUrl: atPods(ownerUrl, hostAddress, ports.postgres),
+      podUrls: podUrlsOf(atPods(ownerUrl, hostAddress, ports.postgres), region),
+      redisUrl: `redis://${hostAddress}:${ports.redis}/${index}`,
+      temporalAddress: `${hostAddress}:${ports.temporal}`,
+      temporalNamespace: namespaceOf(region),
+    });
   }
+  return { regions: made, createDatabase: (name) => makeDatabase(postgres.adminUrl, name) };
 }
 
 const namespaceOf = (region: Region) => `org-api-${region}`;
