@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, type Logger } from '#runtime/log.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectToTemporal } from './connect.ts';
+import { connectToTemporal } from './connect-temporal.ts';
 import { taskQueueTypes, toMs } from './temporal-metrics.ts';
 
 interface OnlyWorkerOptions {

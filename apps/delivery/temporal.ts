@@ -7,7 +7,7 @@ import { type DeliveryActivities, deliverQueue, workflowIdOf } from '#workflows/
 import type { deliverEvent } from '#workflows/deliver-event/workflow.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
 import { findUnmetNeeds } from '#workflows/server-needs.ts';
-import { connectToTemporal, followApiKey } from './connect.ts';
+import { connectToTemporal, followApiKey } from './connect-temporal.ts';
 import type { ClaimedDelivery } from './sql/claim.ts';
 import { startDeadlineMs } from './times.ts';
 

@@ -18,7 +18,7 @@ const help: Record<keyof Ledger, string> = {
   missing: 'Required deliveries that are absent, or settled without proof. Alert when it is not 0.',
   surplus: 'Deliveries and settlements without a cause. Alert when it is not 0.',
   unexplained: 'Changes without their event, and sequence numbers without their delivery. Alert when it is not 0.',
-  overdue: 'Deliveries of active webhooks that are more than a minute late, at most 1,000 of each webhook.',
+  overdue: 'Deliveries of active webhooks that have been due for over a minute, at most 1,000 of each webhook.',
   stuck:
     'Overdue deliveries that wait neither for their own receiver nor for others of their organization. Alert when ' +
     'it stays above 0.',

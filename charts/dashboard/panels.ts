@@ -123,7 +123,7 @@ const webhooksRow: Row = {
     ),
     figure(
       'Overdue',
-      'Deliveries of active webhooks more than a minute late, also those that wait for a receiver that hangs or fails.',
+      'Deliveries of active webhooks due for over a minute, also while their receiver hangs or fails.',
       max('{{region}}', own('org_api_ledger_overdue')),
     ),
     figure('Waiting', 'Deliveries that wait for an attempt.', max('{{region}}', own('org_api_ledger_waiting'))),

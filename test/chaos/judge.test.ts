@@ -20,7 +20,7 @@ const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) 
     reading: { ...rightReading, difference: -1 },
   },
   {
-    what: 'a delivery that is more than a minute late',
+    what: 'a delivery that is overdue',
     kind: 'overdue',
     sql: `update delivery set state = 'queued', due_at = now() - interval '2 minutes', settled_at = null`,
   },

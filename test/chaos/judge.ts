@@ -92,7 +92,7 @@ export async function judge(options: {
   }
   const ledger = await readLedger(database);
   if (ledger.difference !== 0) problems.add('ledger', `its difference is ${ledger.difference}`);
-  if (ledger.overdue !== 0) problems.add('overdue', `${ledger.overdue} deliveries are more than a minute late`);
+  if (ledger.overdue !== 0) problems.add('overdue', `${ledger.overdue} deliveries are overdue`);
   for (const { kind, webhookId, eventId } of await listLedgerFaults(database)) {
     problems.add('ledger', `${kind} at ${webhookId ?? 'every webhook'}/${eventId}`);
   }

@@ -8,7 +8,7 @@ export interface LedgerReading {
   when: string;
   /** Must be 0 at every moment: otherwise deliveries were lost or invented. */
   difference: number;
-  /** More than a minute late. Allowed during faults, and not afterwards. */
+  /** Due for more than a minute. Allowed during faults, and not afterwards. */
   overdue: number;
 }
 

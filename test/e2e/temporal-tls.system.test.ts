@@ -3,7 +3,7 @@
  * with mutual TLS require.
  */
 import { describe, expect, inject, it, vi } from 'vitest';
-import { connectToTemporal } from '#delivery/connect.ts';
+import { connectToTemporal } from '#delivery/connect-temporal.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
 import { makeCertificate } from '#test/certificates.ts';

@@ -33,13 +33,13 @@ const isProven = /* sql */ `
 const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
 
 /**
- * Whether late deliveries of the webhook `w` with its receiver `r` wait for their own receiver or
+ * Whether overdue deliveries of the webhook `w` with its receiver `r` wait for their own receiver or
  * for others of their organization: the receiver asked to wait or answered 410, as many attempts
  * were made within the last minute as the webhook or its organization may have at once, or it is
  * degraded and was tried within the last five.
  *
- * Slots that are held now would say less: a hanging receiver leaves them free for seconds between
- * two attempts, and a claim of a dead worker holds them too. The index requires a number.
+ * Slots that are taken now would say less: a hanging receiver leaves them free for seconds between
+ * two attempts, and a claim of a dead worker takes them too. The index requires a number.
  */
 const waitsForReceiver = /* sql */ `(
   coalesce(r.retry_after_until > clock_timestamp(), false) or r.gone_at is not null

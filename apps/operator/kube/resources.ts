@@ -128,8 +128,7 @@ export interface RegionStatus {
     /** Deliveries that wait for an attempt. */
     waiting?: number;
     /**
-     * Deliveries of active webhooks that are more than a minute late, at most 1,000 of each
-     * webhook.
+     * Deliveries of active webhooks that have been due for over a minute, at most 1,000 of each.
      */
     overdue?: number;
     /** When the oldest attempt that has not been made was due. Missing when none is overdue. */

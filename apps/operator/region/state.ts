@@ -12,7 +12,7 @@ export interface RegionState {
   pendingContract: string[];
   /** Deliveries that wait for an attempt. */
   waiting: number;
-  /** Deliveries of active webhooks that are more than a minute late, at most 1,000 of each webhook. */
+  /** Deliveries of active webhooks that have been due for over a minute, at most 1,000 of each. */
   overdue: number;
   /** When the oldest of those was due, as ISO 8601; null without one. */
   oldestDueAt: string | null;
