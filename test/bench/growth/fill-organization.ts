@@ -89,6 +89,7 @@ export async function fillOrganization(
       scopes: ['org.read'] as const,
       label: `Key ${n}`,
       expiresAt: null,
+      byOrgctl: true, // its creator has no session yet
     };
     keys.push((await createKey(database, input, config.keys)).id);
   }
