@@ -40,15 +40,18 @@ export async function isCommonPassword(password: string, context: readonly strin
   const longestPiece = Math.max(longestListed, ...[...own].map(({ length }) => length));
   const isKnown = (piece: string) =>
     list.has(piece) || own.has(piece) || /^\d{2,4}$/.test(piece) || isRepetition(piece);
-  const text = fold(password);
+  const text = foldWhole(password);
   // Separators between words do not make them harder to guess.
   const variants = [text, text.replace(/[\s._-]+/g, '')];
   return variants.some((variant) => fewestPieces(variant, longestPiece, isKnown) <= guessablePieces);
 }
 
+/** Folds a text and removes every mark, not only those of Latin letters. */
+const foldWhole = (text: string): string => fold(text).replace(/\p{M}/gu, '');
+
 /** Returns a text, its words, and these joined: "Ada Rivers" gives itself, rivers, adarivers. */
 function splitWords(text: string): string[] {
-  const whole = fold(text.trim());
+  const whole = foldWhole(text.trim());
   const words = whole.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
   return [whole, ...words, words.join('')].filter((word) => word.length >= shortestWord);
 }

@@ -48,6 +48,7 @@ describe('a new password', () => {
       'patzold mediation 1',
       'Pätzold-Mediation',
       'harbor-law12',
+      'su\u20ddnsh\u20ddine\u20ddbutterfly', // a mark of no Latin letter
       'org-api-console',
       'Harbor Family Law',
       'ada.rivers1!',
