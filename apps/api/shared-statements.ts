@@ -1,6 +1,6 @@
-import pg, { type Pool } from 'pg';
+import type { Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
-import { isServerAway } from '#domain/db/server-away.ts';
+import { isStatementError } from '#domain/db/server-away.ts';
 import { ClientGoneError } from '#runtime/flow/budget.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
@@ -207,9 +207,6 @@ export class SharedStatements {
     return end;
   }
 }
-
-/** Returns whether a statement itself was rejected or too slow, and not the connection failed. */
-const isStatementError = (cause: unknown): boolean => cause instanceof pg.DatabaseError && !isServerAway(cause);
 
 /** Returns a read that runs again by itself. What its statement took was no wait. */
 function unsharedAfter(ranMs: number, { request, ...read }: QueuedRead): QueuedRead {

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/common';
-import pg, { type Pool } from 'pg';
-import { isServerAway } from '#domain/db/server-away.ts';
+import type { Pool } from 'pg';
+import { isStatementError } from '#domain/db/server-away.ts';
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
 import type {
   AttemptInput,
@@ -181,8 +181,8 @@ async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<
       if (row === undefined) return { decision: 'stop' };
       if (row.decision !== 'lock_busy' || performance.now() > giveUpAt) return row;
     } catch (error) {
-      if (isConnectionLost(error)) return { decision: 'away' };
-      throw error;
+      if (isStatementError(error)) throw error;
+      return { decision: 'away' };
     }
     await pause(askAgainMs);
   }
@@ -194,11 +194,8 @@ async function retriedWhileAway<T>(send: () => Promise<T>, giveUpAt: number): Pr
     try {
       return await send();
     } catch (error) {
-      if (!isConnectionLost(error) || performance.now() > giveUpAt) throw error;
+      if (isStatementError(error) || performance.now() > giveUpAt) throw error;
       await pause(250);
     }
   }
 }
-
-/** Returns whether the connection broke, or its server is away, full, or not the primary. */
-const isConnectionLost = (error: unknown): boolean => !(error instanceof pg.DatabaseError) || isServerAway(error);

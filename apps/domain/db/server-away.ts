@@ -1,3 +1,5 @@
+import pg from 'pg';
+
 /**
  * SQLSTATE classes of a server that is away, full or stopping, and system errors of its connection
  * and of the look-up of its name (`EAI_AGAIN`): the statement is not wrong.
@@ -50,6 +52,9 @@ export function isServerAway(error: unknown): boolean {
       : code === readOnly || (awayCode.test(code) && code !== statementTimeout);
   return isAway || isServerAway(error.cause);
 }
+
+/** Returns whether a statement itself was rejected or too slow, and not the connection failed. */
+export const isStatementError = (error: unknown): boolean => error instanceof pg.DatabaseError && !isServerAway(error);
 
 function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown };
