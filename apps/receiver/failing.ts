@@ -1,11 +1,13 @@
+import { hourMs } from '#domain/contract/durations.ts';
+
 /**
  * How the receiver fails on purpose: it answers with a status, never answers, or resets the
  * connection.
  */
 export type Failure = { how: 'status'; status: number } | { how: 'hang' } | { how: 'reset' };
 
-const longestMs = 3_600_000;
-const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const longestMs = hourMs;
+const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hourMs };
 
 /**
  * A switch that makes a receiver fail for a while, so that retries can be observed. `now` is the

@@ -1,10 +1,11 @@
 import { jitter } from '#delivery/schedule.ts';
+import { hourMs } from '#domain/contract/durations.ts';
 
 /** The waits after each failed attempt: 13 attempts in about 72 hours. */
 export const defaultSchedule = '5s,30s,5m,15m,30m,1h,2h,4h,8h,12h,20h,24h';
 
-const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const longestWaitMs = 48 * 3_600_000;
+const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hourMs };
+const longestWaitMs = 48 * hourMs;
 
 /**
  * Parses a schedule such as `1s,2s,5m` (units ms, s, m, h) into milliseconds.

@@ -1,3 +1,4 @@
+import { hourMs } from '#domain/contract/durations.ts';
 import { readableEmail } from '#domain/contract/email.ts';
 import { regions } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
@@ -145,7 +146,7 @@ function sessionEnd({ expiresAt }: Session, now: Date): Html {
   const idleMs = (sessionIdleMinutes * 60 - sessionSeenEverySeconds) * 1_000;
   const leftMs = expiresAt.getTime() - now.getTime();
   // Only in the last hour, so that a page rendered twice is the same.
-  const end = leftMs > 3_600_000 ? nothing : html` data-left-ms="${leftMs}"`;
+  const end = leftMs > hourMs ? nothing : html` data-left-ms="${leftMs}"`;
   return html`<aside class="session-end notice notice-warning" aria-label="Your session" data-session
       data-idle-ms="${idleMs}"${end} hidden>
       <script src="${assets.session.path}" defer></script>
