@@ -1,17 +1,15 @@
 /** A region that the guide's commands have installed with the operator, on a real API server. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { CoreV1Api, type V1Deployment } from '@kubernetes/client-node';
+import type { V1Deployment } from '@kubernetes/client-node';
 import { expect, inject, vi } from 'vitest';
-import { type ApiServer, configOf } from '#test/api-server.ts';
+import type { ApiServer } from '#test/api-server.ts';
 import { type ChildApp, startApp } from '#test/child-app.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
-import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace } from '#test/worker.ts';
 import { expectQuietOperator } from '../operations/alerts.ts';
 import { carryOut, readSection, without } from '../operations/page.ts';
 import { setupDeclared, waiting } from './declared.ts';
 import { openGuideShell } from './guide-shell.ts';
+import { writeOperatorConfig } from './installed.ts';
 import { environmentOf } from './run-job.ts';
 
 /**
@@ -54,13 +52,7 @@ export async function installRegion(server: ApiServer, root?: string) {
     [/^helm install operator /, runHelm],
   ]);
 
-  const { status } = await server.kubeConfig.makeApiClient(CoreV1Api).createNamespacedServiceAccountToken({
-    name: 'operator',
-    namespace,
-    body: { spec: { audiences: [] } },
-  });
-  const kubeconfig = path.join(temporaryFolder(), 'operator.json');
-  writeFileSync(kubeconfig, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
+  const kubeconfig = await writeOperatorConfig(server, namespace);
   let pod: ChildApp | undefined;
   const stopOperator = async () => {
     pod?.process.kill('SIGTERM');

@@ -13,6 +13,18 @@ interface Rule {
   verbs: string[];
 }
 
+/** Gets a token of the operator's ServiceAccount. Returns a file, with which its process has the rights of its pod. */
+export async function writeOperatorConfig(server: ApiServer, namespace: string): Promise<string> {
+  const { status } = await server.kubeConfig.makeApiClient(CoreV1Api).createNamespacedServiceAccountToken({
+    name: 'operator',
+    namespace,
+    body: { spec: { audiences: [] } },
+  });
+  const file = path.join(temporaryFolder(), 'operator.json');
+  writeFileSync(file, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
+  return file;
+}
+
 /** Applies the chart's ServiceAccount, Role and RoleBinding to a namespace, and gets a token. */
 export async function installOperator(server: ApiServer, namespace: string, values: object = {}) {
   const all = { ...operatorValues, ...values };
@@ -21,15 +33,7 @@ export async function installOperator(server: ApiServer, namespace: string, valu
     ({ kind, metadata }) => kind !== 'Deployment' && !metadata.annotations?.['helm.sh/hook'],
   );
   for (const object of installed) await server.apply(object);
-  const core = server.kubeConfig.makeApiClient(CoreV1Api);
-  const { status } = await core.createNamespacedServiceAccountToken({
-    name: 'operator',
-    namespace,
-    body: { spec: { audiences: [] } },
-  });
-  const folder = temporaryFolder();
-  const kubeconfig = path.join(folder, 'kubeconfig.json');
-  writeFileSync(kubeconfig, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
+  const kubeconfig = await writeOperatorConfig(server, namespace);
   const rules = installed.find(({ kind }) => kind === 'Role')?.rules as Rule[];
   const allowed = rules.flatMap(({ resources, verbs }) =>
     resources.flatMap((one) => verbs.map((verb) => `${verb} ${one}`)),
