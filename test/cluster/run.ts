@@ -59,22 +59,18 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   const { first } = images;
   const policies = await startPolicies(cluster, { isWanted: !quick, report });
   started.defer(() => policies.stop());
-  let controller: IngressController | null = null;
-  const pools = servers.regions.map(({ ownerUrl }) => new pg.Pool({ connectionString: ownerUrl, max: 2 }));
-  for (const pool of pools) started.defer(() => pool.end());
   await makeNamespace(cluster);
-  if (!quick && cluster.localNode !== null) {
-    const origins = regions.flatMap((region) => [apiOrigin(region), consoleOrigin(region)]);
-    const opened = await startIngressController(cluster, { namespace, origins });
-    started.defer(() => opened.stop());
-    controller = opened;
-  }
+  const origins = regions.flatMap((region) => [apiOrigin(region), consoleOrigin(region)]);
+  const hasIngress = !quick && cluster.localNode !== null;
+  const controller = hasIngress ? await startIngressController(cluster, { namespace, origins }) : null;
+  started.defer(() => controller?.stop());
   const receiver = await createReceiverService(cluster, namespace);
   const installed: (Installation & Operated)[] = [];
   const webhookSecrets: Record<string, string[]> = {};
-  for (const [index, one] of servers.regions.entries()) {
+  for (const one of servers.regions) {
     const isOperated = one.region === operatedRegion;
-    const pool = pools[index] ?? new pg.Pool();
+    const pool = new pg.Pool({ connectionString: one.ownerUrl, max: 2 });
+    started.defer(() => pool.end());
     const installation = {
       servers: one,
       pool,
