@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
-import { isStatementError } from '#domain/db/server-away.ts';
+import { isInterrupted, isStatementError } from '#domain/db/server-away.ts';
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
 import type {
   AttemptInput,
@@ -107,7 +107,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const rest = [headers && JSON.stringify(headers), timingsMs.total, result.retryAfterSeconds, result.encoding];
     const values = [...idsOf(input), outcome, waitMs, ...admitted, ...response, ...rest];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
-    const { rows } = await retriedWhileAway(() => pool.query<OutcomeRow>(query), giveUpAt);
+    const { rows } = await retried(() => pool.query<OutcomeRow>(query), giveUpAt);
     const [row] = rows;
     if (row !== undefined) return row.state;
     const what = `attempt ${number} ended (${cause}), but its delivery is not in the database any more`;
@@ -169,32 +169,35 @@ function nextWithoutAttempt(admission: Exclude<Admission, AdmittedRow>, { intern
 /**
  * Asks for an attempt, again while another connection assigns slots of the organization, and after
  * a lost connection: the attempt's id finds an admission whose reply was lost. `away`: PostgreSQL
- * did not answer in time.
+ * did not answer in time, or ended the statement.
  */
 async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<Admission> {
   const giveUpAt = startedAt + postUntilMs;
   const ask = () => pool.query<AdmissionRow>({ name: 'admitAttempt', text: admitAttemptSql, values });
   for (;;) {
     try {
-      const { rows } = await retriedWhileAway(ask, giveUpAt);
+      const { rows } = await retried(ask, giveUpAt);
       const [row] = rows;
       if (row === undefined) return { decision: 'stop' };
       if (row.decision !== 'lock_busy' || performance.now() > giveUpAt) return row;
     } catch (error) {
-      if (isStatementError(error)) throw error;
+      if (!mayRepeat(error)) throw error;
       return { decision: 'away' };
     }
     await pause(askAgainMs);
   }
 }
 
-/** Repeats a statement after a lost connection, until `giveUpAt` (`performance.now()`). */
-async function retriedWhileAway<T>(send: () => Promise<T>, giveUpAt: number): Promise<T> {
+/** Returns whether the connection failed or PostgreSQL ended the statement because of others, so it is repeated. */
+const mayRepeat = (error: unknown): boolean => !isStatementError(error) || isInterrupted(error);
+
+/** Repeats a statement that may be repeated, until `giveUpAt` (`performance.now()`). */
+async function retried<T>(send: () => Promise<T>, giveUpAt: number): Promise<T> {
   for (;;) {
     try {
       return await send();
     } catch (error) {
-      if (isStatementError(error) || performance.now() > giveUpAt) throw error;
+      if (!mayRepeat(error) || performance.now() > giveUpAt) throw error;
       await pause(250);
     }
   }

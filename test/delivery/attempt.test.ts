@@ -160,6 +160,37 @@ describe('an outcome that arrives while the database is down', () => {
   });
 });
 
+// Regression: a session that held one of its rows for five seconds made an accepted post a lost one,
+// and repeated it.
+describe('an outcome whose statement PostgreSQL ends', () => {
+  it.each(['receiver', 'delivery'])(
+    'is recorded once another session lets go of its %s, and nothing is posted again',
+    async (table) => {
+      const proxied = await setupProxied({ statementTimeoutMs: 500 });
+      const { ask, posts, pool, errors } = await arrange({
+        proxied,
+        post: async () => {
+          const session = await pool.connect();
+          await session.query('begin');
+          await session.query(`select from ${table} for update`);
+          setTimeout(() => void session.query('rollback').finally(() => session.release()), 1_500);
+          return accepted;
+        },
+      });
+      await pool.query('update receiver set concurrency = 5'); // so that its row changes
+
+      expect(await ask()).toEqual({ kind: 'end' });
+
+      const { rows } = await pool.query(
+        'select cause, state, attempts from delivery_attempt join delivery using (event_id)',
+      );
+      expect(rows).toEqual([{ cause: 'accepted', state: 'delivered', attempts: 1 }]);
+      expect((await pool.query('select concurrency from receiver')).rows).toEqual([{ concurrency: 10 }]);
+      expect([posts.length, errors]).toEqual([1, []]);
+    },
+  );
+});
+
 describe('an attempt whose admission was committed while its reply was lost', () => {
   it('is found by the process that requested it, posted once, and uses up no other attempt', async () => {
     const proxied = await setupProxied();
@@ -366,13 +397,14 @@ async function difference(pool: Pool): Promise<number> {
 }
 
 /** A database with a worker's pool that connects through a proxy. */
-async function setupProxied() {
+async function setupProxied({ statementTimeoutMs = 5_000 } = {}) {
   const servers = await setupDatabase();
   const url = new URL(servers.database.urls.worker);
   const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   url.port = String(proxy.port);
   url.hostname = '127.0.0.1';
-  const worker = await openDatabase({ server: parsePostgresUrl(url.href), applicationName: 'test', poolMax: 2 });
+  const server = parsePostgresUrl(url.href);
+  const worker = await openDatabase({ server, applicationName: 'test', poolMax: 2, statementTimeoutMs });
   onTestFinished(() => worker.close());
   return { ...servers, proxy, worker };
 }

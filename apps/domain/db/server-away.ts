@@ -9,6 +9,9 @@ const awayCode = /^(?:08|53|57|58)...$|^E(?:AI_)?[A-Z]{3,}$/;
 /** The code of a statement that exceeded `statement_timeout`, although it is in class 57. */
 const statementTimeout = '57014';
 
+/** Codes of statements that ended for what other sessions hold or do: a time limit, a deadlock, a lock, a conflict. */
+const interruptedCode = /^(?:57014|40P01|55P03|40001)$/;
+
 /** The code of a write at a server that is not the primary, or no longer. */
 export const readOnly = '25006';
 
@@ -35,6 +38,12 @@ const lost = [
 /** Returns whether a statement took longer than its session allows. Looks at the causes too. */
 export const isStatementTimeout = (error: unknown): boolean =>
   error instanceof Error && (codeOf(error) === statementTimeout || isStatementTimeout(error.cause));
+
+/**
+ * Returns whether PostgreSQL ended a statement for a reason outside it, so that the same one may work
+ * when it is repeated.
+ */
+export const isInterrupted = (error: unknown): boolean => interruptedCode.test(codeOf(error));
 
 /** Returns whether the error says that every connection to this server is of no more use. */
 export const leavesServer = (error: unknown): boolean => leavingCode.test(codeOf(error));
