@@ -48,7 +48,7 @@ export function createTestActivities({
     <Result>(activity: (input: SendTestInput) => Promise<Result>) =>
     (input: SendTestInput): Promise<Result> =>
       activity(input).catch((cause: unknown) => {
-        onInternalError(cause, { ...input, eventId: '' }, 'activity_failed');
+        onInternalError(cause, { ...input, eventId: '' }, 'test_failed');
         throw withoutText();
       });
 

@@ -1,4 +1,4 @@
-import { isServerAway } from '#domain/db/server-away.ts';
+import { isInterrupted, isServerAway } from '#domain/db/server-away.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealedError, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
@@ -39,6 +39,7 @@ export type Sender = ReturnType<typeof createSender>;
 const internalErrors = {
   internal_error: 'a request could not be prepared; nothing was sent, and the attempt is made again later',
   activity_failed: 'an attempt could not be admitted, made or recorded; its workflow continues',
+  test_failed: 'a test event could not be sent, or its result not recorded',
   delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
 };
 
@@ -76,7 +77,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
     onInternalError(error: unknown, delivery: DeliveryId, code: keyof typeof internalErrors): void {
       // An attempt that could not be prepared ends with this cause and is counted there.
       if (code !== 'internal_error') metrics.internalErrors.inc({ cause: code });
-      if (code === 'activity_failed' && !isServerAway(error))
+      if (code === 'activity_failed' && !isServerAway(error) && !isInterrupted(error))
         trial.fail('An attempt could not be admitted, made or recorded.');
       const { organizationId, webhookId, eventId } = delivery;
       log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrors[code]);

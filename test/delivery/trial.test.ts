@@ -1,7 +1,15 @@
 /** When a new worker counts as ready. */
+import { Registry } from 'prom-client';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { parseFailedTasks } from '#delivery/failed-tasks.ts';
+import { createDeliveryMetrics } from '#delivery/metrics.ts';
+import { createTestActivities } from '#delivery/send-test.ts';
+import { createSender } from '#delivery/sender.ts';
 import { Trial } from '#delivery/trial.ts';
+import { createLog } from '#runtime/log.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { workerEnvironment } from '#test/worker.ts';
+import { readConfig } from '../../apps/worker/config.ts';
 
 function startTrial({ durationMs = 60_000 } = {}) {
   const counts = { failedTasks: 0, reads: 0 };
@@ -63,6 +71,29 @@ it('an internal error after the trial stops nothing', async () => {
   trial.fail('A request could not be signed.');
   expect(trial.state).toBe('passed');
   expect(reasons).toEqual([]);
+});
+
+// Regression: a lock of another session, or a test event of a member, stopped a new worker.
+it('a statement that PostgreSQL ended because of other sessions fails no trial, nor does a test event', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const { orgId: organizationId, id: webhookId } = await make.webhook();
+  const { trial } = startTrial();
+  const sender = createSender({
+    config: readConfig(workerEnvironment(database)),
+    metrics: createDeliveryMetrics(new Registry()),
+    log: createLog({ level: 'silent', name: 'test', region: 'us' }),
+    trial,
+  });
+  await owner.pool.query('alter table webhook_secret rename to webhook_secret_elsewhere');
+  const { postTest } = createTestActivities({ ...sender, database: owner });
+  await expect(postTest({ organizationId, webhookId, eventType: 'client.started' })).rejects.toThrow('internal error');
+
+  for (const code of ['57014', '40P01', '55P03', '40001', '42501']) {
+    expect(trial.state).toBe('underway');
+    const error = await owner.pool.query(`do $$ begin raise sqlstate '${code}'; end $$`).catch((thrown) => thrown);
+    sender.onInternalError(error, { organizationId, webhookId, eventId: '' }, 'activity_failed');
+  }
+  expect(trial.state).toBe('failed');
 });
 
 it('failed workflow tasks are added up over the queues of the page of the SDK’s core', () => {
