@@ -100,12 +100,12 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     giveUpAt: number,
   ): Promise<OutcomeRow['state'] | null> {
     const { id, admission, headers, result, waitMs } = attempted;
-    const { number, endsSchedule, startedAt, secrets } = admission;
+    const { number, endsSchedule, startedAt, resetAt, secrets } = admission;
     const { outcome, status, cause, explanation, timingsMs, peerAddress, body } = result;
     const admitted = [id, number, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
     const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, body.length, body];
     const rest = [headers && JSON.stringify(headers), timingsMs.total, result.retryAfterSeconds, result.encoding];
-    const values = [...idsOf(input), outcome, waitMs, ...admitted, ...response, ...rest];
+    const values = [...idsOf(input), outcome, waitMs, ...admitted, ...response, ...rest, resetAt];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const { rows } = await retried(() => pool.query<OutcomeRow>(query), giveUpAt);
     const [row] = rows;

@@ -46,6 +46,7 @@ const unordered = 'a webhook without order holds nothing back, also what waited 
 const lastAgain =
   'a last attempt that is lost or has an internal error is made again, and its failure counts for suspension';
 const formerUrl = 'an attempt in progress at a former URL says nothing of the new receiver';
+const whileChanged = 'an attempt that is admitted while its webhook gets another URL says nothing of that one';
 const requested = 'an event released by a request while the one before is settled is still waited for';
 const elsewhere = 'an open transaction that has locked a receiver or a delivery stops no other webhook or delivery';
 const noLock = 'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair';
@@ -715,9 +716,16 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'an attempt at a former URL counts',
     where: 'recordOutcomeSql',
-    from: 'and (t.lacks_sequence or r.reset_at <= $10::timestamptz)',
-    to: '',
+    from: 'and (t.lacks_sequence or r.reset_at = $23::timestamptz)',
+    to: 'and $23::text is not null',
     caughtBy: formerUrl,
+  },
+  {
+    change: 'an attempt at a former URL counts when it began after the statement that changed the URL',
+    where: 'recordOutcomeSql',
+    from: 'r.reset_at = $23::timestamptz',
+    to: 'r.reset_at <= $10::timestamptz and $23::text is not null',
+    caughtBy: whileChanged,
   },
 
   // Locks that others hold.

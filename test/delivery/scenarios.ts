@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { expect } from 'vitest';
-import { type Engine, type Hook, lostRepeats, type Run, scheduleAttempts } from '#test/delivery-engine.ts';
+import {
+  type Attempt,
+  type Engine,
+  type Hook,
+  lostRepeats,
+  type Run,
+  scheduleAttempts,
+} from '#test/delivery-engine.ts';
 
 /**
  * What the engine's statements guarantee, by name. Each scenario uses new organizations, so all can
@@ -662,6 +669,23 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.receiver(hook)).toMatchObject({ isFailing: false, isGone: false, retryAfterSeconds: null });
     await engine.attempt(second as Run, { status: 410 });
     expect(await engine.receiver(hook)).toMatchObject({ isFailing: true, isGone: true });
+  },
+
+  'an attempt that is admitted while its webhook gets another URL says nothing of that one': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    let attempt: Attempt | null = null;
+    await inTransaction(
+      engine,
+      async (connection) => {
+        await connection.query(`update webhook set url = url || '/elsewhere' where id = $1`, [hook.webhookId]);
+        attempt = await engine.admit(claim as Run);
+        expect(attempt.url).not.toMatch(/elsewhere$/);
+      },
+      engine.owner,
+    );
+    await engine.record(attempt as unknown as Attempt, { status: 410, retryAfterS: 20 });
+    expect(await engine.receiver(hook)).toMatchObject({ isFailing: false, isGone: false, retryAfterSeconds: null });
   },
 
   'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair': async (engine) => {

@@ -190,7 +190,7 @@ export class Engine {
   async record(attempt: Attempt, ending: Ending = {}, connection?: Queryable): Promise<OutcomeRow | undefined> {
     const { outcome = 'failed', tookMs = 100, waitMs = 60_000, retryAfterS = null } = ending;
     const { status = outcome === 'delivered' ? 204 : outcome === 'failed' ? 500 : null } = ending;
-    const { organizationId, webhookId, eventId, id, number, run, endsSchedule, startedAt, secrets } = attempt;
+    const { organizationId, webhookId, eventId, id, number, run, endsSchedule, startedAt, resetAt, secrets } = attempt;
     const [row] = await this.send<OutcomeRow>(
       'recordOutcomeSql',
       [
@@ -216,6 +216,7 @@ export class Engine {
         tookMs,
         retryAfterS,
         null,
+        resetAt,
       ],
       connection,
     );

@@ -18,6 +18,8 @@ export interface AdmittedRow {
   /** Whether its failure ends the schedule. Up to three more follow when it is lost. */
   endsSchedule: boolean;
   url: string;
+  /** When what is known of the receiver was reset, by the snapshot that `url` is from. */
+  resetAt: string;
   /** The stored body; null when the event's row is missing. */
   body: string | null;
   /** Its position in the webhook's sequence, digits. */

@@ -28,7 +28,8 @@ const concurrencyAfter = /* sql */ `case
  * `$16` peer address, `$17` kept bytes, `$18` the beginning of the response's body, `$19` the
  * headers as they were sent (json) or null, `$20` how long the receiver took in ms; `$21` seconds
  * for which it asked to wait (`Retry-After` of a 429 or 503) or null, `$22` the encoding of the
- * response or null.
+ * response or null, `$23` when its receiver was reset last before its admission (`resetAt`). An
+ * attempt from before a later reset says nothing of the receiver.
  *
  * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure
  * changes it only if its own slot was still there: otherwise it was closed as lost, and counted
@@ -81,7 +82,7 @@ export const recordOutcomeSql = /* sql */ `
       next_sequence = r.next_sequence + t.lacks_sequence::integer
     from target t
     where r.organization_id = $1::uuid and r.webhook_id = $2::uuid and $4::text <> 'internal_error'
-      and exists (select from recorded) and (t.lacks_sequence or r.reset_at <= $10::timestamptz)
+      and exists (select from recorded) and (t.lacks_sequence or r.reset_at = $23::timestamptz)
       -- Most attempts are accepted by a receiver that accepts all: nothing is written then.
       and (t.lacks_sequence or r.concurrency <> ${concurrencyAfter} or case when ${isDelivered}
         then r.failing_since is not null or r.exhausted_in_row > 0

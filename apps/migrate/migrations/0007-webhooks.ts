@@ -72,7 +72,7 @@ export class Webhooks extends Migration {
         retry_after_until timestamptz,
         -- When it answered 410: nothing is sent until the webhook is resumed.
         gone_at timestamptz,
-        -- Since when all this is known: an attempt from before, at another URL, changes none of it.
+        -- When all this was reset: an attempt that was admitted before changes none of it.
         reset_at timestamptz not null default clock_timestamp(),
         next_sequence bigint not null default 1 constraint receiver_next_sequence_positive check (next_sequence > 0),
         primary key (organization_id, webhook_id),

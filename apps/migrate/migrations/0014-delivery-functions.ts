@@ -154,8 +154,8 @@ export class DeliveryFunctions extends Migration {
       create function admit_attempt(organization uuid, webhook uuid, event uuid, asking_run integer, attempt uuid,
         schedule_attempts integer, slot_seconds double precision)
       returns table (decision text, "waitMs" double precision, number integer, failures smallint,
-        "endsSchedule" boolean,
-        url text, body text, sequence text, secrets json, "startedAt" text, "startedAtMs" double precision)
+        "endsSchedule" boolean, url text, "resetAt" text, body text, sequence text, secrets json, "startedAt" text,
+        "startedAtMs" double precision)
       language plpgsql volatile as $$
       #variable_conflict use_column
       declare
@@ -239,14 +239,15 @@ export class DeliveryFunctions extends Migration {
           select a.number, a.ends_schedule, a.started_at from delivery_attempt a
           where a.organization_id = organization and a.webhook_id = webhook and a.event_id = event and a.id = attempt
         )
-        select 'admitted', null::double precision, a.number, d.failures, a.ends_schedule, w.url, e.body,
-          d.sequence::text,
+        select 'admitted', null::double precision, a.number, d.failures, a.ends_schedule, w.url,
+          r.reset_at::text, e.body, d.sequence::text,
           (select json_agg(json_build_object('id', v.id, 'sealed', encode(v.sealed, 'base64'))
             order by v.valid_until desc nulls first, v.created_at desc) from valid v),
           a.started_at::text, (extract(epoch from a.started_at) * 1000)::double precision
         from admitted a
         join delivery d on d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
         join webhook w on w.organization_id = organization and w.id = webhook
+        join receiver r on r.organization_id = organization and r.webhook_id = webhook
         left join event e on e.organization_id = organization and e.id = event;
       end $$;
 
