@@ -744,6 +744,13 @@ export const mutants: readonly Mutant[] = [
     caughtBy: elsewhere,
   },
   {
+    change: 'a retry of a held delivery locks its organization',
+    where: 'admit_attempt',
+    from: 'from delivery d join slot_lock o',
+    to: 'from slot_lock o join delivery d',
+    caughtBy: elsewhere,
+  },
+  {
     change: 'returned claims wait for a delivery',
     where: 'returnClaimsSql',
     from: 'for no key update skip locked',

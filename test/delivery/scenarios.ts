@@ -720,8 +720,11 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       expect(await engine.claim([hook, other])).toMatchObject([other]);
     });
     await hold('select from delivery where event_id = $1 for no key update', [retry?.eventId], async () => {
-      expect(await engine.ask(retry as Run)).toMatchObject({ decision: 'lock_busy' });
-      const claims = await engine.claim([hook]);
+      let claims: Run[] = [];
+      await inTransaction(engine, async (connection) => {
+        expect(await engine.ask(retry as Run, randomUUID(), connection)).toMatchObject({ decision: 'lock_busy' });
+        claims = await engine.claim([hook]);
+      });
       await engine.returnClaims([retry as Run, ...claims]);
       expect(await engine.claim([hook])).toMatchObject(claims.map(({ eventId }) => ({ eventId, run: 2 })));
     });

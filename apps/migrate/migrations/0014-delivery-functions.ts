@@ -173,7 +173,8 @@ export class DeliveryFunctions extends Migration {
             join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
             where w.organization_id = organization and w.id = webhook and ${maySend});
         if not found then
-          select d.* into found_delivery from slot_lock o join delivery d on d.organization_id = o.organization_id
+          -- Rows are locked in the order of the tables: one that skips its delivery locks no organization.
+          select d.* into found_delivery from delivery d join slot_lock o on o.organization_id = d.organization_id
             where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
             for no key update skip locked;
           if not found then
