@@ -40,6 +40,7 @@ const gone = '410 Gone suspends the webhook with its own cause';
 const suspended = 'two events that failed at their last attempt suspend a webhook that has long accepted nothing';
 const ordered = 'of one grant, an event waits until the one before is settled, and delays no other grant';
 const orderLost = 'an event whose attempts kill their workers unblocks the next of its grant, and not before it ends';
+const twoEnd = 'two events of a grant that a repair ends at once unblock the next one';
 const unseen = 'an event whose writer and the settlement before it did not see each other is unblocked';
 const redelivered = 'a redelivery waits for no event of its grant, and a new event waits for it';
 const unordered = 'a webhook without order holds nothing back, also what waited when order was turned off';
@@ -670,6 +671,13 @@ export const mutants: readonly Mutant[] = [
     from: 'f.attempt_id is not null and f.ends_schedule',
     to: 'true',
     caughtBy: orderLost,
+  },
+  {
+    change: 'what ends in the same statement is waited for',
+    where: 'expireSql',
+    from: 'and (p.webhook_id, p.event_id) not in (select o.webhook_id, o.event_id from settled o)',
+    to: 'and p.event_id <> s.event_id',
+    caughtBy: twoEnd,
   },
   {
     change: 'a blocked delivery stays without one before it',

@@ -495,6 +495,25 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.deliveries(hook)).toMatchObject([{ state: 'exhausted' }, { state: 'queued' }]);
   },
 
+  'two events of a grant that a repair ends at once unblock the next one': async (engine) => {
+    const hook = await engine.webhook();
+    const key = randomUUID();
+    await engine.events(hook.organizationId, 1, key);
+    const [first] = await engine.claim([hook]);
+    await engine.attempt(first as Run, { outcome: 'delivered' });
+    await engine.events(hook.organizationId, 2, key);
+    await engine.redeliver(first as Run); // beside the second
+    await engine.owner.query('update delivery set failures = $2 where webhook_id = $1', [
+      hook.webhookId,
+      scheduleAttempts + lostRepeats - 1,
+    ]);
+    for (const claim of await engine.claim([hook])) await engine.admit(claim);
+    await engine.pass([hook], 26);
+    await engine.expire();
+    const states = (await engine.deliveries(hook)).map(({ state }) => state);
+    expect(states).toEqual(['exhausted', 'exhausted', 'queued']);
+  },
+
   'an event whose writer and the settlement before it did not see each other is unblocked': async (engine) => {
     const hook = await engine.webhook();
     const key = randomUUID();

@@ -1,7 +1,7 @@
 /**
  * The parts of a statement that unblock the next delivery of a webhook and grant. `settled`: rows
  * with `organization_id`, `webhook_id`, `event_id` and `grant_id` of what the statement settles,
- * locked by it. Nothing is unblocked while another one before it is open, such as one that was
+ * locked by it. Nothing is unblocked while another one before it stays open, such as one that was
  * redelivered.
  *
  * The next one is chosen before any row changes: a lock skips rows that its own statement has
@@ -18,7 +18,8 @@ export const unblockNextSql = (settled: string) => /* sql */ `next_of_grant as m
     where not exists (
       select from delivery p
       where p.organization_id = s.organization_id and p.webhook_id = s.webhook_id and p.grant_id = s.grant_id
-        and p.state in ('queued', 'running', 'blocked') and p.event_id <> s.event_id
+        and p.state in ('queued', 'running', 'blocked')
+        and (p.webhook_id, p.event_id) not in (select o.webhook_id, o.event_id from ${settled} o)
         and (p.created_at, p.event_id) < (b.created_at, b.event_id))
   ), unblocked as (
     update delivery d set state = 'queued', due_at = clock_timestamp() from next_of_grant n
