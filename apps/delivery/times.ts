@@ -8,7 +8,10 @@ import { attemptTimeoutMs } from '#workflows/deliver-event/types.ts';
 export const postDeadlineMs = 10_000;
 /** The end of an attempt's time, left for its report to Temporal. */
 export const reportMs = 2_000;
-/** How late the outcome may be written, from the start of the attempt. */
+/**
+ * How late the last try to record the outcome begins, from the start of the attempt. It may take
+ * what a database allows: 5 s for a connection, and 6 s for the statement.
+ */
 export const recordUntilMs = attemptTimeoutMs - reportMs;
 /** How late the post may begin. */
 export const postUntilMs = recordUntilMs - postDeadlineMs;

@@ -17,6 +17,9 @@ import { entities } from './entities.ts';
 /** The longest life of a connection, so that a login that is being replaced is soon unused. */
 const lifetimeSeconds = 600;
 
+/** The times of a database whose process sets no others. */
+export const defaultTimes = { connectTimeoutMs: 5_000, statementTimeoutMs: 5_000 };
+
 interface DatabaseOptions {
   server: CurrentServer;
   /** Shown in `pg_stat_activity`. */
@@ -41,7 +44,8 @@ interface DatabaseOptions {
  * such statements (`jit`) would take longer than they run.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { connectTimeoutMs = 5_000, statementTimeoutMs = 5_000 } = options;
+  const { connectTimeoutMs = defaultTimes.connectTimeoutMs, statementTimeoutMs = defaultTimes.statementTimeoutMs } =
+    options;
   let pool: Pool | undefined;
   const common = ormOptions(serverNow(options.server), {
     applicationName: options.applicationName,

@@ -1,16 +1,22 @@
 import { expect, it } from 'vitest';
 import * as durations from '#delivery/times.ts';
+import { defaultTimes } from '#domain/open-database.ts';
 import { attemptTimeoutMs } from '#workflows/deliver-event/types.ts';
+import schema from '../../charts/org-api/values.schema.json' with { type: 'json' };
 
-const times = { ...durations, attemptTimeoutMs };
+/** The least that a stopping pod of the worker has. */
+const podGraceMs = 1_000 * schema.properties.worker.properties.terminationGracePeriodSeconds.minimum;
+const times = { ...durations, ...defaultTimes, attemptTimeoutMs, podGraceMs };
 type Times = Record<keyof typeof times, number>;
 
 /** What must fit into each duration, so that two posts of a delivery never overlap. */
 const relations: Record<string, (t: Times) => boolean> = {
   'a post that begins as late as it may ends before its outcome is due': (t) =>
     t.postUntilMs > 0 && t.postUntilMs + t.postDeadlineMs <= t.recordUntilMs,
-  'an outcome that is written as late as it may be leaves time for the report': (t) =>
+  'an outcome that is recorded at once, as late as its last try begins, leaves time for the report': (t) =>
     t.reportMs >= 1_000 && t.recordUntilMs + t.reportMs <= t.attemptTimeoutMs,
+  'a pod that stops has time for the last try to record, which may wait for a connection first': (t) =>
+    t.recordUntilMs + t.connectTimeoutMs + t.statementTimeoutMs + 1_000 <= t.podGraceMs,
   'a slot outlasts its attempt, also when clocks run apart and it is expired at once': (t) =>
     t.slotMs >= t.attemptTimeoutMs + 5_000,
   'a claim can be started and its attempt admitted while its slot is reserved': (t) =>
@@ -29,6 +35,8 @@ it.each<Partial<Times>>([
   { postUntilMs: 9_000 },
   { recordUntilMs: 19_000 },
   { reportMs: 0 },
+  { connectTimeoutMs: 20_000 },
+  { podGraceMs: 25_000 },
   { attemptTimeoutMs: 25_000 },
   { slotMs: 20_000 },
   { reservedMs: 5_000 },
