@@ -11,8 +11,8 @@ export interface SuspendedRow {
  * that have accepted nothing for `$1` seconds and of which two events in a row failed at their last
  * attempt. At most 100 a statement. Returns a `SuspendedRow` each.
  *
- * Two events that each failed at every attempt of the schedule cannot come from an outage of the
- * service, because a lost attempt or an internal error does not end a schedule this way.
+ * Earlier attempts may have been lost, but the last one must have failed: a lost attempt or an
+ * internal error does not end a schedule this way.
  */
 export const suspendWebhooksSql = /* sql */ `
   with failing as (

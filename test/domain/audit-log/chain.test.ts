@@ -202,6 +202,7 @@ const listAnchors = async (worker: pg.Client): Promise<AuditAnchor[]> =>
 describe('verifying the audit log', () => {
   it.each([
     ['a changed entry', `update audit_entry set detail = '{"n": 7}' where id = $3`, ['changed 3']],
+    ['a changed name', `update audit_entry set names = '{"person": "Ada"}' where id = $3`, ['changed 3']],
     ['a changed time', `update audit_entry set at = at + interval '1 ms' where id = $3`, ['inserted 3', 'removed 3']],
     ['an entry that was moved away', 'update audit_entry set organization_id = $0 where id = $3', ['end', 'removed 3']],
     ['a removed entry', 'delete from audit_entry where id = $3', ['removed 3']],
