@@ -167,9 +167,9 @@ function nextWithoutAttempt(admission: Exclude<Admission, AdmittedRow>, { intern
 }
 
 /**
- * Asks for an attempt, again while another connection assigns slots of the organization, and after
- * a lost connection: the attempt's id finds an admission whose reply was lost. `away`: PostgreSQL
- * did not answer in time, or ended the statement.
+ * Asks for an attempt, again while another connection assigns slots of the organization or has
+ * locked the delivery, and after a lost connection: the attempt's id finds an admission whose reply
+ * was lost. `away`: PostgreSQL did not answer in time, or ended the statement.
  */
 async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<Admission> {
   const giveUpAt = startedAt + postUntilMs;

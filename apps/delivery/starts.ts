@@ -30,7 +30,7 @@ const limits = {
 interface StartsOptions {
   /** Never rejects. */
   start: (claim: Claim) => Promise<void>;
-  /** Attempts that this process makes at once for healthy webhooks. */
+  /** First attempts of runs that this process makes at once for healthy webhooks. */
   slots: number;
   /** Called when a queue that was full is half empty. */
   onFree: () => void;

@@ -24,7 +24,7 @@ export const slotMs = 25_000;
 export const reservedMs = 10_000;
 /** How long one request to Temporal may take. */
 export const startDeadlineMs = 5_000;
-/** How often an attempt asks again while another connection assigns slots of its organization. */
+/** How often an attempt asks again while another connection assigns slots of its organization or has its delivery. */
 export const askAgainMs = 10;
 /** How often each worker looks for what expired. */
 export const expireEveryMs = 1_000;

@@ -62,7 +62,10 @@ export function isServerAway(error: unknown): boolean {
   return isAway || isServerAway(error.cause);
 }
 
-/** Returns whether a statement itself was rejected or too slow, and not the connection failed. */
+/**
+ * Returns whether PostgreSQL answered with an error, and is not away: a statement was rejected or
+ * too slow, or the login or the database of a new connection is unknown.
+ */
 export const isStatementError = (error: unknown): boolean => error instanceof pg.DatabaseError && !isServerAway(error);
 
 function codeOf(error: unknown): string {

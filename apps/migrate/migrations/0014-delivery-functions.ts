@@ -57,7 +57,8 @@ export class DeliveryFunctions extends Migration {
     // queued deliveries. So it looks up the deliveries of one webhook after another in the index of
     // queued deliveries, and locks each by its key (`limit 1` prevents another join order).
     //
-    // `isFull`: the webhook, its organization or its host has no slot left after this claim.
+    // `isFull`: the webhook, its organization or its host has no slot left after this claim, which
+    // also counts deliveries that it then skips because another connection has locked them.
     // `dueAtMs`: Unix time in ms.
     this.addSql(/* sql */ `
       create function claim_deliveries(organizations uuid[], webhooks uuid[], healthy_limit integer,
