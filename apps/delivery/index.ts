@@ -23,7 +23,7 @@ import { redeliverEveryMs } from './times.ts';
 import { createDeliveryTraces } from './traces.ts';
 import { Trial } from './trial.ts';
 
-export interface DeliveryConfig extends AllowSettings {
+interface DeliveryConfig extends AllowSettings {
   temporal: TemporalServer;
   webhookSecretKeys: SealingKeys;
   /** The waits of the schedule. */

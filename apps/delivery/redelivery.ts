@@ -6,7 +6,7 @@ import { type DueRedeliveryRow, finishRedeliverySql, lockDueRedeliverySql, recor
 import { type RedeliveredPageRow, redeliverPageSql } from './sql/requests.ts';
 
 /** How many deliveries a redelivery sends in a second. */
-export const redeliveriesPerSecond = 20;
+const redeliveriesPerSecond = 20;
 /** How many deliveries a page reads, so that it stays fast when few of many match. */
 const scannedPerPage = 2_000;
 

@@ -11,7 +11,7 @@ import { connectToTemporal, followApiKey } from './connect-temporal.ts';
 import type { ClaimedDelivery } from './sql/claim.ts';
 import { startDeadlineMs } from './times.ts';
 
-export interface TemporalOptions extends TemporalServer {
+interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & TestActivities;
   /** First attempts of healthy webhooks that this process makes at once, and as many others. */
   slots: number;

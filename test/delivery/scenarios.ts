@@ -367,9 +367,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
     await engine.attempt(claim as Run, { waitMs: 3_600_000 });
-    expect(await engine.requeueHeld()).not.toMatchObject([{ webhookId: hook.webhookId }]);
+    expect(await engine.requeueHeld()).toEqual([]);
     await engine.change(hook, 'paused');
-    expect(await engine.requeueHeld()).toMatchObject([{ webhookId: hook.webhookId, deliveries: 1 }]);
+    expect(await engine.requeueHeld()).toEqual([{ deliveries: 1 }]);
     await engine.events(hook.organizationId, 1);
     await engine.change(hook, 'active');
     expect(await engine.receiver(hook)).toMatchObject({ concurrency: 1, isFailing: false, exhaustedInRow: 0 });
@@ -383,7 +383,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [claim] = await engine.claim([hook], { healthy: 1 });
     await engine.attempt(claim as Run);
     await engine.change(hook, 'deleted');
-    expect(await engine.cancelDeleted()).toMatchObject([{ webhookId: hook.webhookId, deliveries: 2 }]);
+    expect(await engine.cancelDeleted()).toEqual([{ deliveries: 2 }]);
     await engine.owner.query(`update webhook set state_at = now() - interval '2 hours' where id = $1`, [
       hook.webhookId,
     ]);
@@ -393,7 +393,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     );
     expect(await engine.cancelDeleted()).toEqual([]);
     expect(await engine.listQueued()).toContainEqual({ ...hook, state: 'deleted' });
-    expect(await engine.cancelDeleted([hook.webhookId])).toMatchObject([{ deliveries: 1 }]);
+    expect(await engine.cancelDeleted([hook.webhookId])).toEqual([{ deliveries: 1 }]);
   },
 
   'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three': async (engine) => {

@@ -6,7 +6,13 @@ import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSq
 import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
 import { unblockSql } from '#delivery/sql/order.ts';
 import { type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
-import { cancelDeletedSql, cancelOneSql, redeliverOneSql, requeueHeldSql } from '#delivery/sql/requests.ts';
+import {
+  type ChangedDeliveriesRow,
+  cancelDeletedSql,
+  cancelOneSql,
+  redeliverOneSql,
+  requeueHeldSql,
+} from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import type { Database } from '#domain/db/database.ts';
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
@@ -232,9 +238,9 @@ export class Engine {
     this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs, most]);
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
-  unblock = () => this.send<Hook & { eventId: string }>('unblockSql', [500]);
-  requeueHeld = () => this.send<Hook>('requeueHeldSql', [100]);
-  cancelDeleted = (webhookIds: string[] = []) => this.send<Hook>('cancelDeletedSql', [100, webhookIds]);
+  unblock = () => this.send<object>('unblockSql', [500]);
+  requeueHeld = () => this.send<ChangedDeliveriesRow>('requeueHeldSql', [100]);
+  cancelDeleted = (webhookIds: string[] = []) => this.send<ChangedDeliveriesRow>('cancelDeletedSql', [100, webhookIds]);
 
   async redeliver({ organizationId, webhookId, eventId }: Omit<Run, 'run'>): Promise<string | undefined> {
     const { rows } = await this.owner.query(this.statements.redeliverOneSql, [organizationId, webhookId, eventId]);

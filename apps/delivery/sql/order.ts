@@ -31,7 +31,7 @@ export const unblockNextSql = (settled: string) => /* sql */ `next_of_grant as m
  * one before them; any worker runs it each second. Two transactions did not see each other, because
  * neither had committed: the writer of such a row and the settlement of the one before, or two
  * settlements. The others are looked up again after as long as they have waited, ten minutes at
- * most. Returns a `DeliveryId` each.
+ * most. Returns an empty row for each that it unblocked.
  */
 export const unblockSql = /* sql */ `
   with due as materialized (
@@ -50,7 +50,6 @@ export const unblockSql = /* sql */ `
     from due u
     where d.organization_id = u.organization_id and d.webhook_id = u.webhook_id and d.event_id = u.event_id
       and d.state = 'blocked'
-    returning d.organization_id, d.webhook_id, d.event_id, u.waits
+    returning u.waits
   )
-  select l.organization_id as "organizationId", l.webhook_id as "webhookId", l.event_id as "eventId"
-  from looked_up l where not l.waits`;
+  select from looked_up l where not l.waits`;

@@ -125,10 +125,9 @@ export const requeueHeldSql = /* sql */ `
   ), requeued as (
     update delivery d set ${requeued} from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
-    returning d.organization_id, d.webhook_id
+    returning d.webhook_id
   )
-  select q.organization_id as "organizationId", q.webhook_id as "webhookId", count(*)::integer as deliveries
-  from requeued q group by q.organization_id, q.webhook_id`;
+  select count(*)::integer as deliveries from requeued q group by q.webhook_id`;
 
 /**
  * Cancels open deliveries of deleted webhooks, at most `$1` of each. Rows that another process has
@@ -154,7 +153,7 @@ const cancelSql = (which: string, record = '') => /* sql */ `
     select c.organization_id, c.webhook_id, count(*)::integer as deliveries
       from cancelled c group by c.organization_id, c.webhook_id
   )
-  select q.organization_id as "organizationId", q.webhook_id as "webhookId", q.deliveries from counted q
+  select q.deliveries from counted q
     ${record}
     order by q.webhook_id`;
 
