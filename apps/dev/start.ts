@@ -5,6 +5,7 @@ import { regionCodes } from '#domain/contract/regions.ts';
 import { startCommand } from '#runtime/command-line.ts';
 import { InvalidSettingsError, StartupError } from '#runtime/errors.ts';
 import { once } from '#runtime/flow/once.ts';
+import { onInterruption } from '#runtime/interruption.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
@@ -98,18 +99,13 @@ function stayUntilAnAppEnds(ends: Promise<string>[]): void {
   });
 }
 
-/** Stops everything on a signal, after the steps of a start in progress have ended. */
-function stopOnSignals(): void {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      if (isInterrupted) process.exit(1);
-      console.error('\n  stopping: the API drains, then the servers stop; Ctrl-C again ends this at once');
-      void stopInOrder().then(() => {
-        console.error('  stopped; the next npm start continues with this data');
-        process.exit(0);
-      });
-    });
-  }
+/** Stops everything, after the steps of a start in progress have ended. */
+function interrupt(): void {
+  console.error('\n  stopping: the API drains, then the servers stop; Ctrl-C again ends this at once');
+  void stopInOrder().then(() => {
+    console.error('  stopped; the next npm start continues with this data');
+    process.exit(0);
+  });
 }
 
 async function stopInOrder(): Promise<void> {
@@ -124,7 +120,7 @@ try {
   const config = readConfig(process.argv.slice(2));
   const missing = config.dataFiles.filter((file) => !statSync(file, { throwIfNoEntry: false })?.isFile());
   if (missing.length > 0) throw new InvalidSettingsError(missing.map((file) => `--data: ${file} is not a file`));
-  stopOnSignals();
+  onInterruption(interrupt);
   starting = bringUp(config);
   await starting;
 } catch (error) {

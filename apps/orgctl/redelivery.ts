@@ -8,6 +8,7 @@ import {
   type RedeliveryRequest,
   type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
+import { onInterruption } from '#runtime/interruption.ts';
 import { type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
 import { CommandError, InterruptedError } from './errors.ts';
 import { fields, table } from './table.ts';
@@ -58,8 +59,7 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
   const { organizationId, id: redeliveryId } = requested;
   const { database } = context;
   const stopped = new AbortController();
-  const stop = () => stopped.abort();
-  process.once('SIGINT', stop);
+  const ignoreSignals = onInterruption(() => stopped.abort());
   const beginBy = performance.now() + beginWithinMs;
   const reportProgress = createProgressReport(context);
   try {
@@ -75,7 +75,7 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
       await wait(pollEveryMs, undefined, { signal: stopped.signal }).catch(() => {});
     }
   } finally {
-    process.off('SIGINT', stop);
+    ignoreSignals();
   }
 }
 

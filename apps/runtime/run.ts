@@ -1,4 +1,5 @@
 import { StartupError } from './errors.ts';
+import { onInterruption } from './interruption.ts';
 import { createLog, describeError, type Logger } from './log.ts';
 import { rejectEnvironment } from './settings/environment.ts';
 
@@ -9,8 +10,8 @@ interface AppConfig {
 }
 
 /**
- * Runs an app as this process: reads its settings, starts it, and stops it in order on SIGTERM or
- * SIGINT; a second signal ends it at once. An expected startup failure prints a sentence with the
+ * Runs an app as this process: reads its settings, starts it, and stops it in order on a signal; a
+ * later one ends it at once. An expected startup failure prints a sentence with the
  * remedy and no stack trace. The exit code of a failure is 1.
  */
 export async function runApp<C extends AppConfig>(app: {
@@ -40,7 +41,6 @@ export async function runApp<C extends AppConfig>(app: {
 
 /** The first process of a container ignores signals that it does not handle, also at the start. */
 function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger, end: (code: number) => void): void {
-  let requested = false;
   let running: { stop(): Promise<void> } | null = null;
   started.then(
     (app) => {
@@ -48,9 +48,7 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
     },
     () => {}, // `runApp` reports it
   );
-  const stop = (signal: string) => {
-    if (requested) process.exit(1);
-    requested = true;
+  onInterruption((signal) => {
     log.info({ signal }, 'stopping');
     if (running === null) return end(0);
     running.stop().then(
@@ -60,9 +58,7 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
         end(1);
       },
     );
-  };
-  process.on('SIGTERM', () => stop('SIGTERM'));
-  process.on('SIGINT', () => stop('SIGINT'));
+  });
 }
 
 /** Returns the message of an expected failure, and for any other a description without its text. */

@@ -29,7 +29,7 @@ export interface IngressController {
    * under the host name of `origin`. It replaces DNS.
    */
   open(origin: string): Promise<string>;
-  /** Closes what `open` opened, and deletes the controller. Safe to call twice. */
+  /** Closes what `open` opened, and deletes the controller. */
   stop(): Promise<void>;
 }
 

@@ -5,7 +5,9 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { StartupError } from '#runtime/errors.ts';
-import { secondsSince } from '../../apps/dev/servers/process.ts';
+import { once } from '#runtime/flow/once.ts';
+import { onInterruption } from '#runtime/interruption.ts';
+import { secondsSince, stopLaunching } from '../../apps/dev/servers/process.ts';
 import { ClusterUnavailableError } from './cluster.ts';
 import { CommandFailedError } from './command.ts';
 import { runClusterTest } from './run.ts';
@@ -26,11 +28,14 @@ const report = (line: string) => console.error(`  [${secondsSince(startedAt)}] $
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-cluster-values-'));
 const started = new AsyncDisposableStack();
 started.defer(() => rmSync(folder, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
-    report('interrupted: taking down what was started');
-    void started.disposeAsync().finally(() => process.exit(130));
-  });
+const takeDown = once(() => started.disposeAsync());
+onInterruption(() => {
+  report('interrupted: taking down what was started');
+  stopLaunching();
+  void takeDown()
+    .catch(fail)
+    .finally(() => process.exit(130));
+});
 
 try {
   const { lines, problems } = await runClusterTest({
@@ -48,9 +53,13 @@ try {
   process.exitCode = problems.length === 0 ? 0 : 1;
 } catch (error) {
   if (started.disposed) await new Promise(() => {}); // interrupted: the rest fails, and the signal ends the process
+  fail(error);
+} finally {
+  await takeDown().catch(fail);
+}
+
+function fail(error: unknown): void {
   const isExpected = [ClusterUnavailableError, CommandFailedError, StartupError].some((kind) => error instanceof kind);
   console.error(isExpected ? (error as Error).message : error);
   process.exitCode = 1;
-} finally {
-  await started.disposeAsync();
 }

@@ -10,7 +10,7 @@ const chain = 'KUBE-ROUTER-FORWARD';
 
 /** Enforces NetworkPolicies during the test. */
 export interface PolicyEngine {
-  /** Ends it and removes its firewall rules. Safe to call twice. */
+  /** Ends it and removes its firewall rules. */
   stop(): Promise<void>;
 }
 

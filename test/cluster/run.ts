@@ -22,6 +22,7 @@ import { compareResponses, startReads } from './reads.ts';
 import { createReceiverService, readArrivals, startReceiver } from './receiver.ts';
 import { apiOrigin, applySecrets, consoleOrigin, type Image, type Release, releaseOf } from './release.ts';
 import { type Servers, startServers } from './servers.ts';
+import { startWith } from './started.ts';
 
 const regions: readonly Region[] = ['us', 'ca'];
 const namespace = 'org-api';
@@ -52,18 +53,16 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   const { quick, keep, seed, started, report } = options;
   // One release creates the Region, of which a namespace has one.
   const operatedRegion = quick ? null : regions[0];
-  const cluster = await getCluster(report);
-  if (!keep) started.defer(() => cluster.stop());
+  const cluster = await (keep ? getCluster(report) : startWith(started, () => getCluster(report)));
   const servers = await startServers(regions, cluster.hostAddress, started, report);
   const { images, problems } = await buildAllImages(cluster, servers, options);
   const { first } = images;
-  const policies = await startPolicies(cluster, { isWanted: !quick, report });
-  started.defer(() => policies.stop());
+  const policies = await startWith(started, () => startPolicies(cluster, { isWanted: !quick, report }));
   await makeNamespace(cluster);
   const origins = regions.flatMap((region) => [apiOrigin(region), consoleOrigin(region)]);
   const hasIngress = !quick && cluster.localNode !== null;
-  const controller = hasIngress ? await startIngressController(cluster, { namespace, origins }) : null;
-  started.defer(() => controller?.stop());
+  const startController = async () => (hasIngress ? startIngressController(cluster, { namespace, origins }) : null);
+  const controller = await startWith(started, startController);
   const receiver = await createReceiverService(cluster, namespace);
   const installed: (Installation & Operated)[] = [];
   const webhookSecrets: Record<string, string[]> = {};

@@ -11,6 +11,7 @@ import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { startForward } from './forward.ts';
+import { startWith } from './started.ts';
 
 /** The servers of one region, as pods reach them. */
 export interface RegionServers {
@@ -45,18 +46,12 @@ export async function startServers(
 ): Promise<Servers> {
   const stateFolder = await mkdtemp(path.join(tmpdir(), 'org-api-cluster-'));
   started.defer(() => rmSync(stateFolder, { recursive: true, force: true, maxRetries: 5 }));
-  const forward = async (port: number) => {
-    const forwarded = await startForward(hostAddress, port);
-    started.defer(forwarded.stop);
-    return forwarded.port;
-  };
-  const postgres = await startPostgres({ stateFolder, report });
-  started.defer(postgres.stop);
-  const redis = await startRedis({ stateFolder, report });
+  const forward = async (port: number) => (await startWith(started, () => startForward(hostAddress, port))).port;
+  const postgres = await startWith(started, () => startPostgres({ stateFolder, report }));
+  const redis = await startWith(started, () => startRedis({ stateFolder, report }));
   if (redis === null) throw new StartupError('This needs a Redis: install redis-server 7 or newer.');
-  started.defer(redis.stop);
-  const temporal = await startTemporal({ stateFolder, namespaces: regions.map(namespaceOf), report });
-  started.defer(temporal.stop);
+  const namespaces = regions.map(namespaceOf);
+  const temporal = await startWith(started, () => startTemporal({ stateFolder, namespaces, report }));
   const ports = {
     postgres: await forward(postgres.port),
     redis: await forward(redis.port),

@@ -68,7 +68,12 @@ export async function setupDevStack(settings: Record<string, string> = {}) {
         child.once('exit', (code) => reject(new Error(`npm start ended with ${code}:\n${output.text}`)));
       });
       ready.catch(() => {}); // a test that stops the start does not await it
-      return { child, output, ready, stop: (signal: NodeJS.Signals = 'SIGINT') => endChild(child, signal) };
+      /** Sends the signal twice, as a script gets Ctrl-C from the terminal and from npm. */
+      const stop = (signal: NodeJS.Signals = 'SIGINT') => {
+        child.kill(signal);
+        return endChild(child, signal);
+      };
+      return { child, output, ready, stop };
     },
 
     /** Launches it and resolves when it is ready. */

@@ -5,6 +5,7 @@ import { WebhookError } from '#domain/webhooks/errors.ts';
 import { printable, startCommand } from '#runtime/command-line.ts';
 import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import { ListenError } from '#runtime/http-server.ts';
+import { onInterruption } from '#runtime/interruption.ts';
 import { writeCapture } from './capture.ts';
 import { type Listened, startListener } from './forward.ts';
 import { type ListenOptions, readOptions, usage } from './options.ts';
@@ -72,7 +73,7 @@ async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack
     },
   });
   open.push(listener.stop);
-  stopOnSignals();
+  onInterruption(() => void closeAll().then(() => process.exit(0)));
   if (options.secrets.length === 0 && stack !== null) {
     const { subscribe } = await import('./subscription.ts');
     const subscription = await subscribe(stack, { url: `${listener.url}/`, events: options.events });
@@ -112,16 +113,6 @@ function listenedText({ at, type, eventId, attempt, verification, response }: Li
 /** npm changes to the project's folder; files are relative to the caller's. */
 function fromCaller(file: string): string {
   return path.resolve(process.env.INIT_CWD ?? process.cwd(), file);
-}
-
-function stopOnSignals(): void {
-  let requested = false;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.on(signal, () => {
-      if (requested) process.exit(1);
-      requested = true;
-      closeAll().then(() => process.exit(0));
-    });
 }
 
 startCommand({ usage, stop: closeAll });

@@ -5,6 +5,7 @@
 import { cpus } from 'node:os';
 import { startCommand } from '#runtime/command-line.ts';
 import { StartupError } from '#runtime/errors.ts';
+import { onInterruption } from '#runtime/interruption.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { endChildren } from '../reads/children.ts';
 import { BenchError } from '../reads/options.ts';
@@ -43,8 +44,7 @@ async function main(): Promise<void> {
   const closers = createClosers();
   let starting: Promise<unknown> = Promise.resolve();
   let interrupted = false;
-  const stop = () => {
-    if (interrupted) process.exit(1);
+  onInterruption(() => {
     interrupted = true;
     console.log('interrupted: stopping the servers');
     endChildren();
@@ -56,9 +56,7 @@ async function main(): Promise<void> {
         printResults(results);
         process.exit(1);
       });
-  };
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
+  });
   try {
     await removeDeadRunFolders(report);
     for (const store of options.stores) {

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startCommand } from '#runtime/command-line.ts';
 import { StartupError } from '#runtime/errors.ts';
+import { onInterruption } from '#runtime/interruption.ts';
 import { asOwner, readWrites, type Writes } from '../servers.ts';
 import { endChildren } from './children.ts';
 import { type Comparison, compare, type Load, median } from './compare.ts';
@@ -45,15 +46,12 @@ async function main(): Promise<void> {
   say(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`);
   const stack = await startStack((line) => say(`  ${line}`));
   let interrupted = false;
-  const stop = () => {
-    if (interrupted) process.exit(1);
+  onInterruption(() => {
     interrupted = true;
     say('interrupted: stopping the servers');
     endChildren();
     void stack.stop().finally(() => process.exit(1));
-  };
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
+  });
   try {
     const region = await stack.addRegion('main', { grantsEach: rosterFamilies });
     if (options.profile) await profilePrograms(stack, region, options);

@@ -6,6 +6,7 @@ import { cpus } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readWhole, startCommand } from '#runtime/command-line.ts';
+import { onInterruption } from '#runtime/interruption.ts';
 import type { AppProcess } from '#test/app-processes.ts';
 import { settles } from '../deliveries/changes.ts';
 import { readSetting } from '../deliveries/options.ts';
@@ -152,11 +153,10 @@ async function run(stack: SoakStack): Promise<Finding[]> {
 
 say(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`);
 const stack = await startStack(report, settings);
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
-    report('interrupted: stopping the servers');
-    void stack.stop().finally(() => process.exit(1));
-  });
+onInterruption(() => {
+  report('interrupted: stopping the servers');
+  void stack.stop().finally(() => process.exit(1));
+});
 try {
   const findings = await run(stack);
   say(`\n${minutes} minutes, ${rates.readsPerSecond} reads and ${rates.deliveriesPerSecond} deliveries a second\n`);

@@ -23,6 +23,8 @@ const packages = {
   buildah: '/usr/bin/buildah',
 } as const;
 
+type Kubectl = (args: readonly string[], input?: string) => string;
+
 const bridgeRules = '/proc/sys/net/bridge/bridge-nf-call-iptables';
 
 /** Programs and access of the single-node cluster. */
@@ -34,8 +36,8 @@ export interface LocalKubernetes {
 }
 
 /**
- * Brings up a Kubernetes of one node on this machine, unless it is up. @throws Error with the
- * remedy.
+ * Brings up a Kubernetes of one node on this machine, unless it is up. What fails is taken down.
+ * @throws Error with the remedy.
  */
 export async function bringUp(report: (line: string) => void): Promise<LocalKubernetes> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0)
@@ -43,10 +45,20 @@ export async function bringUp(report: (line: string) => void): Promise<LocalKube
   await step('packages of Debian', report, () => installMissing(report));
   const programs = await step('programs', report, () => getPrograms(report));
   const env = { ...process.env, PATH: `${programs}:${process.env.PATH}`, KUBECONFIG: kubeconfigFile };
-  const kubectl = (args: readonly string[], input?: string) =>
+  const kubectl: Kubectl = (args, input) =>
     run(path.join(programs, 'kubectl'), args, { env, ...(input !== undefined && { input }) });
   if (isUp(kubectl)) return { env, wasUp: true };
   await takeDown(report);
+  try {
+    await startNode(programs, kubectl, report);
+  } catch (error) {
+    await takeDown(report);
+    throw error;
+  }
+  return { env, wasUp: false };
+}
+
+async function startNode(programs: string, kubectl: Kubectl, report: (line: string) => void): Promise<void> {
   await step('certificates and bridge', report, () => {
     for (const folder of [inState(), runFolder]) mkdirSync(folder, { recursive: true });
     writeAccess();
@@ -71,7 +83,6 @@ export async function bringUp(report: (line: string) => void): Promise<LocalKube
     for (const [what, args] of Object.entries(waits)) await waitUntil(what, () => succeeds(() => kubectl(args)));
     await waitUntil('the name server', () => isOk('http://127.0.0.1:18182/ready'));
   });
-  return { env, wasUp: false };
 }
 
 async function step<T>(name: string, report: (line: string) => void, work: () => T | Promise<T>): Promise<T> {
@@ -88,7 +99,7 @@ async function installMissing(report: (line: string) => void): Promise<void> {
     throw new Error(`This needs packages of Debian: apt-get install ${names.join(' ')}`);
 }
 
-function isUp(kubectl: (args: readonly string[]) => string): boolean {
+function isUp(kubectl: Kubectl): boolean {
   const names = ['containerd', ...Object.keys(controlPlane), ...Object.keys(nodePrograms)];
   return names.every(isRunning) && succeeds(() => kubectl(['get', '--raw', '/readyz']));
 }
