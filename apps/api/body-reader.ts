@@ -1,3 +1,4 @@
+import { BoundedMap } from '#runtime/flow/bounded-map.ts';
 import { Budget, ClientGoneError } from '#runtime/flow/budget.ts';
 import { etagOf } from './etag.ts';
 import { LargeBodyReader } from './large-body-reader.ts';
@@ -24,6 +25,9 @@ const organizationShare = 0.6;
  */
 export const readWaitMs = 5_000;
 
+/** How many keys' organizations are remembered. About 3 MB. */
+const maxKeys = 10_000;
+
 /** Reads that may wait: of one holder (25 keys with nine reads each), and in total. */
 const maxWaiting = { each: 250, all: 500 };
 
@@ -38,6 +42,11 @@ const maxWaiting = { each: 250, all: 500 };
 export class BodyReader {
   readonly #statements: SharedStatements;
   readonly #memory: Budget<'organization'>;
+  /**
+   * Whose share a read takes: its key's organization, as the key's last read showed, and not the
+   * one that it names. The first read of a key takes a share of its own.
+   */
+  readonly #organizations = new BoundedMap<string, string>(maxKeys);
   readonly #large: LargeBodyReader;
 
   constructor(
@@ -72,13 +81,16 @@ export class BodyReader {
 
   /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
   async read(request: ReadRequest): Promise<ReadResult> {
-    const { organizationId: organization, response } = request;
+    const { fingerprints, response } = request;
+    const fingerprint = fingerprints.at(-1)?.toString('latin1') ?? '';
+    const organization = this.#organizations.get(fingerprint) ?? fingerprint;
     const reserving = this.#memory.reserve({ organization }, maxSmallBytes, response, leftMs(request));
     const memory = reserving instanceof Promise ? await reserving : reserving;
     let isKept = false;
     try {
       if (response.hasEnded) throw new ClientGoneError();
       const key = await this.#statements.read(request);
+      if (key !== null) this.#organizations.set(fingerprint, key.organizationId);
       if (key?.decision !== 'ok') return { key, content: null };
       if (key.body !== null) {
         isKept = true;

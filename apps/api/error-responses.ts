@@ -6,7 +6,7 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import type { RequestContext, RequestState } from './request-log.ts';
 
-/** Seconds to wait after 503 for memory: as long as a read may wait for it. Every other 503 says 1. */
+/** Seconds to wait after 503 for a budget: as long as a read may wait for all. Every other 503 says 1. */
 const retryAfterExhaustionSeconds = 5;
 
 /**

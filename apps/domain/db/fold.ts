@@ -23,11 +23,11 @@ export const fold = (text: string): string =>
     .replace(otherLetter, (letter) => otherLetters[letter] ?? letter);
 
 /**
- * Does what `fold` does in SQL. The columns' "C" collation has lower case for ASCII alone, so the
- * database's own collation is used.
+ * Does what `fold` does in SQL. The columns' "C" collation, which may be the database's too, has
+ * lower case for ASCII alone.
  */
 export const foldSql = (text: RawBuilder<unknown>): RawBuilder<unknown> =>
-  sql`replace(replace(replace(translate(regexp_replace(normalize(lower(${text} collate "default"), nfkd),
+  sql`replace(replace(replace(translate(regexp_replace(normalize(lower(${text} collate "und-x-icu"), nfkd),
     '[\\u0300-\\u036f]', '', 'g'), 'øłđðı', 'olddi'), 'æ', 'ae'), 'œ', 'oe'), 'ß', 'ss')`;
 
 /** Matches a column that contains a text, both folded; `%` and `_` have no special meaning. */

@@ -86,6 +86,25 @@ it('slow reads of one operation take three of ten connections, and other reads a
   await readAll(rosters.flat());
 });
 
+it.each([
+  { of: 'another organization', path: (orgId: string) => `/v1/orgs/${orgId}/clients` },
+  { of: 'no organization', path: (orgId: string) => `/v1/orgs/${orgId}/clients?status=active` },
+])('reads of $of take the memory of their key’s organization, and another’s are answered', async ({ path }) => {
+  const installation = await setup({ RESPONSE_MEMORY_MIB: '16' });
+  const { api, make, owner } = installation;
+  const other = await make.apiKey();
+  const readOther = async () => (await api.get(`/v1/orgs/${other.orgId}`, { key: other.key })).status;
+  expect(await readOther()).toBe(200);
+  const { key, orgId } = await make.apiKey();
+  expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
+  const unlock = await statementsOf(owner, 'org-api').lock('client_grant');
+  const reads = Array.from({ length: 80 }, () => api.get(path(other.orgId), { key }));
+  await untilFigures(api.metricsUrl, ({ waiting }) => waiting > 0);
+  expect(await readOther()).toBe(200);
+  await unlock();
+  await Promise.all(reads);
+});
+
 it('slow reads with large bodies take one of ten connections, and other reads are answered', async () => {
   const installation = await setup({ DATABASE_POOL_MAX: '10' });
   const { api } = installation;

@@ -37,7 +37,7 @@ function expectSorted<T>(list: T[], length: number, ...texts: ((item: T) => stri
 
 /** Opens an organization in a database whose default collation is that of an English dictionary. */
 async function setupReader() {
-  const database = await createTestDatabase({ empty: true, icuLocale: 'en-US' });
+  const database = await createTestDatabase({ empty: true, locale: "locale_provider icu icu_locale 'en-US'" });
   onTestFinished(() => database.drop());
   await migrate({
     owner: parsePostgresUrl(database.ownerUrl),
