@@ -1,7 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { deleteWebhook } from '#delivery/requests.ts';
 import { intervalOfRatio } from './bootstrap.ts';
-import { addOrganization, addOrganizations, type BenchOrganization, queueEvents } from './changes.ts';
+import {
+  addOrganization,
+  addOrganizations,
+  type BenchOrganization,
+  commitPaced,
+  prepareChanges,
+  queueEvents,
+  settles,
+} from './changes.ts';
 import { describe } from './latency.ts';
 import { measureLatency, percentile } from './measures.ts';
 import type { BenchOptions } from './options.ts';
@@ -10,11 +18,19 @@ import type { BenchStack } from './stack.ts';
 
 const organizationCount = 10;
 
+/**
+ * What a turn has beside the measured events: nothing is sent to the disturbing organizations
+ * (`without`), their events are posted (`beside`), or instead as many posts go to a receiver that
+ * answers at once (`fast`).
+ */
+type Side = 'without' | 'beside' | 'fast';
+
 /** The disturbance beside which others' events are measured. */
 interface Disturbance {
   /** For the title. */
   what: string;
   aim: number;
+  sides: readonly Side[];
   /** Adds its organizations, with the events queued. `isPaused`: nothing is sent to them. */
   begin(isPaused: boolean): Promise<BenchOrganization[]>;
 }
@@ -30,6 +46,7 @@ export async function compareIsolation(...run: Run): Promise<Result> {
   return compareBeside(run, {
     what: `a receiver that hangs with ${hangingEvents.toLocaleString('en')} events queued`,
     aim: 1.1,
+    sides: ['without', 'beside'],
     begin: async (isPaused) => {
       const hanging = await addOrganization(stack, '/hang');
       if (isPaused) await pauseWebhooks(stack, hanging);
@@ -50,6 +67,7 @@ export async function compareSlowReceivers(...run: Run): Promise<Result> {
       `40 webhooks of two organizations that answer 200 after 9 s with ${hangingEvents.toLocaleString('en')} ` +
       'events queued each',
     aim: 1.1,
+    sides: ['beside', 'fast', 'without'],
     begin: async (isPaused) => {
       const slow = [await addOrganization(stack, '/after/9000', 20), await addOrganization(stack, '/after/9000', 20)];
       for (const organization of slow) {
@@ -72,71 +90,95 @@ async function pauseWebhooks({ owner }: BenchStack, { id }: BenchOrganization): 
  * deleted after its turn. The turn without has as many events queued, of paused webhooks: so what
  * PostgreSQL does for rows that were just inserted (vacuum, checkpoint) falls on both.
  */
-async function compareBeside([stack, options, report]: Run, { what, aim, begin }: Disturbance): Promise<Result> {
+async function compareBeside([stack, options, report]: Run, { what, aim, sides, begin }: Disturbance): Promise<Result> {
   const { isolationRounds: rounds, isolationSeconds, isolationPerSecond, hangingLeadSeconds } = options;
   const organizations = await addOrganizations(stack, organizationCount);
   const count = isolationSeconds * isolationPerSecond;
   const measure = () => measureLatency(stack, organizations, count, isolationPerSecond);
   await measure(); // A worker that has just started is slower, which would affect only the first turn.
-  const without: number[][] = [];
-  const beside: number[][] = [];
+  const times: Record<Side, number[][]> = { without: [], beside: [], fast: [] };
   let attempts = 0;
+  const measureTurn = async (side: Side) => {
+    const queued = await begin(side !== 'beside');
+    await wait(hangingLeadSeconds * 1000);
+    const posts = side === 'fast' ? attempts / times.beside.length : 0;
+    const posting = postAtOnce(stack, posts, isolationSeconds);
+    times[side].push(await measure());
+    await posting;
+    if (side === 'beside') attempts += await countAttempts(stack, queued, isolationSeconds);
+    for (const organization of queued) await endDisturbing(stack, organization);
+    await stack.owner.pool.query('vacuum (analyze) delivery'); // so that it does not affect the next turn
+  };
   for (let round = 0; round < rounds; round += 1) {
-    const measureTurn = async (isPaused: boolean) => {
-      const queued = await begin(isPaused);
-      await wait(hangingLeadSeconds * 1000);
-      (isPaused ? without : beside).push(await measure());
-      for (const organization of queued) attempts += await endDisturbing(stack, organization);
-      await stack.owner.pool.query('vacuum (analyze) delivery'); // so that it does not affect the next turn
-    };
-    const turns = [() => measureTurn(true), () => measureTurn(false)];
-    for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn();
-    report(
-      `isolation, round ${round + 1} of ${rounds}: without ${describe(without[round] ?? [])}; ` +
-        `beside it ${describe(beside[round] ?? [])}`,
-    );
+    // The first round has posts to slow receivers before it has as many to fast ones.
+    const turns = sides.map((_, nth) => sides[(nth + round) % sides.length] as Side);
+    for (const side of turns) await measureTurn(side);
+    const described = sides.map((side) => `${side} ${describe(times[side][round] ?? [])}`).join('; ');
+    report(`isolation, round ${round + 1} of ${rounds}: ${described}`);
   }
   if (attempts === 0) throw new Error('what disturbs had no attempt: nothing was isolated');
-  const [all, allBeside] = [without.flat(), beside.flat()];
-  const ratioAt = (share: number) => percentile(allBeside, share) / percentile(all, share);
-  const each = beside.map((values, round) => percentile(values, 0.99) / percentile(without[round] ?? [], 0.99));
-  const pairs = beside.map((above, round) => ({ above, below: without[round] ?? [] }));
-  const [low, high] = intervalOfRatio(pairs, 0.99);
+  const perTurn = (attempts / rounds).toFixed(0);
   return {
     title: `first attempt of others' events beside ${what}`,
-    headline:
-      `p99 beside / without = ${ratioAt(0.99).toFixed(2)} (95 % of resamples ${low.toFixed(2)} to ` +
-      `${high.toFixed(2)}); aim under ${aim.toFixed(2)}`,
+    headline: `p99 beside / without = ${describeRatio(times.beside, times.without)}; aim under ${aim.toFixed(2)}`,
     details: [
-      `p99 by round: ${describeRatios(each)}; p50 of all: ${ratioAt(0.5).toFixed(2)}`,
-      `without: ${describe(all)} (${all.length} events at ${isolationPerSecond}/s)`,
-      `beside:  ${describe(allBeside)} (${allBeside.length} events; ` +
-        `${(attempts / rounds).toFixed(0)} attempts a turn at what disturbs)`,
+      ...(sides.includes('fast')
+        ? [
+            'p99 beside / fast (as many posts to a receiver that answers at once) = ' +
+              describeRatio(times.beside, times.fast),
+          ]
+        : []),
+      `p99 by round, beside / without: ${describeRatios(ratiosByRound(times.beside, times.without))}`,
+      ...sides.map(
+        (side) =>
+          `${side}: ${describe(times[side].flat())} (${times[side].flat().length} events at ${isolationPerSecond}/s` +
+          `${side === 'without' ? '' : `; ${perTurn} posts a turn at what disturbs`})`,
+      ),
     ],
   };
 }
 
-/**
- * Deletes its webhooks, releases its posts and waits until its deliveries are settled. @returns the
- * number of its attempts.
- */
-async function endDisturbing(stack: BenchStack, { id }: BenchOrganization): Promise<number> {
+/** `1.05 (95 % of resamples 0.98 to 1.12; p50 1.01)`. */
+function describeRatio(above: readonly number[][], below: readonly number[][]): string {
+  const ratioAt = (share: number) => (percentile(above.flat(), share) / percentile(below.flat(), share)).toFixed(2);
+  const pairs = above.map((values, round) => ({ above: values, below: below[round] ?? [] }));
+  const [low, high] = intervalOfRatio(pairs, 0.99);
+  return `${ratioAt(0.99)} (95 % of resamples ${low.toFixed(2)} to ${high.toFixed(2)}; p50 ${ratioAt(0.5)})`;
+}
+
+const ratiosByRound = (above: readonly number[][], below: readonly number[][]): number[] =>
+  above.map((values, round) => percentile(values, 0.99) / percentile(below[round] ?? [], 0.99));
+
+/** Commits events of a new organization, whose receiver answers at once, spread over some seconds. */
+async function postAtOnce(stack: BenchStack, posts: number, seconds: number): Promise<void> {
+  if (posts === 0) return;
+  const fast = await addOrganization(stack, '/fast');
+  const changes = await prepareChanges(stack.owner.pool, [fast], Math.round(posts));
+  await commitPaced(stack.owner.pool, changes, posts / seconds);
+}
+
+/** Returns the number of attempts that began in the last seconds. */
+async function countAttempts(
+  { owner }: BenchStack,
+  organizations: readonly BenchOrganization[],
+  seconds: number,
+): Promise<number> {
+  const { rows } = await owner.pool.query<{ attempts: number }>(
+    `select count(*)::int as attempts from delivery_attempt
+      where organization_id = any ($1) and started_at > clock_timestamp() - make_interval(secs => $2)`,
+    [organizations.map(({ id }) => id), seconds],
+  );
+  return rows[0]?.attempts ?? 0;
+}
+
+/** Deletes its webhooks, releases its posts and waits until its deliveries are settled. */
+async function endDisturbing(stack: BenchStack, organization: BenchOrganization): Promise<void> {
   const { owner } = stack;
   const { pool } = owner;
+  const { id } = organization;
   const webhooks = await pool.query<{ id: string }>('select id from webhook where organization_id = $1', [id]);
   for (const webhook of webhooks.rows)
     await deleteWebhook(owner, { organizationId: id, webhookId: webhook.id, by: 'orgctl' });
   await stack.receiver.release();
-  const giveUpAt = performance.now() + 120_000;
-  for (;;) {
-    const { rows } = await pool.query<{ open: number; attempts: number }>(
-      `select (select count(*) from delivery where organization_id = $1 and due_at is not null)::int as open,
-         (select count(*) from delivery_attempt where organization_id = $1)::int as attempts`,
-      [id],
-    );
-    const { open = 0, attempts = 0 } = rows[0] ?? {};
-    if (open === 0) return attempts;
-    if (performance.now() > giveUpAt) throw new Error(`${open} deliveries of the deleted webhooks stay open`);
-    await wait(100);
-  }
+  await settles(pool, [organization], 120_000);
 }
