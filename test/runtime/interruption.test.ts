@@ -46,7 +46,7 @@ describe('an interruption', () => {
     expect(output()).toBe('ready\nstop SIGTERM\n');
   });
 
-  it('ends the process as usual once nobody waits for it any more', async () => {
+  it('ends the process as usual once the program waits for it no more', async () => {
     const { child, output, exit } = await startProgram('ignore(); process.stdout.write("off\\n");');
     child.kill('SIGINT');
     while (!output().includes('off')) await once(child.stdout, 'data');
