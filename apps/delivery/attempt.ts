@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
-import { isInterrupted, isStatementError } from '#domain/db/server-away.ts';
+import { isStatementError, isTransient } from '#domain/db/server-away.ts';
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
 import type {
   AttemptInput,
@@ -189,7 +189,7 @@ async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<
 }
 
 /** Returns whether the connection failed or PostgreSQL ended the statement because of others, so it is repeated. */
-const mayRepeat = (error: unknown): boolean => !isStatementError(error) || isInterrupted(error);
+const mayRepeat = (error: unknown): boolean => !isStatementError(error) || isTransient(error);
 
 /** Repeats a statement that may be repeated, until `giveUpAt` (`performance.now()`). */
 async function retried<T>(send: () => Promise<T>, giveUpAt: number): Promise<T> {

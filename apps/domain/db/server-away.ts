@@ -10,7 +10,7 @@ const awayCode = /^(?:08|53|57|58)...$|^E(?:AI_)?[A-Z]{3,}$/;
 const statementTimeout = '57014';
 
 /** Codes of statements that ended for what other sessions hold or do: a time limit, a deadlock, a lock, a conflict. */
-const interruptedCode = /^(?:57014|40P01|55P03|40001)$/;
+const transientCode = /^(?:57014|40P01|55P03|40001)$/;
 
 /** The code of a write at a server that is not the primary, or no longer. */
 export const readOnly = '25006';
@@ -43,7 +43,7 @@ export const isStatementTimeout = (error: unknown): boolean =>
  * Returns whether PostgreSQL ended a statement for a reason outside it, so that the same one may work
  * when it is repeated.
  */
-export const isInterrupted = (error: unknown): boolean => interruptedCode.test(codeOf(error));
+export const isTransient = (error: unknown): boolean => transientCode.test(codeOf(error));
 
 /** Returns whether the error says that every connection to this server is of no more use. */
 export const leavesServer = (error: unknown): boolean => leavingCode.test(codeOf(error));

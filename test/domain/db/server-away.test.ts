@@ -2,7 +2,7 @@
 import { createServer, type Socket } from 'node:net';
 import type pg from 'pg';
 import { expect, it } from 'vitest';
-import { isInterrupted, isServerAway } from '#domain/db/server-away.ts';
+import { isServerAway, isTransient } from '#domain/db/server-away.ts';
 import { Session } from '#domain/db/session.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import { listenLocally } from '#test/listen-locally.ts';
@@ -23,11 +23,11 @@ it.each(notAway)('%s does not say that the server is away', (code) => {
 });
 
 it.each(['57014', '40P01', '55P03', '40001'])('%s says that other sessions ended the statement', (code) => {
-  expect(isInterrupted(withCode(code))).toBe(true);
+  expect(isTransient(withCode(code))).toBe(true);
 });
 
 it.each(['23505', '42501', '22P02', '28P01', '57P01', ''])('%j does not say that other sessions ended it', (code) => {
-  expect(isInterrupted(withCode(code))).toBe(false);
+  expect(isTransient(withCode(code))).toBe(false);
 });
 
 it('a server that ends or holds a connection is away, and a command says so, by its setting', async () => {
