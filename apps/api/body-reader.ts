@@ -43,8 +43,8 @@ export class BodyReader {
   readonly #statements: SharedStatements;
   readonly #memory: Budget<'organization'>;
   /**
-   * Whose share a read takes: its key's organization, as the key's last read showed, and not the
-   * one that it names. The first read of a key takes a share of its own.
+   * Whose share a read takes: its key's organization, as the key's last read showed. Only until then
+   * it is the one that the read names.
    */
   readonly #organizations = new BoundedMap<string, string>(maxKeys);
   readonly #large: LargeBodyReader;
@@ -81,9 +81,9 @@ export class BodyReader {
 
   /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
   async read(request: ReadRequest): Promise<ReadResult> {
-    const { fingerprints, response } = request;
+    const { fingerprints, organizationId, response } = request;
     const fingerprint = fingerprints.at(-1)?.toString('latin1') ?? '';
-    const organization = this.#organizations.get(fingerprint) ?? fingerprint;
+    const organization = this.#organizations.get(fingerprint) ?? organizationId;
     const reserving = this.#memory.reserve({ organization }, maxSmallBytes, response, leftMs(request));
     const memory = reserving instanceof Promise ? await reserving : reserving;
     let isKept = false;

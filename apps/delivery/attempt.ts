@@ -61,8 +61,9 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
       ? waitAfterInternalErrorMs('internal', input.internalErrors, Math.random())
       : waitAfterFailureMs(delaysMs, admission.failures, Math.random());
     const attempted = { id, admission, headers: request?.headers ?? null, result, waitMs };
-    const state = await record(input, attempted, startedAt + recordUntilMs);
-    if (result.rest !== null) await recordRest(input, id, result.rest);
+    const giveUpAt = startedAt + recordUntilMs;
+    const state = await record(input, attempted, giveUpAt);
+    if (result.rest !== null) await recordRest(input, id, result.rest, giveUpAt);
     const { organizationId, webhookId, eventId, run, type } = input;
     const { number, startedAtMs } = admission;
     const line = { organizationId, webhookId, eventId, run, type, number, startedAtMs, status, cause, timingsMs };
@@ -116,13 +117,14 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   }
 
   /** Records what is kept of a response that arrives after the outcome, which is safe by now. */
-  async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptBody>): Promise<void> {
+  async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptBody>, giveUpAt: number): Promise<void> {
     const { body, encoding } = await rest;
     if (body.length === 0 && encoding === null) return;
     const values = [...idsOf(input), id, body.length, body, encoding];
-    await pool
-      .query({ name: 'recordResponse', text: recordResponseSql, values })
-      .catch((cause: unknown) => onInternalError(cause, input, 'activity_failed'));
+    const query = { name: 'recordResponse', text: recordResponseSql, values };
+    await retried(() => pool.query(query), giveUpAt).catch((cause: unknown) =>
+      onInternalError(cause, input, 'activity_failed'),
+    );
   }
 
   return {
@@ -169,7 +171,7 @@ function nextWithoutAttempt(admission: Exclude<Admission, AdmittedRow>, { intern
 /**
  * Asks for an attempt, again while another connection assigns slots of the organization or has
  * locked the delivery, and after a lost connection: the attempt's id finds an admission whose reply
- * was lost. `away`: PostgreSQL did not answer in time, or ended the statement.
+ * was lost. `away`: PostgreSQL did not answer in time.
  */
 async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<Admission> {
   const giveUpAt = startedAt + postUntilMs;
@@ -181,7 +183,7 @@ async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<
       if (row === undefined) return { decision: 'stop' };
       if (row.decision !== 'lock_busy' || performance.now() > giveUpAt) return row;
     } catch (error) {
-      if (!mayRepeat(error)) throw error;
+      if (isStatementError(error)) throw error;
       return { decision: 'away' };
     }
     await pause(askAgainMs);
@@ -191,14 +193,17 @@ async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<
 /** Returns whether the connection failed or PostgreSQL ended the statement because of others, so it is repeated. */
 const mayRepeat = (error: unknown): boolean => !isStatementError(error) || isTransient(error);
 
-/** Repeats a statement that may be repeated, until `giveUpAt` (`performance.now()`). */
+/** The pause before a statement is repeated. */
+const repeatAfterMs = 250;
+
+/** Repeats a statement that may be repeated, at the latest at `giveUpAt` (`performance.now()`). */
 async function retried<T>(send: () => Promise<T>, giveUpAt: number): Promise<T> {
   for (;;) {
     try {
       return await send();
     } catch (error) {
-      if (!mayRepeat(error) || performance.now() > giveUpAt) throw error;
-      await pause(250);
+      if (!mayRepeat(error) || performance.now() + repeatAfterMs > giveUpAt) throw error;
+      await pause(repeatAfterMs);
     }
   }
 }

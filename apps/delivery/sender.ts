@@ -1,4 +1,4 @@
-import { isServerAway, isTransient } from '#domain/db/server-away.ts';
+import { isServerAway } from '#domain/db/server-away.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealedError, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
@@ -77,7 +77,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
     onInternalError(error: unknown, delivery: DeliveryId, code: keyof typeof internalErrors): void {
       // An attempt that could not be prepared ends with this cause and is counted there.
       if (code !== 'internal_error') metrics.internalErrors.inc({ cause: code });
-      if (code === 'activity_failed' && !isServerAway(error) && !isTransient(error))
+      if (code === 'activity_failed' && !isServerAway(error))
         trial.fail('An attempt could not be admitted, made or recorded.');
       const { organizationId, webhookId, eventId } = delivery;
       log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrors[code]);

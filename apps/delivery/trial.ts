@@ -19,8 +19,8 @@ interface TrialOptions {
  * an internal error, or enough time. In a rolling update the pods before stay until then, so a
  * build that cannot replay histories, sign or post replaces none of them.
  *
- * What the environment does (PostgreSQL or Temporal away, a lock of another session, a receiver that
- * rejects) is no failure, nor is an attempt whose event, secret or delivery is missing.
+ * What the environment does (PostgreSQL or Temporal away, a receiver that rejects) is no failure, nor
+ * is an attempt whose event, secret or delivery is missing.
  * Later failures are for alerts: a data fault that one delivery has must not stop a fleet.
  */
 export class Trial {

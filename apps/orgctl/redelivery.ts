@@ -59,23 +59,19 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
   const { organizationId, id: redeliveryId } = requested;
   const { database } = context;
   const stopped = new AbortController();
-  const ignoreSignals = onInterruption(() => stopped.abort());
+  onInterruption(() => stopped.abort());
   const beginBy = performance.now() + beginWithinMs;
   const reportProgress = createProgressReport(context);
-  try {
-    for (;;) {
-      const now = await findRedelivery(database, { organizationId, redeliveryId, by: 'orgctl' });
-      if (now === null) throw noSuchRedelivery();
-      if (now.state === 'done') return now;
-      if (now.finishedAt !== null) throw new CommandError(redeliveryText(now));
-      if (now.state === 'requested' && performance.now() > beginBy) throw new CommandError(notBegun(now));
-      reportProgress(now);
-      if (stopped.signal.aborted)
-        throw new InterruptedError(`The redelivery continues in the background. To follow it, ${howToFollow(now)}.`);
-      await wait(pollEveryMs, undefined, { signal: stopped.signal }).catch(() => {});
-    }
-  } finally {
-    ignoreSignals();
+  for (;;) {
+    const now = await findRedelivery(database, { organizationId, redeliveryId, by: 'orgctl' });
+    if (now === null) throw noSuchRedelivery();
+    if (now.state === 'done') return now;
+    if (now.finishedAt !== null) throw new CommandError(redeliveryText(now));
+    if (now.state === 'requested' && performance.now() > beginBy) throw new CommandError(notBegun(now));
+    reportProgress(now);
+    if (stopped.signal.aborted)
+      throw new InterruptedError(`The redelivery continues in the background. To follow it, ${howToFollow(now)}.`);
+    await wait(pollEveryMs, undefined, { signal: stopped.signal }).catch(() => {});
   }
 }
 

@@ -5,11 +5,8 @@ const repeatedWithinMs = 1_000;
  * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. A later one ends the process at once, but not
  * one within a second of the first: Ctrl-C reaches a script twice, from the terminal and from npm,
  * which passes it on.
- *
- * @returns a function after which signals end the process again, as without this.
  */
-export function onInterruption(stop: (signal: NodeJS.Signals) => void): () => void {
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+export function onInterruption(stop: (signal: NodeJS.Signals) => void): void {
   let firstAt: number | null = null;
   const handle = (signal: NodeJS.Signals) => {
     if (firstAt === null) {
@@ -17,8 +14,5 @@ export function onInterruption(stop: (signal: NodeJS.Signals) => void): () => vo
       stop(signal);
     } else if (performance.now() - firstAt > repeatedWithinMs) process.exit(1);
   };
-  for (const signal of signals) process.on(signal, handle);
-  return () => {
-    for (const signal of signals) process.off(signal, handle);
-  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, handle);
 }

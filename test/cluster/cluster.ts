@@ -50,13 +50,20 @@ export async function getCluster(
   const { env, ...access } = isGiven ? getGiven(environment) : await getLocal(report);
   const run = (program: string, args: readonly string[], options: Partial<CommandOptions> = {}) =>
     runCommand(program, args, { env, ...options });
-  const version = JSON.parse(await run('kubectl', ['version', '-o', 'json'])) as {
-    serverVersion: { gitVersion: string };
+  const examine = async () => {
+    const version = JSON.parse(await run('kubectl', ['version', '-o', 'json'])) as {
+      serverVersion: { gitVersion: string };
+    };
+    report(`Kubernetes ${version.serverVersion.gitVersion}`);
+    return environment.CLUSTER_SERVICE_RANGE || findServiceRange(run);
   };
-  report(`Kubernetes ${version.serverVersion.gitVersion}`);
+  const serviceRange = await examine().catch(async (error: unknown) => {
+    await access.stop();
+    throw error;
+  });
   return {
     ...access,
-    serviceRange: environment.CLUSTER_SERVICE_RANGE || (await findServiceRange(run)),
+    serviceRange,
     kubectl: (args, options) => run('kubectl', args, options),
     helm: (args, options) => run('helm', args, options),
     async apply(namespace, manifests) {

@@ -29,7 +29,9 @@ const folder = mkdtempSync(path.join(tmpdir(), 'org-api-cluster-values-'));
 const started = new AsyncDisposableStack();
 started.defer(() => rmSync(folder, { recursive: true, force: true }));
 const takeDown = once(() => started.disposeAsync());
+let isInterrupted = false;
 onInterruption(() => {
+  isInterrupted = true;
   report('interrupted: taking down what was started');
   stopLaunching();
   void takeDown()
@@ -40,7 +42,7 @@ onInterruption(() => {
 try {
   const { lines, problems } = await runClusterTest({
     quick: values.quick === true,
-    keep: values.keep === true,
+    keepsCluster: () => values.keep === true && !isInterrupted,
     folder,
     started,
     seed: Number(process.env.CLUSTER_SEED) || randomInt(1, 1_000_000),

@@ -38,7 +38,8 @@ const graceMs = 90_000;
 
 export interface ClusterTestOptions {
   quick: boolean;
-  keep: boolean;
+  /** Whether a cluster that this brings up is left running. */
+  keepsCluster: () => boolean;
   /** For values files. */
   folder: string;
   /** What pods are chosen by. */
@@ -50,10 +51,13 @@ export interface ClusterTestOptions {
 
 /** Runs the whole test. Returns its figures as lines, and every problem. */
 export async function runClusterTest(options: ClusterTestOptions): Promise<{ lines: string[]; problems: string[] }> {
-  const { quick, keep, seed, started, report } = options;
+  const { quick, keepsCluster, seed, started, report } = options;
   // One release creates the Region, of which a namespace has one.
   const operatedRegion = quick ? null : regions[0];
-  const cluster = await (keep ? getCluster(report) : startWith(started, () => getCluster(report)));
+  const cluster = await startWith(started, async () => {
+    const found = await getCluster(report);
+    return { ...found, stop: async () => void (keepsCluster() || (await found.stop())) };
+  });
   const servers = await startServers(regions, cluster.hostAddress, started, report);
   const { images, problems } = await buildAllImages(cluster, servers, options);
   const { first } = images;

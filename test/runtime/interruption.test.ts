@@ -11,7 +11,7 @@ const module = path.resolve('apps/runtime/interruption.ts');
 async function startProgram(onStop: string) {
   const text = `
     import { onInterruption } from ${JSON.stringify(module)};
-    const ignore = onInterruption((signal) => { process.stdout.write('stop ' + signal + '\\n'); ${onStop} });
+    onInterruption((signal) => { process.stdout.write('stop ' + signal + '\\n'); ${onStop} });
     setInterval(() => {}, 1000);
     process.stdout.write('ready\\n');`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', text], {
@@ -44,13 +44,5 @@ describe('an interruption', () => {
     child.kill('SIGINT');
     expect(await exit).toEqual([1, null]);
     expect(output()).toBe('ready\nstop SIGTERM\n');
-  });
-
-  it('ends the process as usual once the program waits for it no more', async () => {
-    const { child, output, exit } = await startProgram('ignore(); process.stdout.write("off\\n");');
-    child.kill('SIGINT');
-    while (!output().includes('off')) await once(child.stdout, 'data');
-    child.kill('SIGINT');
-    expect(await exit).toEqual([null, 'SIGINT']);
   });
 });

@@ -1,4 +1,4 @@
-// cspell:ignore øłđðı olddi
+// cspell:ignore øłđðıς olddiσ
 import { type RawBuilder, sql } from 'kysely';
 
 /** Letters that are no letter with an accent, as they are also typed. */
@@ -8,6 +8,7 @@ const otherLetters: Readonly<Record<string, string>> = {
   đ: 'd',
   ð: 'd',
   ı: 'i',
+  ς: 'σ',
   æ: 'ae',
   œ: 'oe',
   ß: 'ss',
@@ -28,7 +29,7 @@ export const fold = (text: string): string =>
  */
 export const foldSql = (text: RawBuilder<unknown>): RawBuilder<unknown> =>
   sql`replace(replace(replace(translate(regexp_replace(normalize(lower(${text} collate "und-x-icu"), nfkd),
-    '[\\u0300-\\u036f]', '', 'g'), 'øłđðı', 'olddi'), 'æ', 'ae'), 'œ', 'oe'), 'ß', 'ss')`;
+    '[\\u0300-\\u036f]', '', 'g'), 'øłđðıς', 'olddiσ'), 'æ', 'ae'), 'œ', 'oe'), 'ß', 'ss')`;
 
 /** Matches a column that contains a text, both folded; `%` and `_` have no special meaning. */
 export const contains = (column: string, text: string): RawBuilder<unknown> =>

@@ -9,7 +9,7 @@ const awayCode = /^(?:08|53|57|58)...$|^E(?:AI_)?[A-Z]{3,}$/;
 /** The code of a statement that exceeded `statement_timeout`, although it is in class 57. */
 const statementTimeout = '57014';
 
-/** Codes of statements that ended for what other sessions hold or do: a time limit, a deadlock, a lock, a conflict. */
+/** Codes of statements that others may have ended: a time limit, a deadlock, a lock, a conflict. */
 const transientCode = /^(?:57014|40P01|55P03|40001)$/;
 
 /** The code of a write at a server that is not the primary, or no longer. */
@@ -40,8 +40,8 @@ export const isStatementTimeout = (error: unknown): boolean =>
   error instanceof Error && (codeOf(error) === statementTimeout || isStatementTimeout(error.cause));
 
 /**
- * Returns whether PostgreSQL ended a statement for a reason outside it, so that the same one may work
- * when it is repeated.
+ * Returns whether PostgreSQL ended a statement for what other sessions may have done, so that the
+ * same one may work when it is repeated.
  */
 export const isTransient = (error: unknown): boolean => transientCode.test(codeOf(error));
 

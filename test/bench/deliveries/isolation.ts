@@ -97,14 +97,18 @@ async function compareBeside([stack, options, report]: Run, { what, aim, sides, 
   const measure = () => measureLatency(stack, organizations, count, isolationPerSecond);
   await measure(); // A worker that has just started is slower, which would affect only the first turn.
   const times: Record<Side, number[][]> = { without: [], beside: [], fast: [] };
-  let attempts = 0;
+  let [attempts, fastPosts] = [0, 0];
   const measureTurn = async (side: Side) => {
     const queued = await begin(side !== 'beside');
+    const posts = side === 'fast' ? Math.round(attempts / times.beside.length) : 0;
+    const fast = posts > 0 ? [await addOrganization(stack, '/fast')] : [];
+    const changes = await prepareChanges(stack.owner.pool, fast, posts);
+    queued.push(...fast);
+    fastPosts += posts;
     await wait(hangingLeadSeconds * 1000);
-    const posts = side === 'fast' ? attempts / times.beside.length : 0;
-    const posting = postAtOnce(stack, posts, isolationSeconds);
-    times[side].push(await measure());
-    await posting;
+    const posting = commitPaced(stack.owner.pool, changes, posts / isolationSeconds);
+    const [measured] = await Promise.all([measure(), posting]);
+    times[side].push(measured);
     if (side === 'beside') attempts += await countAttempts(stack, queued, isolationSeconds);
     for (const organization of queued) await endDisturbing(stack, organization);
     await stack.owner.pool.query('vacuum (analyze) delivery'); // so that it does not affect the next turn
@@ -117,7 +121,7 @@ async function compareBeside([stack, options, report]: Run, { what, aim, sides, 
     report(`isolation, round ${round + 1} of ${rounds}: ${described}`);
   }
   if (attempts === 0) throw new Error('what disturbs had no attempt: nothing was isolated');
-  const perTurn = (attempts / rounds).toFixed(0);
+  const postsOf: Record<Side, number> = { without: 0, beside: attempts, fast: fastPosts };
   return {
     title: `first attempt of others' events beside ${what}`,
     headline: `p99 beside / without = ${describeRatio(times.beside, times.without)}; aim under ${aim.toFixed(2)}`,
@@ -132,7 +136,7 @@ async function compareBeside([stack, options, report]: Run, { what, aim, sides, 
       ...sides.map(
         (side) =>
           `${side}: ${describe(times[side].flat())} (${times[side].flat().length} events at ${isolationPerSecond}/s` +
-          `${side === 'without' ? '' : `; ${perTurn} posts a turn at what disturbs`})`,
+          `; ${(postsOf[side] / rounds).toFixed(0)} other posts a turn)`,
       ),
     ],
   };
@@ -148,14 +152,6 @@ function describeRatio(above: readonly number[][], below: readonly number[][]): 
 
 const ratiosByRound = (above: readonly number[][], below: readonly number[][]): number[] =>
   above.map((values, round) => percentile(values, 0.99) / percentile(below[round] ?? [], 0.99));
-
-/** Commits events of a new organization, whose receiver answers at once, spread over some seconds. */
-async function postAtOnce(stack: BenchStack, posts: number, seconds: number): Promise<void> {
-  if (posts === 0) return;
-  const fast = await addOrganization(stack, '/fast');
-  const changes = await prepareChanges(stack.owner.pool, [fast], Math.round(posts));
-  await commitPaced(stack.owner.pool, changes, posts / seconds);
-}
 
 /** Returns the number of attempts that began in the last seconds. */
 async function countAttempts(
