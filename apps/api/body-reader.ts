@@ -43,8 +43,8 @@ export class BodyReader {
   readonly #statements: SharedStatements;
   readonly #memory: Budget<'organization'>;
   /**
-   * Whose share a read takes: its key's organization, as the key's last read showed. Only until then
-   * it is the one that the read names.
+   * Whose share a read takes: its key's organization, as a read of the key showed. Only until then it
+   * is the one that the read names.
    */
   readonly #organizations = new BoundedMap<string, string>(maxKeys);
   readonly #large: LargeBodyReader;
@@ -90,7 +90,8 @@ export class BodyReader {
     try {
       if (response.hasEnded) throw new ClientGoneError();
       const key = await this.#statements.read(request);
-      if (key !== null) this.#organizations.set(fingerprint, key.organizationId);
+      if (key !== null && !this.#organizations.has(fingerprint))
+        this.#organizations.set(fingerprint, key.organizationId);
       if (key?.decision !== 'ok') return { key, content: null };
       if (key.body !== null) {
         isKept = true;
