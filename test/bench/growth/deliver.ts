@@ -39,8 +39,8 @@ export async function deliver(
     const [of, attempt] = [[organizationId, webhookId, eventId], randomUUID()];
     const [admitted] = await run<AdmissionRow & pg.QueryResultRow>('admit', [...of, current, attempt, 13, 25]);
     if (admitted?.decision !== 'admitted') throw new Error('an attempt was not admitted');
-    const { number, endsSchedule, startedAt } = admitted;
-    const response = [204, 'accepted', null, '{}', '127.0.0.1', 0, null, null, 20, null, null];
+    const { number, endsSchedule, startedAt, resetAt } = admitted;
+    const response = [204, 'accepted', null, '{}', '127.0.0.1', 0, null, null, 20, null, null, resetAt];
     await run('outcome', [...of, 'delivered', 0, attempt, number, current, endsSchedule, startedAt, [], ...response]);
   }
   return claimed.length;
