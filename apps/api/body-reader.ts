@@ -4,6 +4,7 @@ import { etagOf } from './etag.ts';
 import { LargeBodyReader } from './large-body-reader.ts';
 import { maxSmallBytes } from './reads/authorized.ts';
 import {
+  keyOf,
   leftMs,
   type ReadRequest,
   type ReadResult,
@@ -43,8 +44,8 @@ export class BodyReader {
   readonly #statements: SharedStatements;
   readonly #memory: Budget<'organization'>;
   /**
-   * Whose share a read takes: its key's organization, as a read of the key showed. Only until then it
-   * is the one that the read names.
+   * Whose share a read takes, by `keyOf`: its key's organization, as a read of the key showed. Only
+   * until then it is the one that the read names.
    */
   readonly #organizations = new BoundedMap<string, string>(maxKeys);
   readonly #large: LargeBodyReader;
@@ -81,17 +82,16 @@ export class BodyReader {
 
   /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
   async read(request: ReadRequest): Promise<ReadResult> {
-    const { fingerprints, organizationId, response } = request;
-    const fingerprint = fingerprints.at(-1)?.toString('latin1') ?? '';
-    const organization = this.#organizations.get(fingerprint) ?? organizationId;
+    const { organizationId, response } = request;
+    const name = keyOf(request);
+    const organization = this.#organizations.get(name) ?? organizationId;
     const reserving = this.#memory.reserve({ organization }, maxSmallBytes, response, leftMs(request));
     const memory = reserving instanceof Promise ? await reserving : reserving;
     let isKept = false;
     try {
       if (response.hasEnded) throw new ClientGoneError();
       const key = await this.#statements.read(request);
-      if (key !== null && !this.#organizations.has(fingerprint))
-        this.#organizations.set(fingerprint, key.organizationId);
+      if (key !== null && !this.#organizations.has(name)) this.#organizations.set(name, key.organizationId);
       if (key?.decision !== 'ok') return { key, content: null };
       if (key.body !== null) {
         isKept = true;

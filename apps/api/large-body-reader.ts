@@ -5,7 +5,7 @@ import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { listEtags } from './etag.ts';
 import { SharedBody } from './large-body.ts';
 import { readInChunks } from './large-statement.ts';
-import { leftMs, type ReadRequest, type ReadResult, type StatementOptions } from './shared-statements.ts';
+import { keyOf, leftMs, type ReadRequest, type ReadResult, type StatementOptions } from './shared-statements.ts';
 
 const mebibyte = 1_048_576;
 
@@ -49,7 +49,7 @@ interface LargeBodyOptions extends StatementOptions {
 /** Requests of one key for the same large body: one statement reads it for all that joined before it started. */
 class RequestGroup implements Ends {
   readonly name: string;
-  /** The fingerprint under the oldest pepper. */
+  /** `keyOf` each of its requests. */
   readonly key: string;
   /** The first of the requests. */
   readonly request: ReadRequest;
@@ -139,8 +139,8 @@ export class LargeBodyReader {
 
   /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
   async read(request: ReadRequest): Promise<ReadResult> {
-    const { endpoint, fingerprints, organizationId: organization, response } = request;
-    const key = fingerprints.at(-1)?.toString('latin1') ?? '';
+    const { endpoint, organizationId: organization, response } = request;
+    const key = keyOf(request);
     const reader = await this.#readers.reserve({ key, organization }, 1, response, leftMs(request));
     try {
       if (response.hasEnded) throw new ClientGoneError();

@@ -25,6 +25,9 @@ export interface ReadResult {
   content: { etag: string; body: string | SharedBody | null } | null;
 }
 
+/** Returns what names a read's key in this process: its fingerprint under the oldest pepper. */
+export const keyOf = ({ fingerprints }: ReadRequest): string => fingerprints.at(-1)?.toString('latin1') ?? '';
+
 /** Returns how long a read may still wait. */
 export const leftMs = ({ deadlineMs }: ReadRequest): number => Math.max(0, deadlineMs - performance.now());
 

@@ -11,8 +11,8 @@ interface AppConfig {
 
 /**
  * Runs an app as this process: reads its settings, starts it, and stops it in order on a signal; a
- * later one ends it at once. An expected startup failure prints a sentence with the
- * remedy and no stack trace. The exit code of a failure is 1.
+ * later one ends it at once. An expected startup failure prints a sentence with the remedy and no
+ * stack trace. The exit code of a failure is 1.
  */
 export async function runApp<C extends AppConfig>(app: {
   name: string;
