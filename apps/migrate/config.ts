@@ -34,9 +34,9 @@ export const Settings = z.object({
       'PostgreSQL URL of the login of the Kubernetes operator. `migrate` creates the login and gives it its ' +
         'password and rights.',
     ),
-  AUDIT_LOG_RETENTION_FLOOR: days.default(90).meta({
+  AUDIT_LOG_RETENTION_FLOOR: days.optional().meta({
     description: 'Days of the audit log that no worker can drop. `AUDIT_LOG_RETENTION` cannot be shorter.',
-    shown: '90d',
+    shown: 'what the database has, at first 90 days',
   }),
 });
 
@@ -48,7 +48,7 @@ export const Settings = z.object({
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
   owner: PostgresServer;
   logins: Login[];
-  auditLogFloorDays: number;
+  auditLogFloorDays: number | undefined;
 } {
   const s = readSettings(Settings, environment);
   const servers: Record<LoginRole, PostgresServer | undefined> = {

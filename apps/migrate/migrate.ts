@@ -32,7 +32,7 @@ interface MigrateOptions {
   /** One login per app; each is created or brought up to date, with its password and rights. */
   logins: Login[];
   /** Days for which the worker must keep the audit log; unchanged when absent. */
-  auditLogFloorDays?: number;
+  auditLogFloorDays?: number | undefined;
   /** Applies pending contract migrations too; a database without any migration gets all of them. */
   contract?: boolean;
   /** Receives one line per step, for people. */

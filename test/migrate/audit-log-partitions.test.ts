@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Database } from '#domain/db/database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { readConfig } from '../../apps/migrate/config.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 
 /** Returns the months of the partitions, oldest first, as `YYYY_MM`. */
@@ -90,6 +91,17 @@ it('months whose entries are all older than the retention are dropped, and such 
   expect((await owner.pool.query('select count(*)::int as entries from audit_entry_default')).rows).toEqual([
     { entries: 1 },
   ]);
+});
+
+it('a migration without AUDIT_LOG_RETENTION_FLOOR, as in the pod orgctl, keeps the floor of the release', async () => {
+  const { owner, database } = await setupDatabase();
+  const migrateWith = async (settings: Record<string, string>) => {
+    await migrate(readConfig({ DATABASE_URL: database.ownerUrl, ...settings }));
+    return (await owner.pool.query('select audit_log_days as days from retention_floor')).rows;
+  };
+  expect(await migrateWith({})).toEqual([{ days: 90 }]);
+  expect(await migrateWith({ AUDIT_LOG_RETENTION_FLOOR: '400d' })).toEqual([{ days: 400 }]);
+  expect(await migrateWith({})).toEqual([{ days: 400 }]);
 });
 
 /** Arguments that are no number of days, or no number that a retention may be. */
