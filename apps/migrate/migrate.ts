@@ -16,9 +16,10 @@ const applicationName = 'org-api-migrate';
 const migrationLock = 0x6f726761;
 
 /**
- * How long a migration waits for a lock before it releases its locks and pauses. Later statements
- * queue behind it, including inserts of reads, and a read fails after 5 s. Without the limit, one
- * forgotten transaction would stop every read for as long as it lasts.
+ * How long a statement waits for a lock: a migration, which then releases its locks and pauses, and a
+ * call that waits for another. Later statements queue behind a migration, including inserts of reads,
+ * and a read fails after 5 s. Without the limit, one forgotten transaction would stop every read for
+ * as long as it lasts.
  */
 const lockTimeoutMs = 2_000;
 const lockRestMs = 5_000;
@@ -62,11 +63,11 @@ interface Migrated {
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { owner, report = () => {}, migrations = allMigrations } = options;
-  const lock = new Session(connectionOptions(owner, { applicationName }));
+  const lock = new Session(connectionOptions(owner, { applicationName, lockTimeoutMs }));
   lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();
   try {
-    await lock.query('select pg_advisory_lock($1)', [migrationLock]);
+    await acquireMigrationLock(lock);
     const target = { owner, migrations };
     const pending = await withMigrator(target, { alone: false }, (migrator) => migrator.getPending());
     const names = pending.map(({ name }) => name);
@@ -100,6 +101,22 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   } finally {
     await lock.end();
   }
+}
+
+/**
+ * Acquires the lock of migrators, however long another call has it. Each statement that waits for it
+ * is short: `create index concurrently` of that call waits for every snapshot, also for the one of a
+ * statement that waits for the call, and PostgreSQL sees no deadlock in that.
+ */
+async function acquireMigrationLock(lock: Session): Promise<void> {
+  for (;;)
+    try {
+      await lock.query('select pg_advisory_lock($1)', [migrationLock]);
+      break;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== lockNotAvailable) throw error;
+    }
+  await lock.query('set lock_timeout = 0'); // what follows locks nothing that a read needs
 }
 
 const isContract = (name: string, migrations: readonly NamedMigration[]): boolean =>

@@ -1,6 +1,7 @@
 /** Migrates an empty database to the current schema, concurrently and repeatedly. */
+import { Migration } from '@mikro-orm/migrations';
 import pg from 'pg';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { currentMigration, migrationNames } from '#domain/db/schema-version.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
@@ -58,6 +59,29 @@ it('four parallel calls are safe: one applies, and the others find nothing to do
   const options = { owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) };
   const results = await Promise.all(Array.from({ length: 4 }, () => migrate(options)));
   expect(results.map(({ applied }) => applied.length).sort()).toEqual([0, 0, 0, migrationNames.length]);
+});
+
+/** Builds an index when another call waits for this one. */
+class IndexBesideACall extends Migration {
+  override isTransactional(): boolean {
+    return false;
+  }
+  override async up(): Promise<void> {
+    const waiting = `select pid from pg_locks where locktype = 'advisory' and not granted and database =
+      (select oid from pg_database where datname = current_database())`;
+    await vi.waitFor(async () => expect(await this.execute(waiting)).toHaveLength(1), { timeout: 60_000 });
+    await this.execute('create index concurrently organization_built on organization (name)');
+  }
+}
+
+it('a call that waits does not stop the index that the other builds (regression: both waited for ever)', async () => {
+  const database = await emptyDatabase();
+  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: [] };
+  await migrate(options);
+  const run = () =>
+    migrate({ ...options, migrations: [...migrations, { name: '9999-index', class: IndexBesideACall }] });
+  const results = await Promise.all([run(), run()]);
+  expect(results.flatMap(({ applied }) => applied)).toEqual(['9999-index']);
 });
 
 it('two databases of one server can migrate at once, although they share their roles', async () => {
