@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { DomainError } from '#domain/contract/domain-error.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { printable } from '#runtime/command-line.ts';
-import { describeFailure, findCode } from '#runtime/database-failure.ts';
+import { describeFailure } from '#runtime/database-failure.ts';
 import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowError } from '#workflows/errors.ts';
@@ -47,7 +47,7 @@ export async function runOrgctl(args: readonly string[], surroundings: Surroundi
 function sentenceOf(error: unknown): string {
   if (error instanceof UsageError) return `${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`;
   if (error instanceof Error && expectedErrors.some((kind) => error instanceof kind)) return error.message;
-  return `${describeFailure(error)}${findCode(error) === null ? '' : ' Nothing was changed.'}`;
+  return describeFailure(error);
 }
 
 async function run(args: readonly string[], { environment, writeOutput }: Surroundings, report: Report) {
