@@ -102,6 +102,8 @@ export function exchange(options: {
     });
     post.on('response', (message) => {
       response = message;
+      // The parser takes status lines that the reader rejects, such as that of HTTP/2.0 in text.
+      restTimer ??= setTimeout(end, restMs);
       resolveSoon();
       message.on('error', fail);
       message.on('end', end);

@@ -1,13 +1,16 @@
-import { Resolver } from 'node:dns/promises';
+import { getServers, Resolver } from 'node:dns/promises';
 import type { Cause, FailureCause } from '#domain/webhooks/causes.ts';
 
 /** Returns all addresses of a name, IPv4 first, or why there are none. Never throws. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;
 export type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: Cause };
 
-/** Two tries of 1.5 s leave 7 s of the attempt's 10 s to the receiver. */
+/**
+ * Two tries of 1.5 s leave 7 s of the attempt's 10 s to the receiver. Of several servers each is
+ * tried once: three of them, and then again for the root, end before the attempt does.
+ */
 const tryTimeoutMs = 1_500;
-const tries = 2;
+const triesOf = (servers: readonly string[]) => (servers.length > 1 ? 1 : 2);
 /** How long AAAA may take once A has answered: the delay of RFC 8305, section 3. */
 const resolutionDelayMs = 50;
 
@@ -26,6 +29,7 @@ const resolutionDelayMs = 50;
  */
 export function createResolve({ servers }: { servers?: string[] } = {}): Resolve {
   return async (hostname, signal) => {
+    const tries = triesOf(servers ?? getServers());
     const resolver = new Resolver({ timeout: tryTimeoutMs, maxTimeout: tryTimeoutMs, tries });
     if (servers !== undefined) resolver.setServers(servers);
     const cancel = () => resolver.cancel();

@@ -18,6 +18,8 @@ describe('a 2xx status line in time is delivered when', () => {
 
   it.each<[string, (socket: Socket) => void]>([
     ['the headers never end', (s) => s.write('HTTP/1.1 200 OK\r\nx-a: 1')],
+    ['it names HTTP/2.0 and the body never ends', (s) => s.write('HTTP/2.0 200 OK\r\ncontent-length: 9\r\n\r\nx')],
+    ['an empty line precedes it and the body never ends', (s) => s.write(`\r\n${head}x`)],
     [
       'the headers trickle',
       (s) => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createResolve } from '#delivery/post/resolve.ts';
+import { postDeadlineMs } from '#delivery/times.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { type DnsAnswer, type DnsRecord, startDnsServer } from '#test/dns-server.ts';
 import { post, startRawServer } from './raw-server.ts';
@@ -76,6 +77,12 @@ describe('looking up a name', () => {
   it('reports that the resolver is unavailable when nothing listens there', async () => {
     const resolve = createResolve({ servers: ['127.0.0.1:1'] });
     expect(await resolve(name, neverAborted())).toEqual({ ok: false, cause: 'dns_unavailable' });
+  });
+
+  it('reports it also when several do not answer', async () => {
+    const silent = await Promise.all(Array.from({ length: 3 }, () => startDnsServer(() => null)));
+    const resolve = createResolve({ servers: silent.map(({ server }) => server) });
+    expect(await resolve(name, AbortSignal.timeout(postDeadlineMs))).toEqual({ ok: false, cause: 'dns_unavailable' });
   });
 
   it('stops when the attempt ends', async () => {
