@@ -14,8 +14,8 @@ const restShare = 5;
 const judgedPolls = 4;
 
 interface PollOptions {
-  /** Polls once, and returns whether it found work. `isWoken`: `wake` was called, or the last poll failed. */
-  poll: (isWoken: boolean) => Promise<boolean>;
+  /** Polls once, and returns whether it found work. */
+  poll: () => Promise<boolean>;
   retryEveryMs: number;
 }
 
@@ -36,7 +36,7 @@ export function restAfter(durations: readonly number[], sinceFoundMs: number): n
 export class Poll {
   readonly #options: PollOptions;
   #isStopped = true;
-  #isWoken = true;
+  #isWoken = false;
   #running: Promise<void> | null = null;
   #endWait = () => {};
 
@@ -67,16 +67,14 @@ export class Poll {
     let durations: number[] = [];
     while (!this.#isStopped) {
       const startedAt = performance.now();
-      const isWoken = this.#isWoken;
       this.#isWoken = false;
       try {
-        const found = await this.#options.poll(isWoken);
+        const found = await this.#options.poll();
         const endedAt = performance.now();
         if (found) foundAt = endedAt;
         durations = [...durations, endedAt - startedAt].slice(-judgedPolls);
         await this.#pause(found ? waitsMs.lately : restAfter(durations, endedAt - foundAt));
       } catch {
-        this.#isWoken = true;
         await this.#pause(this.#options.retryEveryMs, false);
       }
     }

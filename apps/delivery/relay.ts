@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { DeliveryRun } from '#workflows/deliver-event/types.ts';
 import { Poll } from './poll.ts';
 import { createScan } from './scan.ts';
 import {
@@ -8,7 +9,7 @@ import {
   type QueuedWebhook,
   returnClaimsSql,
 } from './sql/claim.ts';
-import { type Claim, createStarts, type RunName } from './starts.ts';
+import { type Claim, createStarts } from './starts.ts';
 import { reservedMs } from './times.ts';
 
 interface RelayOptions {
@@ -41,7 +42,7 @@ const retryEveryMs = 250;
  */
 export class Relay {
   readonly #options: Required<RelayOptions>;
-  readonly #poll = new Poll({ poll: (isWoken) => this.#claimNext(isWoken), retryEveryMs });
+  readonly #poll = new Poll({ poll: () => this.#claimNext(), retryEveryMs });
   readonly #starts: ReturnType<typeof createStarts>;
   readonly #scan: ReturnType<typeof createScan>;
   readonly #deleted = new Set<string>();
@@ -56,13 +57,20 @@ export class Relay {
   }
 
   readonly start = (): void => this.#poll.start();
-  /** Claims at once: an attempt ended, or a delivery became due. */
-  readonly wake = (): void => this.#poll.wake();
-  readonly attemptStarted = (run: RunName): void => this.#starts.attemptStarted(run);
+  /** Claims at once: any delivery may have a slot. */
+  readonly wake = (): void => this.#wakeFor(null);
+  readonly attemptStarted = (run: DeliveryRun): void => this.#starts.attemptStarted(run);
 
-  attemptEnded(run: RunName): void {
+  /** Claims at once: its organization has a slot more, and others do if this process had no capacity. */
+  attemptEnded(run: DeliveryRun): void {
+    const { healthy } = this.#starts.free();
     this.#starts.attemptEnded(run);
-    this.wake();
+    this.#wakeFor(healthy === 0 ? null : run.organizationId);
+  }
+
+  #wakeFor(organizationId: string | null): void {
+    this.#scan.release(organizationId);
+    this.#poll.wake();
   }
 
   /** Returns the deleted webhooks that had queued deliveries since the last call. */
@@ -82,14 +90,14 @@ export class Relay {
   }
 
   /**
-   * Claims for webhooks with new work and, when an attempt may have ended (`isWoken`) and every
-   * `claimEveryMs`, for saturated ones. Returns whether it claimed any delivery.
+   * Claims for webhooks with new work, and every `claimEveryMs` for saturated ones. Returns whether
+   * it claimed any delivery.
    */
-  async #claimNext(isWoken: boolean): Promise<boolean> {
+  async #claimNext(): Promise<boolean> {
     try {
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
-      const step = this.#scan.next(isWoken);
+      const step = this.#scan.next();
       const values = [step.after.organizationId, step.after.webhookId, step.atMost];
       const query = { name: 'listQueued', text: listQueuedSql, values };
       const { rows: listed } = await this.#options.pool.query<QueuedWebhook>(query);
@@ -110,10 +118,9 @@ export class Relay {
   async #claim(webhooks: QueuedWebhook[]): Promise<number | null> {
     const { healthy, degraded } = this.#starts.free();
     if (healthy === 0 && degraded === 0) return null;
-    const atMost = this.#temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one shows whether Temporal is back
+    const atMost = this.#temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each shows whether Temporal is back
     const requestedAtMs = Date.now();
-    const degradedLimit = this.#temporalIsAway && healthy > 0 ? 0 : degraded;
-    const bounds = [Math.min(healthy, atMost), Math.min(degradedLimit, atMost), reservedMs / 1_000];
+    const bounds = [Math.min(healthy, atMost), Math.min(degraded, atMost), reservedMs / 1_000];
     const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const query = { name: 'claimDeliveries', text: claimDeliveriesSql, values };
     const { rows } = await this.#options.pool.query<ClaimedDelivery>(query);
@@ -138,7 +145,7 @@ export class Relay {
     }
     if (this.#temporalIsAway) {
       this.#temporalIsAway = false;
-      this.#poll.wake();
+      this.wake();
     }
     this.#options.onStarted(claim, Date.now());
   }

@@ -4,7 +4,7 @@ import type { ClaimedDelivery, QueuedWebhook } from './sql/claim.ts';
 interface Step {
   after: { organizationId: string; webhookId: string };
   atMost: number;
-  /** Whether saturated webhooks are selected too. */
+  /** Whether saturated webhooks are selected, too. */
   includesSaturated: boolean;
 }
 
@@ -19,28 +19,38 @@ const beginning = { organizationId: nil, webhookId: nil };
  * Reaches every waiting webhook: it goes through the webhooks in the order of their ids, a bounded
  * number in each step, and then begins again.
  *
- * Webhooks without a free slot are saturated and skipped. They are selected when an attempt has
- * ended, and every `completeEveryMs`: other workers free slots too.
+ * Webhooks without a free slot are saturated and skipped, until an attempt of their organization
+ * ends here. They are selected every `completeEveryMs`, too: other workers free slots.
  */
 export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
-  let saturated = new Set<string>();
+  /** By webhook, its organization. */
+  const saturated = new Map<string, string>();
   let missedOnce = new Set<string>();
   let position: Step['after'] = beginning;
   let isComplete = false;
   let completeAt = Number.NEGATIVE_INFINITY;
 
   return {
-    /** `isWoken`: an attempt may have ended, so saturated webhooks are selected too. */
-    next(isWoken: boolean): Step {
+    next(): Step {
       if (position === beginning) isComplete = performance.now() - completeAt > completeEveryMs;
-      const includesSaturated = isComplete || isWoken;
-      return { after: position, atMost: includesSaturated ? selectedAtOnce : listedAtOnce, includesSaturated };
+      return { after: position, atMost: isComplete ? selectedAtOnce : listedAtOnce, includesSaturated: isComplete };
+    },
+
+    /** Webhooks of this organization, null: of all, may have a slot: each is tried once. */
+    release(organizationId: string | null): void {
+      for (const [webhookId, ofWebhook] of saturated) {
+        if (organizationId !== null && ofWebhook !== organizationId) continue;
+        saturated.delete(webhookId);
+        missedOnce.add(webhookId);
+      }
     },
 
     select(step: Step, listed: readonly QueuedWebhook[]): QueuedWebhook[] {
       // All that wait are listed, so others need not be remembered.
-      if (step.after === beginning && listed.length < step.atMost)
-        saturated = saturated.intersection(new Set(listed.map(({ webhookId }) => webhookId)));
+      if (step.after === beginning && listed.length < step.atMost) {
+        const waiting = new Set(listed.map(({ webhookId }) => webhookId));
+        for (const webhookId of saturated.keys()) if (!waiting.has(webhookId)) saturated.delete(webhookId);
+      }
       return listed
         .filter(({ webhookId, state }) => state === 'active' && (step.includesSaturated || !saturated.has(webhookId)))
         .slice(0, selectedAtOnce);
@@ -55,8 +65,9 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
       const claimed = new Set(deliveries.map(({ webhookId }) => webhookId));
       const full = new Set(deliveries.filter(({ isFull }) => isFull).map(({ webhookId }) => webhookId));
       const missedNow = new Set<string>();
-      for (const { webhookId } of selected) {
-        if (full.has(webhookId) || missedOnce.has(webhookId)) saturated.add(webhookId);
+      for (const { organizationId, webhookId } of selected) {
+        if (full.has(webhookId) || (missedOnce.has(webhookId) && !claimed.has(webhookId)))
+          saturated.set(webhookId, organizationId);
         else if (claimed.has(webhookId)) saturated.delete(webhookId);
         else missedNow.add(webhookId);
       }

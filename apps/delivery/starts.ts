@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DeliveryRun } from '#workflows/deliver-event/types.ts';
 import type { ClaimedDelivery } from './sql/claim.ts';
 import { reservedMs } from './times.ts';
 
@@ -36,8 +37,7 @@ interface StartsOptions {
   onFree: () => void;
 }
 
-export type RunName = Pick<ClaimedDelivery, 'webhookId' | 'eventId' | 'run'>;
-const nameOf = ({ webhookId, eventId, run }: RunName): string => `${webhookId}/${eventId}/${run}`;
+const nameOf = ({ webhookId, eventId, run }: DeliveryRun): string => `${webhookId}/${eventId}/${run}`;
 
 /**
  * Starts the runs of claimed deliveries, a bounded number at once; degraded webhooks have a queue
@@ -68,10 +68,10 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
     /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
     free: () => ({ healthy: Math.max(0, Math.min(healthy.free(), freeSlots())), degraded: degraded.free() }),
     /** Keeps a run's slot until its attempt ends. */
-    attemptStarted(run: RunName): void {
+    attemptStarted(run: DeliveryRun): void {
       if (occupied.has(nameOf(run))) occupied.set(nameOf(run), Number.POSITIVE_INFINITY);
     },
-    attemptEnded: (run: RunName): void => void occupied.delete(nameOf(run)),
+    attemptEnded: (run: DeliveryRun): void => void occupied.delete(nameOf(run)),
     /** Removes and returns what has not started. */
     drop: (): Claim[] => [...healthy.drop(), ...degraded.drop()],
     /** Resolves when everything is started or dropped. */

@@ -89,6 +89,22 @@ describe('a relay whose starts fail', () => {
     expect(errors).toHaveLength(1);
   });
 
+  it('starts again although only degraded webhooks have deliveries', async () => {
+    const { openRelay, rows } = await arrange();
+    await rows('update receiver set concurrency = 1');
+    let isBack = false;
+    const { begun } = await openRelay({
+      isAway: () => true,
+      startRun: async () => {
+        if (!isBack) throw new Error('away');
+      },
+    });
+    await vi.waitFor(() => expect(begun.length).toBeGreaterThan(3), patient);
+    isBack = true;
+    // Five of each organization: no attempt ends here.
+    await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 10 }]), patient);
+  });
+
   it('releases its deliveries while Temporal is down, tries one of them, and then starts all', async () => {
     const { openRelay, rows } = await arrange();
     let isBack = false;
@@ -123,17 +139,27 @@ describe('a relay that hears of the end of an attempt', () => {
     expect(requested.claimDeliveries).toBe(claims);
   });
 
-  it('claims at once when a webhook waited for a slot', async () => {
+  it('claims at once when a webhook waited for a slot, and not for other organizations', async () => {
     const { openRelay, make, rows } = await arrange();
     const professional = await make.member();
     await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
     for (let events = 0; events < 11; events += 1) await make.grant({ professional });
-    const { relay, begun } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
+    const { relay, begun, requested } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
     await vi.waitFor(() => expect(begun).toHaveLength(40), patient);
+    const others = begun.filter(({ organizationId }) => organizationId !== professional.orgId);
+    await vi.waitFor(async () => {
+      const claims = requested.claimDeliveries;
+      for (const other of others.splice(0, 5)) {
+        const looks = requested.listQueued ?? 0;
+        relay.attemptEnded(other);
+        await vi.waitFor(() => expect(requested.listQueued).toBeGreaterThan(looks), patient);
+      }
+      expect(requested.claimDeliveries).toBe(claims);
+    }, patient);
     await rows(`update delivery set state = 'delivered', due_at = null, settled_at = now()
       where organization_id = '${professional.orgId}' and state = 'running'`);
     await rows(`delete from slot where organization_id = '${professional.orgId}'`);
-    relay.wake();
+    relay.attemptEnded(begun.find(({ organizationId }) => organizationId === professional.orgId) as ClaimedDelivery);
     await vi.waitFor(() => expect(begun).toHaveLength(41), patient);
   });
 });
