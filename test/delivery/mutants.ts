@@ -31,9 +31,11 @@ const closes = 'an outcome closes its attempt and frees its slot in the statemen
 const restored = 'an outcome whose attempt PostgreSQL has lost is inserted with its post, and settles in sequence';
 const internal = 'an internal error counts no failure, of the delivery or of its receiver';
 const late = 'a run that is a minute late goes back to the queue, and one with a slot or before its time stays';
+const admittedLate = 'a late run that is admitted while others are looked for keeps its attempt';
+const shortened = 'a lost attempt is the proof of a schedule that was shortened meanwhile';
 const notStarted = 'a claim that was not started is free at once, unless its attempt was admitted';
 const again = 'a redelivery starts the schedule again, and a retry now keeps its position';
-const concurrency = 'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three';
+const concurrency = 'a failure halves the concurrency, a 2xx doubles it, a slow one leaves three';
 const retryAfter = 'Retry-After delays the webhook for its time, and then one delivery goes first';
 const heldByFailure = 'a failure holds its webhook only with Retry-After';
 const gone = '410 Gone suspends the webhook with its own cause';
@@ -283,6 +285,13 @@ export const mutants: readonly Mutant[] = [
     to: "'queued'",
     caughtBy: onlyCurrent,
   },
+  {
+    change: 'an admitted run stays due',
+    where: 'admit_attempt',
+    from: /due_at = case when has_slot[^\n]*\n\s+where/,
+    to: "due_at = d.due_at where has_slot <> (found_delivery.state = 'running') and",
+    caughtBy: admittedLate,
+  },
   // Outcomes.
   {
     change: 'the target is read after the change',
@@ -392,19 +401,12 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a slow 2xx leaves the concurrency',
     where: 'recordOutcomeSql',
-    from: 'least(r.concurrency, greatest(3, r.concurrency / 2))',
+    from: 'greatest(3, r.concurrency / 2)',
     to: 'r.concurrency',
     caughtBy: concurrency,
   },
   {
-    change: 'a slow 2xx opens a degraded webhook',
-    where: 'recordOutcomeSql',
-    from: 'least(r.concurrency, greatest(3, r.concurrency / 2))',
-    to: 'greatest(3, r.concurrency / 2)',
-    caughtBy: concurrency,
-  },
-  {
-    change: 'a fast 2xx leaves the concurrency',
+    change: 'a 2xx leaves the concurrency',
     where: 'recordOutcomeSql',
     from: 'least(10, r.concurrency * 2)',
     to: 'r.concurrency',
@@ -466,6 +468,13 @@ export const mutants: readonly Mutant[] = [
     from: 'and a.id = f.attempt_id and a.finished_at is null',
     to: 'and false',
     caughtBy: killed,
+  },
+  {
+    change: 'a lost attempt of a longer schedule is no proof',
+    where: 'expireSql',
+    from: 'a.ends_schedule or f.is_current and f.ends_schedule',
+    to: 'a.ends_schedule',
+    caughtBy: shortened,
   },
   {
     change: 'losses never exhaust',

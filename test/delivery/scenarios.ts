@@ -246,6 +246,39 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect((await engine.attempts(hook)).map(({ cause }) => cause)).toEqual(['lost']);
   },
 
+  'a lost attempt is the proof of a schedule that was shortened meanwhile': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    await engine.admit(claim as Run);
+    await engine.owner.query('update delivery set failures = 20 where webhook_id = $1', [hook.webhookId]);
+    expect(await engine.attempts(hook)).toMatchObject([{ endsSchedule: false }]);
+    await engine.pass([hook], 26);
+    expect(await engine.expire()).toMatchObject([{ kind: 'lost', state: 'exhausted' }]);
+    expect(await engine.attempts(hook)).toMatchObject([{ cause: 'lost', endsSchedule: true }]);
+  },
+
+  'a late run that is admitted while others are looked for keeps its attempt': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    const [killed, late] = await engine.claim([hook]);
+    await engine.attempt(late as Run, { waitMs: 0 });
+    await engine.admit(killed as Run);
+    await engine.pass([hook], 100);
+    let expired: Promise<unknown> = Promise.resolve();
+    await inTransaction(
+      engine,
+      async (connection) => {
+        await connection.query('select from delivery_attempt where event_id = $1 for update', [killed?.eventId]);
+        expired = engine.expire();
+        await engine.isWaiting(engine.statements.expireSql);
+        await engine.admit(late as Run);
+      },
+      engine.owner,
+    );
+    expect(await expired).toMatchObject([{ eventId: killed?.eventId, kind: 'lost' }]);
+    const states = await engine.deliveries(hook);
+    expect(states.find(({ eventId }) => eventId === late?.eventId)).toMatchObject({ state: 'running' });
+  },
+
   'a late 2xx delivers, also what is queued again, exhausted or lost': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
@@ -396,7 +429,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.cancelDeleted([hook.webhookId])).toEqual([{ deliveries: 1 }]);
   },
 
-  'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three': async (engine) => {
+  'a failure halves the concurrency, a 2xx doubles it, a slow one leaves three': async (engine) => {
     const hook = await engine.webhook({ events: 9 });
     const claims = await engine.claim([hook]);
     const endings = [
@@ -404,9 +437,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       [{ outcome: 'failed' }, 2],
       [{ outcome: 'failed' }, 1],
       [{ outcome: 'failed' }, 1],
-      [{ outcome: 'delivered', tookMs: 5_000 }, 1],
-      [{ outcome: 'delivered', tookMs: 2_000 }, 1],
       [{ outcome: 'delivered', tookMs: 200 }, 2],
+      [{ outcome: 'delivered', tookMs: 2_000 }, 4],
+      [{ outcome: 'delivered', tookMs: 5_000 }, 3],
     ] as const;
     for (const [index, [ending, concurrency]] of endings.entries()) {
       await engine.attempt(claims[index] as Run, ending);

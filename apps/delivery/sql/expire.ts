@@ -55,7 +55,9 @@ export const expireSql = /* sql */ `
     select f.organization_id, f.webhook_id, f.event_id, f.grant_id from freed f
     where f.is_current and f.attempt_id is not null and f.ends_schedule
   ), ${unblockNextSql('settled')}, lost as (
+    -- A worker with a longer schedule may have made it: by this one it was the last.
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
+      ends_schedule = a.ends_schedule or f.is_current and f.ends_schedule,
       explanation = 'The process that made this attempt ended before it could record the response. The receiver '
         'may have received it, and recognizes a repeat by the event id.'
     from freed f

@@ -14,9 +14,8 @@ const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::i
 const concurrencyAfter = /* sql */ `case
         when $21::integer is not null or r.retry_after_until > statement_timestamp() then 1
         when not ${isDelivered} then greatest(1, r.concurrency / 2)
-        when $20::integer > 3000 then least(r.concurrency, greatest(3, r.concurrency / 2))
-        when $20::integer < 1000 then least(10, r.concurrency * 2)
-        else r.concurrency end`;
+        when $20::integer > 3000 then greatest(3, r.concurrency / 2)
+        else least(10, r.concurrency * 2) end`;
 
 /**
  * Records how an attempt ended and what follows for its delivery and its receiver.

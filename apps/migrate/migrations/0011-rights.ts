@@ -299,8 +299,8 @@ export class Rights extends Migration {
       grant select, update (organization_id) on slot_lock to org_api_worker;
       grant select, update (state, run, failures, attempts, sequence, due_at, settled_at) on delivery
         to org_api_worker;
-      grant select, insert, update (finished_at, status, cause, explanation, timings, peer_address, kept_bytes,
-        response, response_encoding, headers)
+      grant select, insert, update (ends_schedule, finished_at, status, cause, explanation, timings, peer_address,
+        kept_bytes, response, response_encoding, headers)
         on delivery_attempt to org_api_worker;
       grant select, insert, delete, update (attempt_id, admitted_at, until) on slot to org_api_worker;
       grant select, update (state, end_reason, finished_at, due_at, reached, seen_all, seen, matched, queued)

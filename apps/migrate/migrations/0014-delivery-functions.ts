@@ -209,10 +209,10 @@ export class DeliveryFunctions extends Migration {
             from free_slots(array[organization], array[webhook]) r
             where r.webhook_free > 0 and r.organization_free > 0 and r.host_free > 0;
             has_slot := found;
-            if has_slot <> (found_delivery.state = 'running') then
-              update delivery d set state = case when has_slot then 'running' else 'queued' end
-              where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event;
-            end if;
+            -- It is no more due: what looked for runs that are late saw no slot yet, and waits for this lock.
+            update delivery d set state = case when has_slot then 'running' else 'queued' end,
+              due_at = case when has_slot then clock_timestamp() else d.due_at end
+            where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event;
             if not has_slot then
               decision := 'stop';
               return next;
