@@ -30,13 +30,16 @@ interface Reading {
 }
 
 const step = 'read_ledger';
+/** Rows of a statement that rolls up, and how long such statements may begin: a claim of the step lasts a minute. */
+const rollUp = { atMost: 20_000, forMs: 30_000 };
 /** A reading costs one percent of a core at most, for the region. */
 const pauseFactor = 100;
 
 /**
  * Shows the ledger and the failing webhooks as gauges, every 15 s. One worker reads them and stores
- * the reading, and all show it, with its time. The next reading follows after `everyMs`, or after
- * 100 times the time that it took. It first rolls up settled deliveries, which keeps it short.
+ * the reading, and all show it, with its time. It first rolls up all settled deliveries, which keeps
+ * the reading short. The next one follows after `everyMs`, or after 100 times the time that reading
+ * took; rolling up is not counted, because its work is that of the deliveries (0.03 ms each).
  */
 export function ledgerMetrics(
   db: Queryable,
@@ -66,10 +69,11 @@ export function ledgerMetrics(
     await db.query(CompiledQuery.raw(addStepsSql, [[step]]));
     const [claimed] = await db.query<ClaimedStep>(CompiledQuery.raw(claimStepSql, [[step]]));
     if (claimed === undefined) return;
-    const startedAt = performance.now();
+    let startedAt = performance.now();
     let reading: Reading | null = null;
     try {
-      await rollUpLedger(db);
+      await rollUpAll(db);
+      startedAt = performance.now();
       const ledger = await readLedger(db);
       const [webhooks] = await db.query<FailingWebhooks>(CompiledQuery.raw(countFailingWebhooksSql));
       reading = { ledger, webhooks: webhooks as FailingWebhooks };
@@ -89,4 +93,14 @@ export function ledgerMetrics(
   }
 
   return createIntervalLoop({ run: refresh, everyMs, onError });
+}
+
+/** Rolls up what is settled, a batch at a time, for half a minute at most. */
+async function rollUpAll(db: Queryable): Promise<void> {
+  const { atMost, forMs } = rollUp;
+  const endsAt = performance.now() + forMs;
+  for (let rows = atMost; rows === atMost && performance.now() < endsAt; ) {
+    const { deliveries, events } = await rollUpLedger(db, { atMost });
+    rows = Math.max(deliveries, events);
+  }
 }

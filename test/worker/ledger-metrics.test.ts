@@ -7,7 +7,7 @@ import { ledgerMetrics } from '../../apps/worker/ledger-metrics.ts';
 it('one worker reads the ledger, all show its reading, and the next one waits a hundred times as long', async () => {
   const { database, owner } = await setupDatabase();
   const blocking = await owner.pool.connect();
-  await blocking.query('begin; lock table ledger_day in access exclusive mode');
+  await blocking.query('begin; lock table receiver in access exclusive mode');
   const databases = [await openAs(database.urls.worker, 1), await openAs(database.urls.worker, 1)];
   const workers = databases.map((worker) => {
     const registry = new Registry();
@@ -29,6 +29,23 @@ it('one worker reads the ledger, all show its reading, and the next one waits a 
     `select extract(epoch from due_at - read_at)::float8 as pause from maintenance_step where name = 'read_ledger'`,
   );
   expect(rows[0].pause).toBeGreaterThan(100 * 0.2);
+});
+
+it('everything that is settled is rolled up before a reading, however much it is', async () => {
+  const { database, owner } = await setupDatabase();
+  await owner.pool.query(`
+    with organization as (
+      insert into organization (name, slug, kind, status) values ('Harbor', 'harbor', 'law_firm', 'active') returning id
+    )
+    insert into event (organization_id, id, type, created_at, body, delivery_count)
+    select o.id, new_id(), 'seat.given', now() - interval '1 hour', '{}', 0 from organization o,
+      generate_series(1, 20001)`);
+  const metrics = ledgerMetrics(await openAs(database.urls.worker, 1), new Registry(), {
+    onError: (cause) => expect.fail(String(cause)),
+  });
+  onTestFinished(() => metrics.stop());
+  await metrics.start();
+  expect(await owner.pool.query('select from event where not rolled_up')).toMatchObject({ rowCount: 0 });
 });
 
 it('the metrics show the ledger with the worker’s own login, and keep the last values while the database is down', async () => {
