@@ -123,7 +123,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const values = [...idsOf(input), id, body.length, body, encoding];
     const query = { name: 'recordResponse', text: recordResponseSql, values };
     await retried(() => pool.query(query), giveUpAt).catch((cause: unknown) =>
-      onInternalError(cause, input, 'activity_failed'),
+      onInternalError(cause, input, 'response_lost'),
     );
   }
 

@@ -119,8 +119,8 @@ export async function startDeliveries(options: DeliveriesOptions) {
     /** Stops claiming, waits for attempts in progress, and closes in reverse order. */
     async stop(): Promise<void> {
       stopping.abort();
+      await running; // it may still open, and start its trial
       await trial.stop();
-      await running;
       await open?.stop();
     },
   };

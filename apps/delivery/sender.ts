@@ -39,6 +39,7 @@ export type Sender = ReturnType<typeof createSender>;
 const internalErrors = {
   internal_error: 'a request could not be prepared; nothing was sent, and the attempt is made again later',
   activity_failed: 'an attempt could not be admitted, made or recorded; its workflow continues',
+  response_lost: 'the rest of a response could not be stored; the outcome of its attempt is',
   test_failed: 'a test event could not be sent, or its result not recorded',
   delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
 };
