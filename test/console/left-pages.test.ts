@@ -1,5 +1,6 @@
 /** Pages and downloads whose browser leaves: what was read for them ends. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { generateToken } from '#domain/identity/token.ts';
 import { statementsOf } from '#test/statements-of.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
@@ -27,7 +28,7 @@ async function setup() {
     const leaving = new AbortController();
     const cookie = `${cookieName('session', t.origin)}=${scene.owner.sessionToken}`;
     const response = fetch(t.origin + path, {
-      headers: { ...headers, cookie },
+      headers: { cookie, ...headers },
       signal: leaving.signal,
       redirect: 'manual',
     });
@@ -77,6 +78,28 @@ it('a download that is left after its first byte ends the statement that reads i
   await t.until((count) => count > 0);
   download.leave();
   await t.expectEnded();
+});
+
+it('a stranger who leaves pages ends no statement, so no invented cookie closes a connection (regression: it did)', async () => {
+  const t = await setup();
+  const unlock = await t.lock('console_session');
+  const invented = `${cookieName('session', t.origin)}=${generateToken()}`;
+  const page = t.open('/account', { cookie: invented });
+  await t.until((count) => count === 1);
+  const lookups = async (condition: string) => {
+    const { rows } = await t.owner.pool.query<{ pid: number; state: string }>(
+      `select pid, state from pg_stat_activity where datname = current_database() and ${condition}`,
+    );
+    return rows;
+  };
+  const [lookup] = await lookups(`application_name = 'org-console' and wait_event_type = 'Lock'`);
+  page.leave();
+  // The console has seen the end of the first connection when it answers on later ones.
+  for (let n = 0; n < 5; n += 1) await t.http().get('/sign-in');
+  await unlock();
+  const ofLookup = () => lookups(`pid = ${lookup?.pid}`);
+  await vi.waitUntil(async () => (await ofLookup()).every(({ state }) => state !== 'active'));
+  expect(await ofLookup()).toMatchObject([{ state: 'idle' }]);
 });
 
 it('every page that is left ends its statement', async () => {

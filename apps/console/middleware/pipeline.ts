@@ -53,7 +53,7 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
   const visit = [requireSignIn(hasPage), requireMembership, requirePermission, reserveShare];
   const session = [reserveSession, loadSession];
   // The page of a rejected id has the navigation of a session.
-  if (route.method === 'GET') return [begin, leadToOrigin, endWithClient, ...session, requireIds, ...visit, showPage];
+  if (route.method === 'GET') return [begin, leadToOrigin, ...session, requireIds, ...visit, endWithClient, showPage];
 
   return [
     begin,
@@ -74,8 +74,13 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
   ];
 }
 
-/** A form is carried out also when its browser leaves; a page is not read to its end. */
-const endWithClient: RouteMiddleware = (ctx, next) => runForClient(ctx.res as TrackedResponse, next);
+/**
+ * A form is carried out also when its browser leaves; a page is not read to its end. A statement
+ * that is ended costs its connection, so only who has a share of them can end one: the statements of
+ * strangers are short, and run to their end.
+ */
+const endWithClient: RouteMiddleware = (ctx, next) =>
+  ctx.state.visit.share === null ? next() : runForClient(ctx.res as TrackedResponse, next);
 
 /**
  * Redirects a page that was opened as 127.0.0.1 to the console at localhost, because a form there
