@@ -1,5 +1,6 @@
 /** Signing in over HTTP. See OWASP ASVS 5.0, V6 and V7. */
 import { describe, expect, it } from 'vitest';
+import { signIn } from '#domain/identity/sign-in.ts';
 import { createAuthenticator } from '#test/authenticator.ts';
 import { unescaped } from '#test/http-visitor.ts';
 import { countBy } from '#test/people.ts';
@@ -137,6 +138,21 @@ describe('signing in', () => {
     const token = /name="_token" value="([^"]*)"/.exec(text)?.[1] ?? '';
     await visitor.post('/sign-in', { email: bo.email, password: goodPassword, _token: token });
     expect(await t.http(ada).get(`/o/${ada.orgId}`)).toMatchObject({ status: 303 });
+  });
+
+  it('in a browser whose session is the oldest of ten continues (regression: it ended twice, and the form came back)', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    const typed = { email: ada.email, password: goodPassword };
+    const visitor = t.http();
+    await visitor.submit('/sign-in', '/sign-in', typed);
+    for (let n = 0; n < 8; n += 1) {
+      const elsewhere = { address: `198.51.100.${n}`, userAgent: 'another browser' };
+      await signIn(t.db, { ...typed, visitor: elsewhere }, t.now);
+    }
+    expect(await visitor.submit('/sign-in', '/sign-in', typed)).toMatchObject({ status: 303, to: atSecondFactor });
+    const second = await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
+    expect(second).toMatchObject({ status: 303, to: '/' });
   });
 });
 

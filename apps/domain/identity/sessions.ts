@@ -165,9 +165,9 @@ export async function listSessions(db: Queryable, session: Session, now: Date): 
 
 /**
  * Ends one of the person's sessions at once. Their own by its id is a sign-out, also for a session
- * that is not `full` yet.
+ * that is not `full` yet, and nothing for one that has ended meanwhile.
  *
- * @throws IdentityError `no_such_session` when the person has none with that id,
+ * @throws IdentityError `no_such_session` when the person has no other one with that id,
  * `second_factor_needed` for another session than their own before it is full.
  */
 export async function endSession(
@@ -176,17 +176,20 @@ export async function endSession(
   sessionId: string,
   visitor: Visitor,
 ): Promise<void> {
-  if (sessionId !== session.id) assertFull(session);
+  const isOwn = sessionId === session.id;
+  if (!isOwn) assertFull(session);
+  const { personId } = session;
   await database.change(async (tx) => {
-    const living = await tx.find(ConsoleSession, { personId: session.personId }, { fields: ['id'] });
-    const found = living.find(({ id }) => id === sessionId.toLowerCase());
-    const ended = new IdentityError('no_such_session', 'This session does not exist or has already ended.');
-    if (found === undefined) throw ended;
-    const isOwn = sessionId === session.id;
+    // Locked, because it proves who signs out: it is deleted once that is recorded.
+    const [found] = await tx.query(sql<{ id: string }>`
+      select s.id from console_session s
+      where s.person_id = ${personId} and s.id::text = ${sessionId} for update`);
+    if (found === undefined && isOwn) return;
+    if (found === undefined)
+      throw new IdentityError('no_such_session', 'This session does not exist or has already ended.');
     const action = isOwn ? 'session.sign_out' : 'session.end';
-    // Before it is deleted, because it proves who signs out.
-    await recordPersonEntry(tx, { personId: session.personId, action, visitor, detail: { sessionId } });
-    if ((await tx.nativeDelete(ConsoleSession, { id: found.id })) === 0) throw ended;
+    await recordPersonEntry(tx, { personId, action, visitor, detail: { sessionId } });
+    await tx.nativeDelete(ConsoleSession, { id: found.id });
   });
 }
 
