@@ -171,6 +171,8 @@ describe('an entry of the audit log', () => {
     expect(await finds('q=paused')).toEqual([false, true]);
     expect(await finds('q=100%25')).toEqual([false, false]);
     expect(await finds(`object=${t.grant.id}`)).toEqual([true, false]);
+    expect(await finds(`object=${t.grant.id.toUpperCase()}`)).toEqual([true, false]);
+    expect(await finds(`q=${t.grant.id.toUpperCase()}`)).toEqual([true, false]);
     expect(await finds(`object=${t.webhook.id}&action=webhook.pause`)).toEqual([false, true]);
     expect(await finds('address=203.0.113.9')).toEqual([true, false]);
     expect(await finds('address=203.0.113.0/24&q=Ada')).toEqual([true, false]);
@@ -185,6 +187,25 @@ describe('an entry of the audit log', () => {
       `select detail from audit_entry where action = 'audit_log.download' order by id desc limit 2`,
     );
     expect(later).toEqual([{ detail: { objectId: t.grant.id } }, { detail: { hasObject: true } }]);
+  });
+
+  it('of a person with any id is found by it, on the page and in the file (regression: both had every entry)', async () => {
+    const t = await setupObjects();
+    for (const id of ['U-17', 'ünï "quoted" <b>', 'two words', '日'.repeat(255)]) {
+      await t.owner.pool.query('insert into person (id) values ($1)', [id]);
+      await t.owner.pool.query(
+        `insert into membership (organization_id, person_id, name, email, status)
+          values ($1, $2, 'Imported', 'i@example.org', 'active')`,
+        [t.orgId, id],
+      );
+      const [line = ''] = await writeEntries(t.owner, [{ orgId: t.orgId, personId: id }]);
+      for (const field of ['person', 'object', 'q'])
+        for (const list of ['', '/csv']) {
+          const { text } = await t.http(t.ada).get(logOf(t.ada, `${list}?${new URLSearchParams({ [field]: id })}`));
+          const found = [line, t.seatLine, t.webhookLine].map((entry) => text.includes(entry));
+          expect([field, id, list, ...found]).toEqual([field, id, list, true, false, false]);
+        }
+    }
   });
 
   it('is on a page that states how long entries are kept', async () => {

@@ -23,7 +23,7 @@ export interface AuditLogFilter {
 export interface TextMatch {
   ids: string[];
   actions: string[];
-  /** The text itself, which may be a code, an id, an address or part of a name of the time. */
+  /** The text in lower case, which may be a code, an id, an address or part of a name of the time. */
   exact: string;
 }
 

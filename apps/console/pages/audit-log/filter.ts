@@ -7,14 +7,14 @@ import { isTimestamp, parseDateTime } from '../../web/date-time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { matchText } from './match-text.ts';
 
-/** The filters in the query of the log; empty: not set. */
+/** The filters in the query of the log; empty: not set. Ids of people are any text. */
 export const filterFields = {
   key: z.uuid().catch(''),
-  person: filterText(/^[\x21-\x7e]{1,128}$/),
+  person: z.string().max(255).catch(''),
   action: filterText(/^[\w.]{1,100}$/),
   result: z.enum(['', ...results.map(queryNameOf)]).catch(''),
-  q: z.string().trim().max(200).catch(''),
-  object: z.string().trim().max(128).catch(''),
+  q: z.string().trim().max(255).catch(''),
+  object: z.string().trim().max(255).catch(''),
   address: z.string().trim().max(50).catch(''),
   ...timeRangeFields,
 };
@@ -32,7 +32,7 @@ export async function readFilter(visit: MemberVisit, query: FilterQuery): Promis
     personId: person || null,
     action: action || null,
     result: results.find((each) => queryNameOf(each) === result) ?? null,
-    objectId: object.toLowerCase() || null,
+    objectId: (z.uuid().safeParse(object).success ? object.toLowerCase() : object) || null,
     address: isAddress(address) ? address : null,
     text: q === '' ? null : await matchText(visit.console.database, visit.organizationId, q, readerOf(visit)),
     from: parseDateTime(from, zone, 'from'),

@@ -42,5 +42,6 @@ export async function matchText(
       order by g.id limit ${idsPerKind})`);
   const lower = exact.toLowerCase();
   const titles = knownActions.filter(({ title, action }) => `${title} ${action}`.toLowerCase().includes(lower));
-  return { ids: rows.map(({ id }) => id), actions: titles.map(({ action }) => action), exact: lower };
+  // As typed, too: ids of people are compared with their case.
+  return { ids: [...rows.map(({ id }) => id), exact], actions: titles.map(({ action }) => action), exact: lower };
 }
