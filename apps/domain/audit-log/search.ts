@@ -183,33 +183,34 @@ interface SearchResult {
   seenTo: Position | null;
 }
 
-/** The inner statement has only the compared columns, so that an index with these is enough. */
+/**
+ * The innermost statement has only the compared columns, so that an index with these is enough.
+ * Each one repeats the order, so that none is sorted and enough matches end the search.
+ * Where the search stopped is read from the same rows: for a later statement, entries that were
+ * written meanwhile would move it, and the next search would repeat some. Times are formatted last:
+ * those of skipped entries would be too, which takes longest.
+ */
 async function searchOnce(db: Queryable, search: Search, wanted: number): Promise<SearchResult> {
   const { leading, rest, atMost, direction, needsEntry } = search;
-  const positions = await db.query(sql<Position>`
-    select ${isoMicroseconds} as at, a.id
-    from (
-      select a.at, a.id, a.key_id, a.person_id, a.action, a.status
-        ${needsEntry ? sql`, a.code, a.address, a.detail, a.names` : sql``} from audit_entry a
-      where ${leading} ${order(direction)} limit ${sql.lit(atMost)}
-    ) a
-    where ${allOf(rest)} ${order(direction)} limit ${sql.lit(wanted)}`);
-  return { positions, seenTo: positions.length === wanted ? null : await findLastSeen(db, search) };
-}
-
-/**
- * Returns the last entry that a search has checked when there were more, or null when it has
- * checked all. Times are formatted outside: within, those of skipped entries would be too, which
- * takes longest.
- */
-async function findLastSeen(db: Queryable, { leading, atMost, direction }: Search): Promise<Position | null> {
-  const rows = await db.query(sql<Position>`
-    select ${isoMicroseconds} as at, a.id
-    from (select a.at, a.id from audit_entry a where ${leading} ${order(direction)} offset ${sql.lit(atMost - 1)}
-      limit 2) a
+  const rows = await db.query(sql<Position & { isEnd: boolean }>`
+    with seen as materialized (
+      select a.at, a.id, ${allOf(rest)} as is_match from (
+        select a.at, a.id, a.key_id, a.person_id, a.action, a.status
+          ${needsEntry ? sql`, a.code, a.address, a.detail, a.names` : sql``} from audit_entry a
+        where ${leading} ${order(direction)} limit ${sql.lit(atMost)}
+      ) a ${order(direction)}
+    ), found as materialized (
+      select a.at, a.id from seen a where a.is_match ${order(direction)} limit ${sql.lit(wanted)}
+    ), last as (
+      select a.at, a.id from seen a
+      where (select count(*) from found) < ${sql.lit(wanted)} and (select count(*) from seen) = ${sql.lit(atMost)}
+      ${order(direction === 'older' ? 'newer' : 'older')} limit 1
+    )
+    select ${isoMicroseconds} as at, a.id, a.is_end as "isEnd"
+    from (select f.*, false as is_end from found f union all select l.*, true from last l) a
     ${order(direction)}`);
-  const [last, next] = rows;
-  return last === undefined || next === undefined ? null : positionOf(last);
+  const last = rows.find(({ isEnd }) => isEnd);
+  return { positions: rows.filter(({ isEnd }) => !isEnd), seenTo: last === undefined ? null : positionOf(last) };
 }
 
 /** Returns whether one position is after the other. */

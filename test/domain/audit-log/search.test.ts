@@ -11,6 +11,7 @@ import {
   listAuditEntries,
   seesNoClients,
 } from '#domain/audit-log/search.ts';
+import type { Queryable } from '#domain/db/database.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { writeEntries } from '#test/write-entries.ts';
 import { eachAuditEntry } from '../../../apps/console/pages/audit-log/download.ts';
@@ -180,6 +181,31 @@ it('a search for a rare match stops after a bounded number of entries, and conti
   let found = 0;
   for await (const batch of eachAuditEntry(db, orgId, filter)) found += batch.length;
   expect(found).toBe(1);
+});
+
+it('a search of a log that grows meanwhile finds each match once (regression: where it stopped moved)', async () => {
+  const { owner, make } = await setupDatabase();
+  const orgId = await make.organization();
+  const write = (from: number, to: number) =>
+    owner.pool.query(
+      `insert into audit_entry (at, organization_id, action, status, address)
+       select now() - make_interval(secs => n), $1, 'api.getOrg', 200,
+         case when abs(n - $4) <= 5 then inet '203.0.113.9' end from generate_series($2::int, $3::int) n`,
+      [orgId, from, to, entriesSearched.inEntries - 10],
+    );
+  await write(0, entriesSearched.inEntries * 2);
+  // Ten more before each statement, so the first one stops amid the eleven matches.
+  const growing: Queryable = {
+    ...owner,
+    query: (async (statement: Parameters<Queryable['query']>[0]) => {
+      await write(-100, -91);
+      return owner.query(statement);
+    }) as Queryable['query'],
+  };
+  const ids: string[] = [];
+  for await (const batch of eachAuditEntry(growing, orgId, { ...everything, address: '203.0.113.9' }))
+    ids.push(...idsOf({ entries: batch }));
+  expect([ids.length, new Set(ids).size]).toEqual([11, 11]);
 });
 
 it('a search that is rare in one of two ways reads all matches at once', async () => {
