@@ -61,11 +61,14 @@ it('CONNECT gets 405 in the form of the app, with an id and its line in the log'
   }
 });
 
-it('a genuine key is recorded as used by CONNECT, as by any request that it does not open', async () => {
+it('a genuine key is recorded as used by CONNECT, as by any request that it does not open, but not by invalid HTTP', async () => {
   const { api, make, owner } = await setup();
   const { key, id } = await make.apiKey();
   const headers = ['Host: a:443', 'Connection: close', `Authorization: Bearer ${key}`];
   expect(await sendRaw(api.url, request('CONNECT a:443', ...headers))).toContain('"error":"api_key_not_accepted"');
+  const fault = await sendRaw(api.url, request('GET /v1/orgs/x', ...headers, 'Expect: much'));
+  expect(fault).toMatch(/^HTTP\/1\.1 417 /);
+  expect(fault).not.toMatch(/\r\nratelimit/i);
   const { rows } = await owner.pool.query('select detail from audit_entry where key_id = $1 and action like $2', [
     id,
     'api.%',

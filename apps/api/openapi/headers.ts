@@ -3,13 +3,14 @@ import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits
 /**
  * The headers of the responses, by name: `components.headers`. Those that are not `required` are
  * absent on requests that were rejected early: the limiter counts only a well-formed key of this
- * region.
+ * region, in a request that is valid HTTP.
  */
 export const headerComponents = {
   'Request-Id': {
     description:
       'Id of this request: quote it when asking for help. For a key that the server knows it is ' +
-      'also the id of the line in the organization’s activity log (429 aside).',
+      'also the id of the line in the organization’s activity log, except for 429, 500, 503 and ' +
+      'requests that are not valid HTTP.',
     required: true,
     schema: { type: 'string', format: 'uuid' },
     example: '019a9f2e-7c41-7d36-9a0b-3f5a5d2c8e11',
@@ -29,14 +30,14 @@ export const headerComponents = {
   'RateLimit-Policy': {
     description:
       `The limit of every key: \`q\` requests in any \`w\` seconds. On every answer to a well-formed ` +
-      'key of this region.',
+      'key of this region, unless the request is not valid HTTP.',
     schema: { type: 'string' },
     example: `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`,
   },
   RateLimit: {
     description:
       '`r`: requests left to the key now; `t`: seconds until one more comes free. On every answer ' +
-      'to a well-formed key of this region.',
+      'to a well-formed key of this region, unless the request is not valid HTTP.',
     schema: { type: 'string', pattern: '^"key";r=\\d+;t=\\d+$' },
     example: `"key";r=${requestsPerWindow - 1};t=${requestWindowSeconds}`,
   },

@@ -55,7 +55,8 @@ expiry, which answers repeat in \`Key-Expires\`.
 A key acts for the person who created it and can never do more than that person can now. When they leave or lose a
 permission, the reads concerned answer 403 at once. A key that was
 lost or leaked is revoked in the console, also at once. Every use of a key is in the organization’s activity log,
-under the \`Request-Id\` of the answer; calls above the limit are counted there by the minute.`;
+under the \`Request-Id\` of the answer; calls above the limit are counted there by the minute. A call that is answered
+500 or 503 got no data and may have no line; a request that is not valid HTTP is no use of its key.`;
 
 const limits = `\
 # Limits
