@@ -17,7 +17,7 @@ import { assertNewPassword, hashPassword } from './password.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
-import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
+import { clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
@@ -121,7 +121,7 @@ export async function completeEnrolment(
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
       return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
     });
-    await clearFailures(database, [failure]);
+    await clearFailure(database, failure);
     return enrolled;
   } catch (error) {
     throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailInUse() : error;

@@ -6,7 +6,7 @@ import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword, opaqueString } from './password.ts';
 import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
 import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
-import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
+import { clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
 import { generateToken, hashOf } from './token.ts';
 import type { Session, Visitor } from './types.ts';
 
@@ -51,7 +51,7 @@ export async function changePassword(
     await recordPersonEntry(tx, { personId, action: 'password.change', visitor });
     return { token };
   });
-  await clearFailures(database, [failure]);
+  await clearFailure(database, failure);
   return changed;
 }
 

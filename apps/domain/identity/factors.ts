@@ -9,7 +9,7 @@ import { findAnsweredChallenge, passkeySetupOptions } from './passkey.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
 import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
-import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
+import { clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
 import { generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
@@ -65,7 +65,7 @@ export async function addTotp(
     if (!(await consumeTotpSetup(tx, session.id, sealed))) throw setupExpired();
     return recordFactor(tx, session, { factor, visitor }, now());
   });
-  await clearFailures(database, [failure]);
+  await clearFailure(database, failure);
   return added;
 }
 

@@ -11,7 +11,7 @@ import { recordPersonEntry } from './record-sign-in.ts';
 import { consumeRecoveryCode, countRecoveryCodes, wrongRecoveryCode } from './recovery-codes.ts';
 import { recordSecondFactor } from './sessions.ts';
 import {
-  clearFailures,
+  clearFailure,
   countFailure,
   factorSubject,
   ownFailure,
@@ -160,13 +160,12 @@ async function completeStep(
     await recordPersonEntry(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
     return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
   });
-  if (completed !== null) {
-    // The password was correct, too.
-    const password = signInFailure('password', passwordSubject(session.email), from);
-    await clearFailures(database, isStepUp ? [failure] : [failure, password]);
-    return completed;
-  }
-  throw wrong[step]();
+  if (completed === null) throw wrong[step]();
+  await clearFailure(database, failure);
+  // The password was correct, too. That step has cleared the count of its network.
+  const password = signInFailure('password', passwordSubject(session.email), from);
+  if (!isStepUp) await clearFailure(database, password, ['pair', 'subject']);
+  return completed;
 }
 
 function rejectedToNull(error: unknown): null {

@@ -19,9 +19,14 @@ import { networkOf } from './network.ts';
  *
  * A sign-in counts as a failure from its admission on, before anything is verified. So a hundred
  * concurrent ones count as a hundred, and one whose process died counts too. A complete sign-in
- * removes its person's failures from its network. A correct password alone removes nothing, so a
- * stolen password cannot be tried without a bound. Above a limit one attempt is admitted in 15
- * minutes. Each process remembers such a rejection until it ends, and repeats it without I/O.
+ * removes its person's failures from its network. A correct password alone removes none of its
+ * person's, so a stolen password cannot be tried without a bound. Above a limit one attempt is
+ * admitted in 15 minutes. Each process remembers such a rejection until it ends, and repeats it
+ * without I/O.
+ *
+ * From the count of a network a step removes what it has counted there, and nothing else: the two
+ * steps of a sign-in may come from two networks, or from a known browser and a stranger, and to
+ * remove what was counted elsewhere would make room for failures.
  *
  * The count of a network applies to strangers only. A session, a browser with which its person has
  * recently signed in (known-browsers.ts) and the holder of a one-time link have a secret that no
@@ -29,7 +34,7 @@ import { networkOf } from './network.ts';
  * purpose block none of them.
  */
 
-/** A sign-in that may be tried. It counts as a failure unless `clearFailures` follows. */
+/** A sign-in that may be tried. It counts as a failure unless `clearFailure` follows. */
 export interface SignInFailure {
   /** What is tried, as SHA-256 in hex: the table has no address in clear. */
   subject: string;
@@ -150,13 +155,18 @@ export async function countFailure(database: Database, failure: SignInFailure, n
 }
 
 /**
- * Removes attempts after a success: the failures of their person from the same network, and these
- * attempts from the other counts. Call it after the transaction that accepts them. When PostgreSQL
- * does not answer, they stay counted, which rejects nothing by itself.
+ * Removes an attempt after a success, from some of its counts or all: the failures of its person
+ * from the same network (`pair`), and the attempt alone from the other counts. Call it after the
+ * transaction that accepts it. When PostgreSQL does not answer, it stays counted, which rejects
+ * nothing by itself.
  */
-export async function clearFailures(database: Database, failures: readonly SignInFailure[]): Promise<void> {
+export async function clearFailure(
+  database: Database,
+  failure: SignInFailure,
+  limits: readonly Limit[] = ['network', 'pair', 'subject'],
+): Promise<void> {
   const { waits, ...counts } = limitersOf(database);
   const clear = ({ limit, key }: { limit: Limit; key: string }): Promise<unknown> =>
     limit === 'pair' ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))]) : counts[limit].reward(key);
-  for (const count of failures.flatMap(countsOf)) await clear(count).catch(() => {});
+  for (const count of countsOf(failure)) if (limits.includes(count.limit)) await clear(count).catch(() => {});
 }

@@ -10,7 +10,7 @@ import { signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
 import { startSession } from './sessions.ts';
-import { assertAdmitted, countFailure, passwordSubject, signInFailure } from './sign-in-failures.ts';
+import { assertAdmitted, clearFailure, countFailure, passwordSubject, signInFailure } from './sign-in-failures.ts';
 import { findTokenHash } from './token.ts';
 import type { Visitor } from './types.ts';
 
@@ -44,8 +44,8 @@ export function assertMayTry(database: Database, { email, visitor }: SignInReque
  * Signs in with address and password, the first of two steps. For a known and an unknown address a
  * wrong attempt takes the same work, changes the same counts and gets the same sentence (ASVS
  * 6.3.8). Each attempt of a known person is recorded in the log of their organizations. A correct
- * password counts as an attempt too, until the second factor completes the sign-in. The
- * session of the `token` can only verify a second factor.
+ * password counts as an attempt of its person too, until the second factor completes the sign-in.
+ * The session of the `token` can only verify a second factor.
  *
  * @throws IdentityError `wrong_credentials`, also for a person whom every organization has
  * suspended; `too_many_attempts`; `busy` when too many strangers sign in at once.
@@ -68,7 +68,8 @@ async function verifyPassword(
   const canonical = canonicalEmail(email);
   const { browserHash, known } = await findSignIn(database, canonical, visitor.browser ?? null, now());
   const { address } = visitor;
-  await countFailure(database, signInFailure('password', passwordSubject(canonical), { address, browserHash }), now());
+  const failure = signInFailure('password', passwordSubject(canonical), { address, browserHash });
+  await countFailure(database, failure, now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
   const isRight = await isPassword(password, known?.passwordHash ?? null);
   if (known === null || !isRight || !known.mayEnter) {
@@ -76,7 +77,7 @@ async function verifyPassword(
     throw wrongCredentials();
   }
   const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password) : null;
-  return database.change(async (tx) => {
+  const started = await database.change(async (tx) => {
     const { personId, passwordHash } = known;
     // The password may have changed while this one was verified.
     const found = await tx.findOne(SignIn, { personId, passwordHash }, writeLock);
@@ -86,6 +87,8 @@ async function verifyPassword(
     await recordPersonEntry(tx, { personId, action: 'sign_in.password', visitor });
     return { token, personId };
   });
+  await clearFailure(database, failure, ['network']);
+  return started;
 }
 
 const wrongCredentials = () => new IdentityError('wrong_credentials', 'The email address or password is incorrect.');

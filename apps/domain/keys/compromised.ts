@@ -1,6 +1,6 @@
 import { recordAuditEntry } from '../audit-log/record.ts';
 import type { Database } from '../db/database.ts';
-import { clearFailures, countFailure, ownFailure } from '../identity/sign-in-failures.ts';
+import { clearFailure, countFailure, ownFailure } from '../identity/sign-in-failures.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { KeyError } from './errors.ts';
 import { fingerprints, type KeySecrets } from './key.ts';
@@ -43,7 +43,7 @@ export async function findCompromisedKey(
     await recordAuditEntry(tx, { organizationId, by, keyId, action: 'key.report', detail: { hint } });
     return { keyId };
   });
-  if (reported !== null) await clearFailures(database, [failure]);
+  if (reported !== null) await clearFailure(database, failure);
   return reported;
 }
 

@@ -8,6 +8,7 @@ import { changePassword } from '#domain/identity/change-password.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
+import type { Visitor } from '#domain/identity/types.ts';
 import { blockNetwork, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
@@ -24,12 +25,12 @@ async function blockVisitors(t: People): Promise<void> {
   expect(await outcomeOf(signIn(t.db, stranger, t.now))).toBe('too_many_attempts');
 }
 
-/** Signs in with both factors. */
-async function signInFully(t: People, person: { email: string; secret: string }, from: typeof visitor) {
+/** Signs in with both factors, the second one as another visitor if one is given. */
+async function signInFully(t: People, person: { email: string; secret: string }, from: Visitor, then = from) {
   t.pass(minuteMs);
   const { token } = await signIn(t.db, { email: person.email, password: goodPassword, visitor: from }, t.now);
   const code = codeAt(person.secret, t.now());
-  return verifyTotp(t.db, await t.session(token), { code, visitor: from }, settings, t.now);
+  return verifyTotp(t.db, await t.session(token), { code, visitor: then }, settings, t.now);
 }
 
 describe('failures from one network', () => {
@@ -42,6 +43,21 @@ describe('failures from one network', () => {
     const next = await signInFully(t, person, known);
     expect(next.browser).toMatch(/^[\w-]{43}$/);
     expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as any unknown browser
+  });
+
+  it('are as many as before after sign-ins, also those of two networks or of a browser that is known in one step (regression: each made room for one or two more)', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const elsewhere = { ...visitor, address: '198.51.100.9' };
+    const { browser } = await signInFully(t, person, visitor);
+    for (let n = 0; n < 3; n += 1) {
+      await signInFully(t, person, visitor);
+      await signInFully(t, person, { ...visitor, browser }, visitor);
+      await signInFully(t, person, elsewhere, visitor);
+      await signInFully(t, person, visitor, elsewhere);
+    }
+    await blockVisitors(t);
+    expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts');
   });
 
   it('do not block the step-up or the password change of an active session', async () => {
