@@ -10,7 +10,7 @@ import {
   memberColumns,
 } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
-import { consoleAccess } from '../access/console-access.ts';
+import { consoleAccess, isConfirmed } from '../access/console-access.ts';
 import {
   type MemberChanges,
   Membership,
@@ -44,7 +44,8 @@ import type { EnrolmentKind } from './types.ts';
  * used.
  *
  * Nothing that an inviter gets says whether the address signs in here, or is of a member of another
- * organization: neither the outcome, nor the link's pages, nor the log.
+ * organization: neither the outcome, nor the link's pages, nor the log. Only the id of the person
+ * may: one who signs in keeps the id that they have elsewhere.
  */
 
 interface CreateEnrolment {
@@ -227,15 +228,18 @@ export async function findEnrolment(db: Queryable, token: string, now: Date): Pr
 
 /**
  * Finds the member with the address, else the person who signs in with it, else returns a new
- * person. Members who left count only when no other person has the address.
+ * person. Members who left count only when no other person has the address. Inviters find a member
+ * whose sign-in the organization has not confirmed by the address of the membership only: they must
+ * not learn the other one.
  */
 async function findInvitee(
   tx: Transaction,
   { organizationId, email, by }: Pick<CreateEnrolment, 'organizationId' | 'email' | 'by'>,
 ): Promise<Invitee> {
-  const rows = await tx.query(sql<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>`
+  type Row = MemberAccess & Omit<Invitee, 'member'> & { isConfirmed: boolean; signsInWith: boolean };
+  const known = await tx.query(sql<Row>`
     select p.id as "personId", ${memberColumns},
-      coalesce(${consoleAccess()} = 'open', false) as "isOpen",
+      coalesce(${consoleAccess()} = 'open', false) as "isOpen", ${isConfirmed()} as "isConfirmed",
       coalesce(i.email = ${email}, false) as "signsInWith"
     from person p
     left join membership m on m.organization_id = ${organizationId} and m.person_id = p.id
@@ -244,6 +248,7 @@ async function findInvitee(
       select person_id from membership where organization_id = ${organizationId} and email = ${email}
       union all select person_id from sign_in where email = ${email})
     order by p.id`);
+  const rows = known.filter((row) => by === 'orgctl' || row.status === null || row.isConfirmed || row.email === email);
   const members = rows.filter(({ status }) => status !== null);
   const present = members.filter(({ status }) => status !== 'left');
   const candidates = present.length > 0 ? present : members.length > 0 ? members : rows;

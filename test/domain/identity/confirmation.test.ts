@@ -104,6 +104,26 @@ describe('an imported active owner who enrolled at another organization', () => 
     });
   });
 
+  it('is not found by the address with which they sign in elsewhere, whatever their status (regression: an error told an inviter)', async () => {
+    const t = await setupPeople();
+    const here = await t.make.organization();
+    const by = { personId: (await t.make.member({ orgId: here, signedIn: true })).userId };
+    for (const status of ['active', 'invited', 'suspended', 'left']) {
+      const { personId, email } = await t.enrol();
+      await t.owner.pool.query('insert into membership values ($1, $2, $3, $4, null, $5)', [
+        here,
+        personId,
+        'Imported',
+        `other-${status}@example.org`,
+        status,
+      ]);
+      const input = { organizationId: here, email, by };
+      const first = await createEnrolment(t.db, { ...input, name: 'A Name', roleKeys: ['member'] }, t.now);
+      expect([status, first.wasMember, first.personId === personId]).toEqual([status, false, false]);
+      expect(await createEnrolment(t.db, input, t.now)).toMatchObject({ personId: first.personId });
+    }
+  });
+
   it('does not count as a remaining owner', async () => {
     const t = await setupImported();
     const leave = () => removeMember(t.owner, { ...t.whom, personId: t.boss.personId });
