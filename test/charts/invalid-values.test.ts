@@ -75,6 +75,18 @@ const misuses: [string, object, RegExp][] = [
     { api: { trustedProxies: [], httpRoute: { enabled: false } }, networkPolicy: { http: { from: [] } } },
     /networkPolicy\.http\.from is empty beside console\.trustedProxies: /,
   ],
+  ...(
+    [
+      ['fd00::/8', '2000::/3'], // private, as the pods of a cluster
+      ['::/0', '2000::/3'],
+      ['2000::/3', '2000::/3'],
+      ['0.0.0.0/0', '0.0.0.0/0'],
+    ] as const
+  ).map(([block, of]): [string, object, RegExp] => [
+    `an exception for webhooks that is no part of what they reach: ${block}`,
+    { networkPolicy: { webhooks: { except: [block] } } },
+    new RegExp(`networkPolicy\\.webhooks\\.except has ${block}, which is no smaller block of ${of}: .*remove it`),
+  ]),
   ['traces without a collector’s peers', { networkPolicy: { otlp: { to: [] } } }, /networkPolicy\.otlp\.to is empty/],
   [
     'a route without a gateway',

@@ -114,6 +114,13 @@ Returns all problems at once, a line each, with what to do.
 {{- $servers := list "database" "redis" "temporal" }}
 {{- if $values.otlp.endpoint }}{{ $servers = append $servers "otlp" }}{{ end }}
 {{- include "org-api.peerProblems" (dict "policy" $values.networkPolicy "servers" $servers) }}
+{{- range $values.networkPolicy.webhooks.except }}
+{{- $of6 := contains ":" . }}
+{{- if not (regexMatch ($of6 | ternary `^[23][0-9A-Fa-f]{3}:.*/([4-9]|\d{2,3})$` `/[1-9]\d?$`) .) }}
+- networkPolicy.webhooks.except has {{ . }}, which is no smaller block of {{ $of6 | ternary "2000::/3" "0.0.0.0/0" }}:
+{{- " webhooks reach nothing outside that, and Kubernetes would reject the policy, so remove it" }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- $rules := $values.monitoring.rules }}
 {{- if and $values.monitoring.enabled $rules.enabled (not $rules.runbookBaseUrl) }}
