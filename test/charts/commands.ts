@@ -32,7 +32,22 @@ const verbs: Record<string, readonly string[]> = {
   curl: ['-H'],
   skopeo: ['copy'],
 };
-const plain = ['export', 'url', 'grep', 'base', 'echo', 'sed', 'cut', 'mkdir', 'ln', 'cd', 'for', 'do'];
+const plain = [
+  'export',
+  'url',
+  'grep',
+  'base',
+  'echo',
+  'printf',
+  'tail',
+  'sed',
+  'cut',
+  'mkdir',
+  'ln',
+  'cd',
+  'for',
+  'do',
+];
 const helps = new Map<string, string>();
 
 /**
@@ -109,8 +124,12 @@ function helmTrap(verb: string, rest: readonly string[], manifests: readonly Man
     : null;
 }
 
-/** Objects and labels that it names must be those of the release. */
+/** Objects and labels that it names must be those of the release. It waits long enough, and shows no secret. */
 function kubectlProblem(command: string, manifests: readonly Manifest[]): string | null {
+  if (/ wait /.test(command) && !command.includes(' --timeout='))
+    return 'kubectl wait ends after 30 s, unless --timeout says when';
+  if (/ exec .* -- .*\$/.test(command))
+    return 'the audit log of Kubernetes records the arguments of kubectl exec: give a value by standard input';
   const own = command.replaceAll('$NAME', 'us-org-api').replaceAll('$RELEASE', 'us');
   for (const [, kind = '', name = ''] of own.matchAll(
     /\b(deployment|networkpolicy|servicemonitor)[/ ](us-org-api[\w-]*)/g,

@@ -62,6 +62,8 @@ it('the check finds a command that does not exist', () => {
     'helm upgrade us charts/org-api -n $NS --values us-values.yaml --set migrations.rerun=1',
     'kubectl -n $NS forget pods',
     'kubectl -n $NS logs deployment/$NAME-relay',
+    'kubectl -n $NS wait --for=condition=Ready pod/orgctl',
+    'kubectl -n $NS exec deploy/valkey-us -- valkey-cli -a "$OLD" ping',
     'docker ps',
   ])
     expect(problemOf(command, manifests), command).not.toBeNull();

@@ -16,7 +16,8 @@ export function readSection(name: string, heading: string): Page {
 
 /**
  * Carries out a section as a reader does: each line of its shell blocks, each statement of its SQL
- * blocks and each of its files, in the order of the page.
+ * blocks and each of its files, in the order of the page. It ends with the first that fails, as lines
+ * joined by `&&` do.
  *
  * @throws Error for a block that no step carries out, and for a step that no block needs.
  */
@@ -35,7 +36,7 @@ function blocksInOrder({ text }: Page): string[] {
   const blocks = text.matchAll(/^( *)```(sh|sql|yaml)\n([\s\S]*?)^ *```/gm);
   return [...blocks].flatMap(([, indent = '', language, body = '']) => {
     const block = body.replace(new RegExp(`^${indent}`, 'gm'), '').trim();
-    return language === 'sh' ? block.replace(/\\\n\s*/g, ' ').split('\n') : [block];
+    return language === 'sh' ? block.replace(/\\\n\s*/g, ' ').split(/(?: &&)?\n/) : [block];
   });
 }
 

@@ -98,7 +98,7 @@ it('rotates every secret while a key reads and events are delivered, and ends wi
 
   await carryOut(readSection(page, 'REDIS_URL'), [
     [/^(OLD|NEW)=/, t.shell],
-    [/^kubectl .* valkey-cli .* acl setuser default /, t.shell],
+    [/^printf .*acl setuser default .* valkey-cli /, t.shell],
     setSecret,
     [/^kubectl .* patch secret valkey-us-users /, t.shell],
   ]);

@@ -69,7 +69,7 @@ export async function arrangeRotation(server: ApiServer) {
       command
         .replace('org-api-us-rw.$NS.svc:5432', `127.0.0.1:${postgres.port}`)
         .replace('valkey-us.$NS.svc:6379', `127.0.0.1:${redis.port}`)
-        .replace('kubectl -n $NS exec deploy/valkey-us -- valkey-cli', `redis-cli -p ${redis.port}`),
+        .replace('kubectl -n $NS exec -i deploy/valkey-us -- valkey-cli', `redis-cli -p ${redis.port}`),
     );
   await run(`cd ${root}`);
   await run('orgctl() { (set -a; . "$POD"; node apps/orgctl/main.ts "$@"); }');

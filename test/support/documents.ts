@@ -24,7 +24,7 @@ export function commandsOf(page: Page): string[] {
     .replace(/\\\n\s*/g, ' ')
     .split('\n');
   return lines
-    .flatMap((line) => line.replace(/ #.*/, '').split(/\$\(| \| |&& |; /))
+    .flatMap((line) => line.replace(/ #.*/, '').split(/\$\(| \| |&&(?: |$)|; /))
     .map((one) => one.trim())
     .filter((one) => /^[a-z]+ [a-z-]/.test(one));
 }
