@@ -113,6 +113,7 @@ export async function startOperator(
       await Promise.all(runners.map((runner) => runner.lead(signal)));
       metrics.isLeader.set(0);
       metrics.regionCondition.reset();
+      await connections.drop();
       log.info({ identity }, 'this replica does not lead any more');
     },
   });

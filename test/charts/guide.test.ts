@@ -121,7 +121,7 @@ describe('the guide', () => {
     const connections = new Connections({
       api: kubeConfig.makeApiClient(CoreV1Api), // the Temporal of the guide needs no Secret
       namespace: config.namespace,
-      report: { onChanged() {}, onRejected() {}, onForgotten() {} },
+      report: { onRead() {}, onChanged() {}, onRejected() {}, onForgotten() {} },
     });
     onTestFinished(() => connections.close());
     await expect(connections.serverOf(region)).resolves.toMatchObject({ server: {} });

@@ -78,7 +78,7 @@ async function setup() {
       readNamespacedSecret: async () => ({ data: { url: Buffer.from(database.urls.operator).toString('base64') } }),
     } as unknown as CoreV1Api,
     namespace: 'test',
-    report: { onChanged: () => {}, onRejected: () => {}, onForgotten: () => {} },
+    report: { onRead: () => {}, onChanged: () => {}, onRejected: () => {}, onForgotten: () => {} },
   });
   onTestFinished(() => connections.close());
   const region = { spec: { database: { secretRef: { name: 'database', key: 'url' } } } } as Region;

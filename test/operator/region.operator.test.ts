@@ -1,30 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { CoreV1Api, CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { Migration } from '@mikro-orm/migrations';
-import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
-import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
+import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
-import { setupDatabase } from '#test/setup.ts';
-import { temporaryFolder } from '#test/temporary-folder.ts';
-import { testNamespace } from '#test/worker.ts';
 import { ensureLogin } from '../../apps/migrate/logins.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { migrations, type NamedMigration } from '../../apps/migrate/migrations/index.ts';
-import { startOperator } from '../../apps/operator/app.ts';
-import { readConfig } from '../../apps/operator/config.ts';
-import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
+import { kinds } from '../../apps/operator/kube/resources.ts';
 import { Connections } from '../../apps/operator/region/connections.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { regionWith } from './region.ts';
+import { setupRegion, waiting } from './setup-region.ts';
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -32,97 +24,13 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/**
- * A region's servers, its Secret, and an operator; its clock and its connection to the API server
- * can be replaced.
- */
-async function setup({ kubeConfig = server.kubeConfig, now = () => performance.now() } = {}) {
-  const namespace = await createNamespace(server);
-  const { database, make } = await setupDatabase();
-  const folder = temporaryFolder();
-  const kubeconfig = path.join(folder, 'kubeconfig.json');
-  writeFileSync(kubeconfig, kubeConfig.exportConfig());
-  const applySecret = (values: Record<string, string> = {}) =>
-    server.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'org-api', namespace },
-      stringData: {
-        OPERATOR_DATABASE_URL: database.urls.operator,
-        WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32, 7).toString('base64')}`,
-        ...values,
-      },
-    });
-  const applyRegion = (temporal: object = {}, more: object = {}) =>
-    server.apply(
-      regionIn(namespace, {
-        temporal: { address: inject('temporalAddress'), namespace: testNamespace(), tls: false, ...temporal },
-        ...more,
-      }),
-    );
-  const config = readConfig({
-    REGION: 'us',
-    OPERATOR_NAMESPACE: namespace,
-    OPERATOR_IDENTITY: 'test',
-    KUBECONFIG: kubeconfig,
-    HOST: '127.0.0.1',
-    METRICS_PORT: '0',
-    OPERATOR_WEBHOOKS: 'true',
-  });
-  const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }), now);
-  onTestFinished(() => operator.stop());
-  const temporal = await Connection.connect({ address: inject('temporalAddress') });
-  onTestFinished(() => temporal.close());
-  const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
-  const { version, plural } = kinds.Region;
-  return {
-    statusOf: async (page: string) => (await fetch(new URL(page, operator.metricsUrl))).status,
-    operator,
-    temporal,
-    database,
-    namespace,
-    make,
-    async readReadiness() {
-      const { plural: subscriptions } = kinds.WebhookSubscription;
-      const request = { group, version, plural: subscriptions, namespace, name: 'orders' };
-      const { status } = (await api.getNamespacedCustomObject(request)) as WebhookSubscription;
-      return status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
-    },
-    /** Declares the WebhookSubscription `orders` for an organization. */
-    declare: (organizationId: string, more: object = {}) =>
-      server.apply({
-        apiVersion: `${group}/${kinds.WebhookSubscription.version}`,
-        kind: 'WebhookSubscription',
-        metadata: { name: 'orders', namespace },
-        spec: {
-          organizationId,
-          url: 'https://hooks.example.com/',
-          eventTypes: ['client.started'],
-          secret: { generate: { secretName: 'orders' } },
-          ...more,
-        },
-      }),
-    removeRegion: () => api.deleteNamespacedCustomObject({ group, version, plural, namespace, name: 'region' }),
-    removeSubscription: () => {
-      const { plural: subscriptions } = kinds.WebhookSubscription;
-      return api.deleteNamespacedCustomObject({ group, version, plural: subscriptions, namespace, name: 'orders' });
-    },
-    applySecret,
-    applyRegion,
-    async readStatus() {
-      const request = { group, version, plural, namespace, name: 'region' };
-      return ((await api.getNamespacedCustomObject(request)) as Region).status;
-    },
-  };
-}
+const setup = (options?: Parameters<typeof setupRegion>[1]) => setupRegion(server, options);
 
 class Failing extends Migration {
   override up(): void {
     this.addSql('select 1 / 0');
   }
 }
-
-const waiting = { timeout: 60_000, interval: 100 };
 
 describe('the operator', () => {
   it('shows the state in PostgreSQL and Temporal of a Region, with the rights of its login', async () => {
@@ -221,6 +129,7 @@ describe('the operator', () => {
       api: server.kubeConfig.makeApiClient(CoreV1Api),
       namespace,
       report: {
+        onRead: (name) => void seen.push(`${name} read`),
         onChanged: (name) => void seen.push(`${name} changed`),
         onRejected: (name, reason) => void seen.push(`${name} rejected: ${reason}`),
         onForgotten: () => {},
@@ -244,6 +153,7 @@ describe('the operator', () => {
     }
     await first.pool.query('select 1');
     expect(seen).toEqual([
+      'DATABASE_URL read',
       expect.stringMatching(/^DATABASE_URL rejected: .*write it as %25/),
       expect.stringMatching(/^DATABASE_URL rejected: .*without TLS/),
       'DATABASE_URL rejected: cannot be used to connect to PostgreSQL (28P01)',
@@ -260,6 +170,9 @@ describe('the operator', () => {
     await applySecret({ OPERATOR_DATABASE_URL: next });
     expect(await connections.openDatabase(region)).not.toBe(first);
     expect(seen.at(-1)).toBe('DATABASE_URL changed');
+
+    await connections.openDatabase({ ...region, spec: { ...region.spec, allowPlaintext: ['postgresql'] } });
+    expect(seen.at(-1)).toBe('DATABASE_URL read');
   });
 
   it('seals everything again with the newest key when the Region says so, and keeps every secret', async () => {
@@ -425,24 +338,22 @@ describe('the operator', () => {
   });
 
   it('is live and ready while the API server answers, and says that it leads', async () => {
-    const { operator, statusOf } = await setup();
+    const { readMetrics, statusOf } = await setup();
 
     await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), waiting);
     expect(await statusOf('/livez')).toBe(200);
-    const isLeading = async () =>
-      (await (await fetch(new URL('/metrics', operator.metricsUrl))).text()).includes('is_leader 1');
-    await vi.waitFor(async () => expect(await isLeading()).toBe(true), waiting);
+    await vi.waitFor(async () => expect(await readMetrics()).toContain('is_leader 1'), waiting);
   });
 
   it('shows each condition of the Region as a metric', async () => {
-    const { operator, applySecret, applyRegion } = await setup();
+    const { readMetrics, applySecret, applyRegion } = await setup();
     await applySecret();
     await applyRegion();
     const series = (type: string, status: string) =>
       `org_api_operator_region_condition{type="${type}",status="${status}"}`;
 
     await vi.waitFor(async () => {
-      const page = await (await fetch(new URL('/metrics', operator.metricsUrl))).text();
+      const page = await readMetrics();
       expect(page).toContain(`${series('LedgerBalanced', 'True')} 1`);
       expect(page).toContain(`${series('LedgerBalanced', 'False')} 0`);
       expect(page).toContain(`${series('KeysFresh', 'Unknown')} 1`);
@@ -451,8 +362,7 @@ describe('the operator', () => {
   });
 
   it('shows no condition and no rejected value of a Region that was deleted, so that its alert fires', async () => {
-    const { operator, applySecret, applyRegion, removeRegion } = await setup();
-    const readMetrics = async () => (await fetch(new URL('/metrics', operator.metricsUrl))).text();
+    const { readMetrics, applySecret, applyRegion, removeRegion } = await setup();
     await applySecret();
     await applyRegion();
     await vi.waitFor(async () => expect(await readMetrics()).toMatch(/region_condition\{type="Ready"/), waiting);

@@ -106,7 +106,13 @@ export class Connections {
       { parse, tryValue },
     );
     this.#values.set(name, { identity, value: value as TriedValue<unknown> });
+    this.#report.onRead(name);
     return value;
+  }
+
+  /** Drops a value that the Region does not declare any more. */
+  forget(name: SettingName): void {
+    if (this.#values.delete(name)) this.#report.onForgotten(name);
   }
 
   /** The Temporal of a Region, and a key that changes with it. @throws ReconcileError */
@@ -179,11 +185,13 @@ export class Connections {
     return this.#temporal.opened;
   }
 
-  /** Drops a Region that is gone: what it opened is closed, and no value of it is rejected. */
+  /**
+   * Drops a Region that is gone, or that another replica works on: what it opened is closed, and no
+   * value of it is shown as read or rejected.
+   */
   async drop(): Promise<void> {
     this.#secrets.clear();
-    for (const name of this.#values.keys()) this.#report.onForgotten(name);
-    this.#values.clear();
+    for (const name of settingNames) this.forget(name);
     await this.close();
   }
 

@@ -11,11 +11,11 @@ import type { Connections } from './connections.ts';
 const Settings = z.object({ WEBHOOK_SECRET_KEYS: webhookSecretKeys });
 
 /** Reads WEBHOOK_SECRET_KEYS from the Secret that a Region names. @throws ReconcileError */
-export async function readSealingKeys(
-  { spec: { webhooks } }: Region,
-  connections: Pick<Connections, 'readKey' | 'readValue'>,
-): Promise<SealingKeys> {
-  if (webhooks === undefined) throw new ReconcileError('NoSecretKeys', 'The Region names no webhooks.secretKeysRef.');
+export async function readSealingKeys({ spec: { webhooks } }: Region, connections: Connections): Promise<SealingKeys> {
+  if (webhooks === undefined) {
+    connections.forget('WEBHOOK_SECRET_KEYS');
+    throw new ReconcileError('NoSecretKeys', 'The Region names no webhooks.secretKeysRef.');
+  }
   const { value } = await connections.readValue<SealingKeys>('WEBHOOK_SECRET_KEYS', {
     identity: JSON.stringify(webhooks.secretKeysRef),
     text: await connections.readKey(webhooks.secretKeysRef),

@@ -20,6 +20,7 @@ export function watchSettings(options: {
 }): IntervalLoop {
   const { followed, registry, log } = options;
   const report = reportSettings({ names: followed.names, registry, log });
+  for (const name of followed.names) report.onRead(name);
   return createIntervalLoop({
     run: () => followed.check(report),
     everyMs: 2_000,
@@ -27,8 +28,10 @@ export function watchSettings(options: {
   });
 }
 
-/** A report whose settings can go while the process runs. */
+/** A report whose settings can come and go while the process runs. */
 export interface SettingReport extends FollowReport {
+  /** Called when the process begins to use a setting, with the value that it has then. */
+  onRead(setting: string): void;
   /** Called when the process does not use the setting any more. */
   onForgotten(setting: string): void;
 }
@@ -55,16 +58,22 @@ export function reportSettings(options: { names: readonly string[]; registry: Re
   for (const setting of names) {
     changes.inc({ setting }, 0); // a series that begins with its first change does not increase by it
     rejected.set({ setting }, 0);
+  }
+  function onRead(setting: string): void {
+    rejected.set({ setting }, 0);
     readAt.setToCurrentTime({ setting });
   }
   return {
+    onRead,
     onChanged: (setting) => {
       changes.inc({ setting });
-      rejected.set({ setting }, 0);
-      readAt.setToCurrentTime({ setting });
+      onRead(setting);
       log.info({ setting }, 'the setting was read again from its file');
     },
-    onForgotten: (setting) => rejected.set({ setting }, 0),
+    onForgotten: (setting) => {
+      rejected.set({ setting }, 0);
+      readAt.remove({ setting });
+    },
     onRejected: (setting, reason) => {
       rejected.set({ setting }, 1);
       log.error({ setting, reason }, 'the new value of a setting is rejected; the old one stays in use');

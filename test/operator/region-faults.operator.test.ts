@@ -1,0 +1,53 @@
+/** What an operator does with a Region when a part of it is lost, rejected or cannot be used. */
+import { CoordinationV1Api } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { leaseName } from '../../apps/operator/kube/lease.ts';
+import { setupRegion, waiting, webhooks } from './setup-region.ts';
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+/** What a page of metrics shows of WEBHOOK_SECRET_KEYS. */
+function readKeysIn(page: string) {
+  const find = (name: string) =>
+    new RegExp(`^org_api_setting_${name}\\{setting="WEBHOOK_SECRET_KEYS"\\} (\\S+)$`, 'm').exec(page)?.[1];
+  return { isRejected: find('rejected') === '1', isRead: find('read_timestamp_seconds') !== undefined };
+}
+
+describe('the operator', () => {
+  it('shows when it read a Secret, and that it rejects one, only while it leads', async () => {
+    let passedMs = 0;
+    const t = await setupRegion(server, { now: () => performance.now() + passedMs });
+    const leases = server.kubeConfig.makeApiClient(CoordinationV1Api);
+    const lease = { namespace: t.namespace, name: leaseName };
+    const setHolder = (holderIdentity: string) =>
+      vi.waitFor(async () => {
+        const body = await leases.readNamespacedLease(lease);
+        await leases.replaceNamespacedLease({ ...lease, body: { ...body, spec: { ...body.spec, holderIdentity } } });
+      }, waiting);
+    const expectKeys = (expected: ReturnType<typeof readKeysIn>) =>
+      vi.waitFor(async () => expect(readKeysIn(await t.readMetrics())).toEqual(expected), waiting);
+
+    await expectKeys({ isRead: false, isRejected: false });
+    await t.applySecret();
+    await t.applyRegion({}, { webhooks });
+    await expectKeys({ isRead: true, isRejected: false });
+    await t.applySecret({ WEBHOOK_SECRET_KEYS: 'unusable' });
+    passedMs = 300_000;
+    await t.applyRegion({}, { webhooks, delivery: { state: 'Running' } });
+    await expectKeys({ isRead: true, isRejected: true });
+
+    await setHolder('other');
+    await expectKeys({ isRead: false, isRejected: false });
+    await t.applySecret();
+    await setHolder('');
+    await expectKeys({ isRead: true, isRejected: false });
+
+    await t.applyRegion();
+    await expectKeys({ isRead: false, isRejected: false });
+  });
+});
