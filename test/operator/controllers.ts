@@ -39,8 +39,7 @@ export async function startControllers(options: ControllersOptions) {
     getRegion: async () => ({
       allowedOrganizations,
       database,
-      sealingKeys: testSealingKeys,
-      allow: testAllowList,
+      readWebhookSettings: async () => ({ sealingKeys: testSealingKeys, allow: testAllowList }),
     }),
     common: {
       kubeConfig,

@@ -50,4 +50,22 @@ describe('the operator', () => {
     await t.applyRegion();
     await expectKeys({ isRead: false, isRejected: false });
   });
+
+  it('deletes a webhook although the Region names no sealing keys', async () => {
+    const t = await setupRegion(server);
+    const organizationId = await t.make.organization();
+    const allowedOrganizations = [organizationId];
+    await t.applySecret();
+    await t.applyRegion({}, { webhooks, allowedOrganizations });
+    await t.declare(organizationId, { reclaimPolicy: 'delete' });
+    await vi.waitFor(async () => expect(await t.readReadiness()).toBe('Applied'), waiting);
+    await t.applyRegion({}, { allowedOrganizations });
+    await vi.waitFor(async () => expect(await t.readReadiness()).toBe('NoSecretKeys'), waiting);
+
+    await t.removeSubscription();
+
+    await expect.poll(() => t.readReadiness().catch((cause: { code: number }) => cause.code), waiting).toBe(404);
+    const owner = await t.openOwner();
+    expect((await owner.query('select state from webhook')).rows).toEqual([{ state: 'deleted' }]);
+  });
 });

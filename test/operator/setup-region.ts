@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
+import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { createLog } from '#runtime/log.ts';
 import { type ApiServer, createNamespace, regionIn } from '#test/api-server.ts';
@@ -73,6 +74,13 @@ export async function setupRegion(
     statusOf: async (page: string) => (await fetch(new URL(page, operator.metricsUrl))).status,
     temporal,
     database,
+    /** Opens a connection with the login of the database's owner. */
+    async openOwner() {
+      const owner = new pg.Client({ connectionString: database.ownerUrl });
+      await owner.connect();
+      onTestFinished(() => owner.end());
+      return owner;
+    },
     namespace,
     make,
     async readReadiness() {

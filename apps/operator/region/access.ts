@@ -13,6 +13,15 @@ export interface RegionAccess {
   allowedOrganizations: readonly string[];
   /** Over the login of the role `org_api_operator`. */
   database: Database;
+  /**
+   * Reads what webhooks are created and changed with. Their deletion needs none of it.
+   *
+   * @throws ReconcileError when the Secret of the keys is missing, or either has another form.
+   */
+  readWebhookSettings(): Promise<WebhookSettings>;
+}
+
+interface WebhookSettings {
   sealingKeys: SealingKeys;
   /** Addresses that webhooks may use although they are not public. */
   allow: AllowList;
@@ -21,8 +30,8 @@ export interface RegionAccess {
 /**
  * Returns the access to the namespace's Region; null when there is none.
  *
- * @throws ReconcileError when its database or a Secret that it names cannot be reached or has
- * another form, or the Region is of another region than this operator.
+ * @throws ReconcileError when the Secret of its database is missing or has another form, or the
+ * Region is of another region than this operator.
  */
 export type GetRegion = () => Promise<RegionAccess | null>;
 
@@ -36,14 +45,17 @@ export function createRegionAccess(
     const region = findRegion();
     if (region === undefined) return null;
     assertRegion(region, ownRegion);
-    const { allowedOrganizations = [], webhooks } = region.spec;
-    const sealingKeys = await readSealingKeys(region, connections);
-    const allow = addressBlocks.safeParse(webhooks?.allow.join(',') ?? '');
-    if (!allow.success)
-      throw new ReconcileError('AllowMalformed', 'webhooks.allow must list addresses and CIDR blocks.');
+    const { allowedOrganizations = [] } = region.spec;
     const database = await connections.openDatabase(region);
-    return { allowedOrganizations, database, sealingKeys, allow: allow.data };
+    return { allowedOrganizations, database, readWebhookSettings: () => readWebhookSettings(region, connections) };
   };
+}
+
+async function readWebhookSettings(region: Region, connections: Connections): Promise<WebhookSettings> {
+  const sealingKeys = await readSealingKeys(region, connections);
+  const allow = addressBlocks.safeParse(region.spec.webhooks?.allow.join(',') ?? '');
+  if (!allow.success) throw new ReconcileError('AllowMalformed', 'webhooks.allow must list addresses and CIDR blocks.');
+  return { sealingKeys, allow: allow.data };
 }
 
 /** @throws ReconcileError when a Region is of another region than this operator. */

@@ -33,15 +33,20 @@ export function createSubscriptionController(options: {
     if (region === null) throw new ReconcileError('NoRegion', 'There is no Region in this namespace.');
     return region;
   }
+  /** A deletion needs no keys. Without a Region no database is known, and it does not wait for one. */
+  async function observeDeletion({ metadata }: WebhookSubscription): Promise<ObservedSubscription> {
+    const region = await options.getRegion();
+    const webhook = region && (await findManagedWebhook(region.database, metadata.uid));
+    return { now: new Date(), isAllowed: true, webhook, secret: 'missing' };
+  }
   const objects = customObjects(options.api, kinds.WebhookSubscription);
   return {
     kind: kinds.WebhookSubscription,
     resyncMs,
     async observe(resource) {
-      // Without a Region no database is known. A deletion does not wait for one.
-      if (resource.metadata.deletionTimestamp !== undefined && (await options.getRegion()) === null)
-        return { now: new Date(), isAllowed: false, webhook: null, secret: 'missing' };
-      const { database, sealingKeys, allowedOrganizations } = await getRegion();
+      if (resource.metadata.deletionTimestamp !== undefined) return observeDeletion(resource);
+      const { database, readWebhookSettings, allowedOrganizations } = await getRegion();
+      const { sealingKeys } = await readWebhookSettings();
       const { organizationId } = resource.spec;
       const webhook = await findManagedWebhook(database, resource.metadata.uid);
       const request = webhook && { organizationId, webhookId: webhook.id, by: objectOf(resource) };
@@ -58,12 +63,12 @@ export function createSubscriptionController(options: {
       const { organizationId, url, eventTypes, ordered, secret } = resource.spec;
       if (action.kind === 'addFinalizer' || action.kind === 'removeFinalizer')
         return objects.changeFinalizer(resource, action.kind, subscriptionFinalizer);
-      const { database, allow, sealingKeys } = await getRegion();
+      const { database, readWebhookSettings } = await getRegion();
       const by = objectOf(resource);
       if (action.kind === 'createWebhook') {
         const fields = { organizationId, by, url, eventTypes, ordered, description: '' };
         const input = { ...fields, ...referenced(resource, secrets) };
-        return createWebhook(database, input, { allow, sealingKeys });
+        return createWebhook(database, input, await readWebhookSettings());
       }
       const webhook = await findManagedWebhook(database, resource.metadata.uid);
       if (webhook === null) return; // deleted meanwhile; the next pass sees it
@@ -71,14 +76,17 @@ export function createSubscriptionController(options: {
       switch (action.kind) {
         case 'changeWebhook': {
           const { kind: _, ...change } = action;
+          const { allow } = await readWebhookSettings();
           return changeWebhook(database, { ...request, ...change }, allow);
         }
         case 'rotateSecret': {
           const overlapSeconds = readSeconds(secret.rotation.overlap);
+          const { sealingKeys } = await readWebhookSettings();
           return rotateSecret(database, { ...request, overlapSeconds, ...referenced(resource, secrets) }, sealingKeys);
         }
         case 'publishSecret': {
           if (secret.generate === undefined) return;
+          const { sealingKeys } = await readWebhookSettings();
           const newest = await getNewestSecret(database, request, sealingKeys);
           return secrets.publish(resource, secret.generate.secretName, newest.secret);
         }
