@@ -161,9 +161,6 @@ describe('the sealing keys of a Region', () => {
     spec: { ...region.spec, sealing: { resealWith, databaseSecretRef: { name: 'org-api', key: 'DATABASE_URL' } } },
   });
   const reseal = { kind: 'resealSecrets', version: 2 };
-  const newPepper = { version: 2, count: 9 };
-  const unknown = { reason: 'NoSecretKeys' as const, message: 'No keys.' };
-  const away = { reason: 'DatabaseUnreachable' as const, message: 'Away.' };
 
   it.each<[string, Sealing, string]>([
     ['the newest key seals everything', sealing, 'True NewestKeySeals'],
@@ -195,33 +192,6 @@ describe('the sealing keys of a Region', () => {
     expect(planSealing(withVersion(3), observed)).toEqual([]);
     expect(planSealing(withVersion(2), healthy)).toEqual([]);
     expect(planSealing(withVersion(2), { ...healthy, sealing: { ...old, missing: [1] } })).toEqual([]);
-  });
-
-  it.each<[string, Partial<ObservedRegion>, string]>([
-    ['active API keys need an older pepper', {}, 'False OldPepperVerifies'],
-    ['no active API key needs one', { database: { ...database, peppers: [newPepper] } }, 'True NewestKeySeals'],
-    ['there is no active API key', { database: { ...database, peppers: [] } }, 'True NewestKeySeals'],
-    ['an older key seals something too', { sealing: old }, 'False OldKeySeals'],
-    ['the sealing keys are unknown', { sealing: unknown }, 'False OldPepperVerifies'],
-    [
-      'the sealing keys are unknown, and no key needs an older pepper',
-      { sealing: unknown, database: { ...database, peppers: [newPepper] } },
-      'Unknown NoSecretKeys',
-    ],
-    ['the database cannot be read', { database: away }, 'Unknown DatabaseUnreachable'],
-  ])('are judged with the peppers that the spec declares when %s', (_, change, expected) => {
-    const declared = { ...region, spec: { ...region.spec, peppers: { newest: 2 } } };
-    const { conditions } = reportRegion(declared, { ...healthy, ...change }, null);
-    const fresh = conditions.filter(({ type }) => type === 'KeysFresh');
-
-    expect(fresh.map(({ status, reason }) => `${status} ${reason}`)).toEqual([expected]);
-  });
-
-  it('name the versions of the peppers that active API keys still need', () => {
-    const declared = { ...region, spec: { ...region.spec, peppers: { newest: 2 } } };
-    const { conditions } = reportRegion(declared, healthy, null);
-
-    expect(conditions.find(({ type }) => type === 'KeysFresh')?.message).toContain('version 1: 4.');
   });
 
   it('say why sealing again failed', () => {

@@ -29,7 +29,6 @@ export const reasons = [
   'NotMigrated',
   'NotObserved',
   'OldKeySeals',
-  'OldPepperVerifies',
   'SealingKeyMissing',
   'Sending',
   'TemporalDiffers',

@@ -79,17 +79,6 @@ export interface RegionSpec {
     databaseSecretRef: SecretRef;
   };
   /**
-   * The peppers of API keys, `KEY_PEPPERS`. The operator does not read them. The status has the
-   * active keys of each version in any case.
-   */
-  peppers?: {
-    /**
-     * Version of the first pepper. KeysFresh is false while an active API key needs another one.
-     * Set it when every pod creates keys with that pepper.
-     */
-    newest: number;
-  };
-  /**
    * Whether deliveries of the region are sent. Without it, the operator leaves that as it is, for
    * example as `orgctl delivery switch` set it.
    */

@@ -1,6 +1,6 @@
 import type { Sealing } from '#domain/resealing/count.ts';
 import { resealAll } from '#domain/resealing/reseal.ts';
-import { conditionsOf, findProblem } from '../controller/conditions.ts';
+import { conditionsOf } from '../controller/conditions.ts';
 import { type Failure, ReconcileError, type ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
@@ -46,18 +46,8 @@ export async function resealSecrets(region: Region, connections: Connections, si
 
 const { holds, fails, unknown } = conditionsOf('KeysFresh');
 
-/**
- * Evaluates whether an older key or pepper is no longer needed. What is false comes before what is
- * unknown. The region is Ready either way.
- */
+/** Evaluates whether an older key is no longer needed. The region is Ready either way. */
 export function evaluateKeys(region: Region, observed: ObservedRegion, failure: Failure | null): ReportedCondition {
-  const sealing = evaluateSealing(region, observed, failure);
-  const peppers = evaluatePeppers(region, observed);
-  if (peppers === null) return sealing;
-  return findProblem([sealing, peppers]) ?? { ...sealing, message: `${sealing.message} ${peppers.message}` };
-}
-
-function evaluateSealing(region: Region, observed: ObservedRegion, failure: Failure | null): ReportedCondition {
   const { sealing } = observed;
   if (failure !== null && planSealing(region, observed).length > 0) return fails(failure.reason, failure.message);
   if (isUnreadable(sealing)) return unknown(sealing.reason, sealing.message);
@@ -70,18 +60,6 @@ function evaluateSealing(region: Region, observed: ObservedRegion, failure: Fail
   if (old > 0) return fails('OldKeySeals', `${old} stored secrets are not sealed with key version ${newest}.`);
   const removable = unused.length === 0 ? '' : ` No stored secret needs version ${unused.join(', ')}.`;
   return holds('NewestKeySeals', `Key version ${newest} seals every stored secret.${removable}`);
-}
-
-/** Null without `peppers` in the spec. */
-function evaluatePeppers({ spec: { peppers } }: Region, { database }: ObservedRegion): ReportedCondition | null {
-  if (peppers === undefined) return null;
-  if (isUnreadable(database)) return unknown(database.reason, database.message);
-  const { newest } = peppers;
-  const old = database.peppers.filter(({ version }) => version !== newest);
-  if (old.length === 0)
-    return holds('NewestKeySeals', `No active API key needs another pepper than version ${newest}.`);
-  const shown = old.map(({ version, count }) => `version ${version}: ${count}`).join(', ');
-  return fails('OldPepperVerifies', `Active API keys need other peppers than version ${newest}. ${shown}.`);
 }
 
 /** Returns how many stored secrets need each version, for the status. */

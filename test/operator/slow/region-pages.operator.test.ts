@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-it('a Region holds the deliveries, sets Temporal up, seals again and counts peppers as the guide declares it', {
+it('a Region holds the deliveries, sets Temporal up and seals again as the guide declares it', {
   timeout: 300_000,
 }, async () => {
   const t = await installRegion(server);
@@ -48,13 +48,13 @@ it('a Region holds the deliveries, sets Temporal up, seals again and counts pepp
   await carryOut(readSection('rotate-secrets.md', 'WEBHOOK_SECRET_KEYS'), [...byRegion.slice(0, 1), others]);
   await upgrade();
   await t.waitForReason('KeysFresh', 'NewestKeySeals');
-  await carryOut(readSection('rotate-secrets.md', 'KEY_PEPPERS'), [...byRegion.slice(0, 1), others]);
-  await upgrade();
-  await t.waitForReason('KeysFresh', 'OldPepperVerifies');
+  const printPeppers: Step = [
+    /jsonpath='\{\.status\.secrets\.peppers\}'/,
+    async (command) => expect(JSON.parse(await t.shell(command))).toEqual([{ version: 1, count: 1 }]),
+  ];
+  await carryOut(readSection('rotate-secrets.md', 'KEY_PEPPERS'), [printPeppers, others]);
 
   await carryOut(readSection('run-the-operator.md', 'Field conflicts'), [[/^kubectl patch region /, t.shell]]);
   await t.waitForReason('Delivering', 'Sending');
-  await t.owner.pool.query('update api_key set revoked_at = now(), number = null');
-  await t.waitForReason('KeysFresh', 'NewestKeySeals');
   await t.expectQuietOperator();
 });
