@@ -2,6 +2,7 @@
 import { CoordinationV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { leaseName } from '../../apps/operator/kube/lease.ts';
 import { setupRegion, waiting, webhooks } from './setup-region.ts';
 
@@ -49,6 +50,23 @@ describe('the operator', () => {
 
     await t.applyRegion();
     await expectKeys({ isRead: false, isRejected: false });
+  });
+
+  it('sets Temporal up although a stored secret cannot be opened, and says both', async () => {
+    const t = await setupRegion(server);
+    const owner = await t.openOwner();
+    await t.make.webhook();
+    const last = 'length(sealed) - 1';
+    await owner.query(`update webhook_secret set sealed = set_byte(sealed, ${last}, 255 - get_byte(sealed, ${last}))`);
+    await t.applySecret({ DATABASE_URL: t.database.ownerUrl, WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
+    const databaseSecretRef = { name: 'org-api', key: 'DATABASE_URL' };
+    await t.applyRegion(
+      { namespace: `org-api-test-${crypto.randomUUID()}`, retention: '48h' },
+      { webhooks, sealing: { resealWith: 2, databaseSecretRef } },
+    );
+
+    await vi.waitFor(async () => expect(await t.readCondition('KeysFresh')).toBe('False SecretNotUnsealed'), waiting);
+    await vi.waitFor(async () => expect(await t.readCondition('TemporalReady')).toBe('True NamespaceAnswers'), waiting);
   });
 
   it('deletes a webhook although the Region names no sealing keys', async () => {

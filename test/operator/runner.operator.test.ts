@@ -134,6 +134,13 @@ describe('a controller', () => {
     await vi.waitFor(async () => expect((await readStatus())?.schema?.applied).toBe('2'), waiting);
   });
 
+  it('repeats what fails at least as often as it looks at what does not', async () => {
+    const { apply, countPasses } = await setup({ forbidden: '2' });
+    await apply('2');
+
+    await vi.waitFor(() => expect(countPasses()).toBeGreaterThan(20), waiting);
+  });
+
   it('shows a failure in a condition and one Event, and continues when the spec changes', async () => {
     const { apply, readStatus, listEvents } = await setup({ forbidden: '2' });
     await apply('2');

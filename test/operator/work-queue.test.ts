@@ -9,6 +9,7 @@ describe('the work queue', () => {
     const runs: string[] = [];
     const queue = new WorkQueue({
       concurrency: 4,
+      longestRetryMs: 1_000,
       onError: () => {},
       run: async (key) => {
         runs.push(key);
@@ -33,6 +34,7 @@ describe('the work queue', () => {
     let done = 0;
     const queue = new WorkQueue({
       concurrency: 2,
+      longestRetryMs: 1_000,
       onError: () => {},
       run: async () => {
         atOnce += 1;
@@ -72,6 +74,7 @@ describe('the work queue', () => {
     let hasEnded = false;
     const queue = new WorkQueue({
       concurrency: 1,
+      longestRetryMs: 1_000,
       onError: () => {},
       run: async (_, signal) => {
         await new Promise((resolve) => signal.addEventListener('abort', resolve));

@@ -25,6 +25,8 @@ export interface ReconcileOptions {
 
 /**
  * Makes one pass over an object: observes, carries out what `plan` returns, and writes the status.
+ * An action that fails ends the pass. If the controller's actions are independent, the others are
+ * carried out first.
  *
  * @returns whether it carried out an action; then there may be more to do.
  * @throws what ended the pass, after the status that says so was written.
@@ -37,18 +39,25 @@ export async function reconcile(
   const { controller } = options;
   let observed: unknown = null;
   let count = 0;
+  const failures: unknown[] = [];
   try {
     observed = await controller.observe(resource, signal);
-    const actions = controller.plan(resource, observed);
-    for (const action of actions) {
+    for (const action of controller.plan(resource, observed)) {
       signal.throwIfAborted();
-      await controller.execute(action, resource, signal);
+      try {
+        await controller.execute(action, resource, signal);
+      } catch (cause) {
+        if (!controller.areActionsIndependent) throw cause;
+        failures.push(cause);
+        continue;
+      }
       count += 1;
       options.onAction(action.kind);
       const note = controller.describe(action);
       if (note !== null) await options.recordEvent(resource, 'Normal', note);
     }
     if (count > 0) observed = await controller.observe(resource, signal);
+    if (failures.length > 0) throw failures[0];
   } catch (cause) {
     signal.throwIfAborted();
     const failure = failureOf(cause);

@@ -66,7 +66,7 @@ export function createRunner(options: RunnerOptions) {
      * statement or request. Resolves when the last pass has ended.
      */
     async lead(signal: AbortSignal): Promise<void> {
-      const own = new WorkQueue({ run: work, concurrency, onError });
+      const own = new WorkQueue({ run: work, concurrency, onError, longestRetryMs: controller.resyncMs });
       queue = own;
       for (const { metadata } of objects.list()) own.add(metadata.name);
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

@@ -8,7 +8,7 @@ interface WorkQueueOptions {
   onError: (key: string, cause: unknown, retryInMs: number) => void;
   /** The first wait after a failure; each further one is twice as long, with jitter. */
   firstRetryMs?: number;
-  longestRetryMs?: number;
+  longestRetryMs: number;
   /** A number from 0 to 1. */
   random?: () => number;
 }
@@ -29,7 +29,7 @@ export class WorkQueue {
   readonly #stopping = new AbortController();
 
   constructor(options: WorkQueueOptions) {
-    this.#options = { firstRetryMs: 1_000, longestRetryMs: 300_000, random: Math.random, ...options };
+    this.#options = { firstRetryMs: 1_000, random: Math.random, ...options };
   }
 
   add(key: string): void {

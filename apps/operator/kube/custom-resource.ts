@@ -90,8 +90,10 @@ export interface Note {
  */
 export interface Controller<R extends CustomResource, Observed, Action extends { kind: string }> {
   kind: ResourceKind;
-  /** After how long an object is looked at again although nothing changed. */
+  /** After how long an object is looked at again although nothing changed, also after failures. */
   resyncMs: number;
+  /** Whether an action is carried out although one before it failed. */
+  areActionsIndependent?: boolean;
   /** Reasons that are also recorded as an Event, once, when a condition takes them. */
   warnings?: readonly Reason[];
   /** Reads what is there and changes nothing. */

@@ -32,6 +32,7 @@ export function createRegionController(
   return {
     kind: kinds.Region,
     resyncMs,
+    areActionsIndependent: true,
     warnings: ['MigrationFailed'],
     async observe(region) {
       assertRegion(region, options.region);
