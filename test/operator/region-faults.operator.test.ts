@@ -52,6 +52,16 @@ describe('the operator', () => {
     await expectKeys({ isRead: false, isRejected: false });
   });
 
+  it('says that migrations are missing when PostgreSQL lacks a column of this version', async () => {
+    const t = await setupRegion(server);
+    const owner = await t.openOwner();
+    await owner.query('alter table contract_migration rename column name to former_name');
+    await t.applySecret();
+    await t.applyRegion();
+
+    await vi.waitFor(async () => expect(await t.readCondition('SchemaCurrent')).toBe('False NotMigrated'), waiting);
+  });
+
   it('sets Temporal up although a stored secret cannot be opened, and says both', async () => {
     const t = await setupRegion(server);
     const owner = await t.openOwner();

@@ -50,8 +50,8 @@ export function withinPass<T>(connection: Connection, ask: () => Promise<T>): Pr
   return connection.withAbortSignal(signal, () => connection.withDeadline(Date.now() + temporalDeadlineMs, ask));
 }
 
-/** What PostgreSQL answers before the first migration: no such table, function, schema or right. */
-const notMigrated: readonly unknown[] = ['42P01', '42883', '3F000', '42501'];
+/** What PostgreSQL answers without migrations: no such table, column, function, schema or right. */
+const notMigrated: readonly unknown[] = ['42P01', '42703', '42883', '3F000', '42501'];
 
 async function readPart<T>(reason: Reason, server: string, read: () => Promise<T>): Promise<T | Failure> {
   try {
