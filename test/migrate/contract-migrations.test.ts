@@ -141,7 +141,7 @@ it('the version before forgets a contract migration that it does not know, so a 
   });
 });
 
-it('a contract migration that fails changes nothing, stays pending, and is recorded', async () => {
+it('a contract migration that fails changes nothing and stays pending, and the Region stays Ready', async () => {
   const { ownerUrl, owner } = await openMigrated();
   const failing = [...before, contract, { name: '9004-fail', class: Fail, isContract: true }];
   await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: failing });
@@ -150,8 +150,7 @@ it('a contract migration that fails changes nothing, stays pending, and is recor
 
   await expect(failed).rejects.toMatchObject({ code: '22012' });
   expect(await hasColumn(owner)).toBe(true);
-  const { rows } = await owner.query('select names, code from migration_failure');
-  expect(rows).toEqual([{ names: ['9002-drop-column', '9004-fail'], code: '22012' }]);
+  expect((await owner.query('select names from migration_failure')).rows).toEqual([]);
   expect((await owner.query('select name from contract_migration order by name')).rows).toHaveLength(2);
 });
 

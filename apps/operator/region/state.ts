@@ -5,7 +5,8 @@ export interface RegionState {
   /** Names of the migrations that were applied, in order. */
   migrations: string[];
   /**
-   * Migrations of the newest run that failed, with PostgreSQL's error code; null when it succeeded.
+   * Migrations that the newest run of the expand migrations could not apply, with PostgreSQL's error
+   * code; null when it succeeded.
    */
   failedMigration: { names: string[]; code: string | null } | null;
   /** Contract migrations that the newest run of the migrations left pending, in order. */
