@@ -57,20 +57,18 @@ export class Relay {
   }
 
   readonly start = (): void => this.#poll.start();
-  /** Claims at once: any delivery may have a slot. */
-  readonly wake = (): void => this.#wakeFor(null);
+  /** Claims at once: deliveries of this organization, or of all, may have a slot. */
+  readonly wake = (organizationId: string | null = null): void => {
+    this.#scan.release(organizationId);
+    this.#poll.wake();
+  };
   readonly attemptStarted = (run: DeliveryRun): void => this.#starts.attemptStarted(run);
 
   /** Claims at once: its organization has a slot more, and others do if this process had no capacity. */
   attemptEnded(run: DeliveryRun): void {
     const { healthy } = this.#starts.free();
     this.#starts.attemptEnded(run);
-    this.#wakeFor(healthy === 0 ? null : run.organizationId);
-  }
-
-  #wakeFor(organizationId: string | null): void {
-    this.#scan.release(organizationId);
-    this.#poll.wake();
+    this.wake(healthy === 0 ? null : run.organizationId);
   }
 
   /** Returns the deleted webhooks that had queued deliveries since the last call. */
@@ -89,10 +87,7 @@ export class Relay {
     await Promise.all([this.#returnClaims(this.#starts.drop()), this.#starts.drained()]);
   }
 
-  /**
-   * Claims for webhooks with new work, and every `claimEveryMs` for saturated ones. Returns whether
-   * it claimed any delivery.
-   */
+  /** Claims once for what waits, except for saturated webhooks. Returns whether it claimed any delivery. */
   async #claimNext(): Promise<boolean> {
     try {
       const isResting = performance.now() - this.#failedAt < retryEveryMs;

@@ -4,8 +4,6 @@ import type { ClaimedDelivery, QueuedWebhook } from './sql/claim.ts';
 interface Step {
   after: { organizationId: string; webhookId: string };
   atMost: number;
-  /** Whether saturated webhooks are selected, too. */
-  includesSaturated: boolean;
 }
 
 /** Webhooks that one step lists, and selects for one claim: a claim of 10,000 webhooks took 180 ms instead of 4. */
@@ -19,59 +17,54 @@ const beginning = { organizationId: nil, webhookId: nil };
  * Reaches every waiting webhook: it goes through the webhooks in the order of their ids, a bounded
  * number in each step, and then begins again.
  *
- * Webhooks without a free slot are saturated and skipped, until an attempt of their organization
- * ends here. They are selected every `completeEveryMs`, too: other workers free slots.
+ * A webhook of which claims got nothing twice in a row is saturated and skipped; once may be chance,
+ * because another connection assigned slots of the organization. It is tried again once it may have
+ * a slot (`release`), and every `completeEveryMs`: other workers free slots, too.
  */
 export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
-  /** By webhook, its organization. */
-  const saturated = new Map<string, string>();
-  let missedOnce = new Set<string>();
+  /** How often claims got nothing of a webhook, by its id. */
+  const misses = new Map<string, { organizationId: string; times: number }>();
   let position: Step['after'] = beginning;
   let isComplete = false;
   let completeAt = Number.NEGATIVE_INFINITY;
 
-  return {
-    next(): Step {
-      if (position === beginning) isComplete = performance.now() - completeAt > completeEveryMs;
-      return { after: position, atMost: isComplete ? selectedAtOnce : listedAtOnce, includesSaturated: isComplete };
-    },
+  /** Webhooks of this organization, or of all, may have a slot: each is tried once. */
+  function release(organizationId: string | null): void {
+    for (const miss of misses.values())
+      if (organizationId === null || miss.organizationId === organizationId) miss.times = 1;
+  }
 
-    /** Webhooks of this organization, null: of all, may have a slot: each is tried once. */
-    release(organizationId: string | null): void {
-      for (const [webhookId, ofWebhook] of saturated) {
-        if (organizationId !== null && ofWebhook !== organizationId) continue;
-        saturated.delete(webhookId);
-        missedOnce.add(webhookId);
+  return {
+    release,
+
+    next(): Step {
+      if (position === beginning) {
+        isComplete = performance.now() - completeAt > completeEveryMs;
+        if (isComplete) release(null);
       }
+      return { after: position, atMost: isComplete ? selectedAtOnce : listedAtOnce };
     },
 
     select(step: Step, listed: readonly QueuedWebhook[]): QueuedWebhook[] {
       // All that wait are listed, so others need not be remembered.
       if (step.after === beginning && listed.length < step.atMost) {
         const waiting = new Set(listed.map(({ webhookId }) => webhookId));
-        for (const webhookId of saturated.keys()) if (!waiting.has(webhookId)) saturated.delete(webhookId);
+        for (const webhookId of misses.keys()) if (!waiting.has(webhookId)) misses.delete(webhookId);
       }
       return listed
-        .filter(({ webhookId, state }) => state === 'active' && (step.includesSaturated || !saturated.has(webhookId)))
+        .filter(({ webhookId, state }) => state === 'active' && (misses.get(webhookId)?.times ?? 0) < 2)
         .slice(0, selectedAtOnce);
     },
 
-    /**
-     * Notes a claim: those of the selected webhooks that have no slot left, and those of which it
-     * got nothing twice in a row, are saturated. Once may be chance: another connection assigned
-     * slots of the organization.
-     */
+    /** Notes a claim; a webhook that has no slot left after it is saturated at once. */
     note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[]): void {
-      const claimed = new Set(deliveries.map(({ webhookId }) => webhookId));
-      const full = new Set(deliveries.filter(({ isFull }) => isFull).map(({ webhookId }) => webhookId));
-      const missedNow = new Set<string>();
+      const claimed = new Map(deliveries.map(({ webhookId, isFull }) => [webhookId, isFull]));
       for (const { organizationId, webhookId } of selected) {
-        if (full.has(webhookId) || (missedOnce.has(webhookId) && !claimed.has(webhookId)))
-          saturated.set(webhookId, organizationId);
-        else if (claimed.has(webhookId)) saturated.delete(webhookId);
-        else missedNow.add(webhookId);
+        const isFull = claimed.get(webhookId);
+        const times = isFull ? 2 : (misses.get(webhookId)?.times ?? 0) + 1;
+        if (isFull === false) misses.delete(webhookId);
+        else misses.set(webhookId, { organizationId, times });
       }
-      missedOnce = missedNow;
     },
 
     /** Advances behind the last webhook that needs no other step in this pass. */
