@@ -1,4 +1,4 @@
-/** `npm run bench|docs|tool -- NAME [options]`: runs one of many programs that have no script of their own. */
+/** `npm run bench|tool -- NAME [options]`: runs one of many programs that have no script of their own. */
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { startCommand } from '#runtime/command-line.ts';
@@ -19,21 +19,20 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
     growth: { run: ['test/bench/growth/main.ts'], summary: 'reads, deliveries and pages with large tables' },
     soak: { run: ['test/bench/soak/main.ts'], summary: 'a day of load and maintenance in 20 minutes' },
   },
-  docs: {
-    write: { run: ['docs/generate/main.ts'], summary: 'docs/configuration.md and the index of the decision records' },
-    openapi: { run: ['apps/api/openapi/write.ts'], summary: 'apps/api/openapi/openapi.json' },
-    charts: { run: ['charts/docs/main.ts'], summary: 'schemas and READMEs of the charts, docs/custom-resources.md' },
+  tool: {
+    docs: { run: ['docs/generate/main.ts'], summary: 'writes docs/configuration.md and the index of the decisions' },
+    openapi: { run: ['apps/api/openapi/write.ts'], summary: 'writes apps/api/openapi/openapi.json' },
+    charts: { run: ['charts/docs/main.ts'], summary: 'writes schemas and READMEs of the charts and custom resources' },
     pictures: {
       run: [vitest, 'run', '--project', 'long', 'test/console/pictures'],
-      summary: 'the pictures of the console in apps/console/pictures',
+      summary: 'takes the pictures of the console in apps/console/pictures',
       environment: { PICTURES: 'apps/console/pictures' },
     },
     guarantees: {
       run: [vitest, 'list', '--no-static-parse', '--project', 'quick', '--project', 'system'],
       summary: 'prints every guarantee: the names of all tests',
     },
-  },
-  tool: {
+    security: { run: ['test/security/main.ts'], summary: 'proves the properties of SECURITY.md, and attacks' },
     migrate: { run: ['apps/migrate/main.ts'], summary: 'migrates a database' },
     listen: { run: ['apps/receiver/listen/main.ts'], summary: 'receives events on your machine, and verifies them' },
     image: { run: ['charts/image/build.ts'], summary: 'builds the image' },
@@ -53,8 +52,7 @@ if (import.meta.main) await run(group, name, rest);
 
 /** Replaces this program: the other one reads its arguments as if it had been started by itself. */
 async function run(group: string, name: string, args: readonly string[]): Promise<void> {
-  const isPlainDocs = group === 'docs' && name === '';
-  const program = subcommands[group]?.[isPlainDocs ? 'write' : name];
+  const program = subcommands[group]?.[name];
   if (program === undefined) return reject(group, name);
   const [file, ...before] = program.run;
   const absolute = path.join(import.meta.dirname, '../..', file);

@@ -7,12 +7,12 @@ import { documentsOf } from './documents.ts';
 import { InvalidValuesError } from './read-values.ts';
 
 /**
- * `npm run docs -- charts`: writes values.schema.json and the tables of the README of each chart with
+ * `npm run tool -- charts`: writes values.schema.json and the tables of the README of each chart with
  * values from the comments of values.yaml, and the operator's types and the reference page from the
  * schemas of its custom resources.
  */
 startCommand({
-  usage: 'Usage: npm run docs -- charts\n\nWrites the schemas and documents of the charts.',
+  usage: 'Usage: npm run tool -- charts\n\nWrites the schemas and documents of the charts.',
   read: readNoOptions,
 });
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');

@@ -55,7 +55,7 @@ interface Use {
 
 const introduction = `# Configuration
 
-Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not edit.
+Generated from the schemas in \`apps/*/config.ts\` by \`npm run tool -- docs\`. Do not edit.
 
 - Every process reads its environment once, at its start, and reports all problems together, by name and without values.
 - \`NAME_FILE\` names a file that holds the value of \`NAME\`. A trailing newline is dropped. An empty value counts as

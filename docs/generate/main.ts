@@ -1,4 +1,4 @@
-/** `npm run docs`: writes the documents that are generated from the code. */
+/** `npm run tool -- docs`: writes the documents that are generated from the code. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { readNoOptions, startCommand } from '#runtime/command-line.ts';
@@ -6,7 +6,7 @@ import { configurationPage, countSettings } from './configuration.ts';
 import { decisionsPage } from './decisions.ts';
 
 startCommand({
-  usage: 'Usage: npm run docs\n\nWrites the documents that are generated from the code.',
+  usage: 'Usage: npm run tool -- docs\n\nWrites the documents that are generated from the code.',
   read: readNoOptions,
 });
 const root = path.join(import.meta.dirname, '../..');

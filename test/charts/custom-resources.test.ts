@@ -14,7 +14,7 @@ describe('the custom resources', () => {
   it.each([
     ['apps/operator/kube/resources.ts', typesOf],
     ['docs/custom-resources.md', referencePage],
-  ])('are what %s says: run npm run docs -- charts', (name, write: (all: Definition[]) => string) => {
+  ])('are what %s says: run npm run tool -- charts', (name, write: (all: Definition[]) => string) => {
     expect(read(name)).toBe(write(definitions));
   });
 

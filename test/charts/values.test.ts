@@ -52,7 +52,7 @@ describe.each(Object.entries(charts))('values.yaml of %s', (name, { app, own, mo
     [...templates.matchAll(pattern)].map(([, found]) => sections.map((section) => `${section}${found}`)),
   );
 
-  it.each(Object.entries(documentsOf(read)))('matches %s: run npm run docs -- charts', (file, text) => {
+  it.each(Object.entries(documentsOf(read)))('matches %s: run npm run tool -- charts', (file, text) => {
     expect(read(file)).toBe(text);
   });
 

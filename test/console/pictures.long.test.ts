@@ -1,7 +1,7 @@
 /**
  * The pictures that README shows, of real pages with data of the tests. Values that differ between
  * runs (ids, keys, secrets, ports, times) are replaced by fixed ones before the picture is taken,
- * so a picture changes only when its page does. `npm run docs -- pictures` writes them where README
+ * so a picture changes only when its page does. `npm run tool -- pictures` writes them where README
  * finds them.
  */
 import type { Page } from 'playwright-core';

@@ -29,7 +29,7 @@ function statesSize({ format, minimum, maximum }: Integer): boolean {
 }
 
 describe('the OpenAPI document', () => {
-  it('is the committed file, and is served byte for byte (if not: npm run docs -- openapi)', () => {
+  it('is the committed file, and is served byte for byte (if not: npm run tool -- openapi)', () => {
     const text = readFileSync(committed, 'utf8');
     expect(openApiText(defaultBaseUrls)).toBe(text);
     expect(publicPages({ baseUrls: defaultBaseUrls })('/v1/openapi.json')).toMatchObject({
