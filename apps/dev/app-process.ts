@@ -21,7 +21,6 @@ export function startApp(options: {
   report: Report;
 }) {
   const { region, name, folder, env, readyUrl, report } = options;
-  const isReady = async () => (await getDirectly(readyUrl, 2_000)).status === 200;
   return startServer({
     name: `${region} ${name}`,
     folder,
@@ -37,9 +36,10 @@ export function startApp(options: {
         hasChannel: true,
       },
     }),
-    async findFailure(_server, { listens }) {
-      if (!listens()) return 'it does not listen yet';
-      return (await isReady().catch(() => false)) ? null : `${readyUrl} does not respond with 200`;
+    async check(_server, { listens }) {
+      if (!listens()) throw new Error('it does not listen yet');
+      const { status } = await getDirectly(readyUrl, 2_000);
+      if (status !== 200) throw new Error(`${readyUrl} responds with ${status}`);
     },
   });
 }

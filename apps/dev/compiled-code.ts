@@ -7,6 +7,4 @@ export const root = path.join(import.meta.dirname, '../..');
 export const cache = path.join(root, 'node_modules/.cache/org-api');
 
 /** Settings for processes that share compiled code. Each then starts in half the time. */
-export const compiledCode: Readonly<Record<'NODE_COMPILE_CACHE', string>> = {
-  NODE_COMPILE_CACHE: path.join(cache, 'compiled'),
-};
+export const compiledCode = { NODE_COMPILE_CACHE: path.join(cache, 'compiled') };

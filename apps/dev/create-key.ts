@@ -29,12 +29,11 @@ try {
   if (peppers === null || tagSecrets === null)
     throw new InvalidSettingsError([`there is no development stack here: run npm start -- --regions ${region} first`]);
   const secrets = { region, peppers, tagSecrets };
-  const work = async (database: Database) => {
+  await withDatabase(server, async (database) => {
     await assertDevelopment(database);
     if (flags.revoke !== undefined) await revoke(database, secrets, flags.revoke);
     else console.log(await create(database, secrets, flags));
-  };
-  await withDatabase(server, work, 'org-api-dev-key');
+  });
 } catch (error) {
   const isExpected = [KeyError, InvalidSettingsError, UsageError].some((kind) => error instanceof kind);
   const [sentence = ''] = error instanceof Error ? error.message.split(isExpected ? /$/ : '\n') : [String(error)];

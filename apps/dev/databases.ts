@@ -1,39 +1,28 @@
 import { escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import type { Database } from '#domain/db/database.ts';
-import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
-import { Session } from '#domain/db/session.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
 import { openDatabase } from '#domain/open-database.ts';
+import { inSession } from './servers/postgres.ts';
 import type { RegionMemory } from './state.ts';
-
-const applicationName = 'org-api-dev';
 
 /**
  * Returns a region's database as its owner reaches it. It creates the database if needed and marks
  * it as part of a development stack: `dev:key` and `listen` reject all others.
  */
 export async function getRegionDatabase(server: PostgresServer, name: string): Promise<PostgresServer> {
-  const client = new Session(connectionOptions(server, { applicationName, connectTimeoutMs: 10_000 }));
-  client.on('error', () => {}); // the failed query reports it as well
-  await client.connect();
-  try {
-    const { rows } = await client.query('select from pg_database where datname = $1', [name]);
+  await inSession(server, async (session) => {
+    const { rows } = await session.query('select from pg_database where datname = $1', [name]);
     const quoted = escapeIdentifier(name);
-    if (rows.length === 0) await client.query(`create database ${quoted} template template0 encoding 'UTF8'`);
-    await client.query(`alter database ${quoted} set org_api.development = 'on'`);
-  } finally {
-    await client.end();
-  }
+    if (rows.length === 0) await session.query(`create database ${quoted} template template0 encoding 'UTF8'`);
+    await session.query(`alter database ${quoted} set org_api.development = 'on'`);
+  });
   return { ...server, database: name };
 }
 
 /** Runs `work` with a database, which is closed afterwards. */
-export async function withDatabase<Result>(
-  server: PostgresServer,
-  work: (database: Database) => Promise<Result>,
-  name = applicationName,
-): Promise<Result> {
-  const database = await openDatabase({ server, applicationName: name, poolMax: 2 });
+export async function withDatabase<Result>(server: PostgresServer, work: (database: Database) => Promise<Result>) {
+  const database = await openDatabase({ server, applicationName: 'org-api-dev', poolMax: 2 });
   try {
     return await work(database);
   } finally {

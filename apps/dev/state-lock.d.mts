@@ -5,6 +5,5 @@ export function provideOnce(
   file: string,
   options: { isThere: () => boolean; provide: () => boolean | Promise<boolean>; onWait?: () => void },
 ): Promise<boolean>;
-export function isAlive(pid: number): boolean;
 export function identify(pid: number): string | null;
 export function isRunning(owner: string): boolean;

@@ -101,13 +101,10 @@ function readOwner(file) {
   }
 }
 
-/** Returns whether a process runs under this pid, also another user's. A zombie does not. */
-export const isAlive = (pid) => identify(pid) !== null;
-
 /** Returns whether the process runs that `identify` named, and not another one with its pid. */
 export const isRunning = (owner) => owner === identify(Number.parseInt(owner, 10));
 
-/** Returns the pid and start of a process, for example `812 4711`; null for none or a zombie. */
+/** Returns the pid and start of a process, also another user's, for example `812 4711`; null for none or a zombie. */
 export function identify(pid) {
   try {
     const [state, ...startedAt] = process.platform === 'linux' ? lookInProc(pid) : askPs(pid);

@@ -1,9 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import pg from 'pg';
+import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
-import { discardCluster } from '../../apps/dev/servers/postgres-cluster.ts';
 
 /** The open parts of a benchmark, in a new folder. */
 export interface BenchServers {
@@ -20,14 +17,13 @@ export async function startServers<Stack>(
   report: (line: string) => void,
   open: (servers: BenchServers) => Promise<Stack>,
 ): Promise<Stack> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-bench-'));
-  chmodSync(folder, 0o711); // PostgreSQL's account passes through when this process is root
-  const closers: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+  const runFolder = makeRunFolder();
+  const folder = stateOf(runFolder);
+  const closers: (() => Promise<void>)[] = [() => removeRunFolder(runFolder)];
   const stop = async () => {
     for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
   };
   try {
-    closers.push(() => discardCluster(folder));
     const postgres = await startPostgres({ stateFolder: folder, report });
     closers.push(() => postgres.stop());
     return await open({ folder, postgres, onStop: (close) => void closers.push(close), stop });

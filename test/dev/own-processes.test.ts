@@ -7,10 +7,10 @@ import { listenLocally } from '#test/listen-locally.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startApp } from '../../apps/dev/app-process.ts';
 import { choosePort } from '../../apps/dev/servers/ports.ts';
-import { findNoted, noteProcess, spawnDetached, stopNoted } from '../../apps/dev/servers/process.ts';
+import { findNoted, spawnDetached, stopNoted } from '../../apps/dev/servers/process.ts';
 import { programEnvironment } from '../../apps/dev/servers/program-environment.ts';
 import { stopLeftOver } from '../../apps/dev/servers/server-program.ts';
-import { isAlive } from '../../apps/dev/state-lock.mjs';
+import { identify } from '../../apps/dev/state-lock.mjs';
 
 /** Serves 200 for everything, as another stack's app would. */
 const listenAsAnother = () => listenLocally(createServer((_request, response) => response.end('ready')));
@@ -40,15 +40,14 @@ it('a port that is taken is reported with the variable that sets another', async
 it('what a killed start left is stopped, and no other process that has its pid now', async () => {
   const [folder, other] = [temporaryFolder(), temporaryFolder()];
   const launch = { command: 'sleep', args: ['300'], cwd: folder, env: programEnvironment() };
-  const left = await spawnDetached(launch, path.join(folder, 'log'));
+  const left = await spawnDetached(launch, path.join(folder, 'log'), path.join(folder, 'server.pid'));
   onTestFinished(() => left.stop());
   writeFileSync(path.join(other, 'server.pid'), `${left.pid} 0`);
-  noteProcess(path.join(folder, 'server.pid'), left);
 
   await stopLeftOver(other);
-  expect(isAlive(left.pid)).toBe(true);
+  expect(identify(left.pid)).not.toBeNull();
   await stopLeftOver(folder);
-  expect(isAlive(left.pid)).toBe(false);
+  expect(identify(left.pid)).toBeNull();
   await stopLeftOver(temporaryFolder()); // of a first start
 });
 
@@ -73,9 +72,9 @@ it('a note that cannot be opened is such an error, too', async () => {
 it('the note of a program that ended at once names it, and stopping it does nothing', async () => {
   const folder = temporaryFolder();
   const launch = { command: 'true', args: [], cwd: folder, env: programEnvironment() };
-  const ended = await spawnDetached(launch, path.join(folder, 'log'));
+  const note = path.join(folder, 'server.pid');
+  const ended = await spawnDetached(launch, path.join(folder, 'log'), note);
   await ended.exited;
-  noteProcess(path.join(folder, 'server.pid'), ended);
-  expect(findNoted(path.join(folder, 'server.pid'))).toBeNull();
-  await stopNoted(path.join(folder, 'server.pid'));
+  expect(findNoted(note)).toBeNull();
+  await stopNoted(note);
 });

@@ -6,10 +6,12 @@ import { Client } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listenLocally } from '#test/listen-locally.ts';
 import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
-import { type RunningPostgres, startPostgres } from '../../apps/dev/servers/postgres.ts';
+import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { becomesTrue } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
-import { isAlive } from '../../apps/dev/state-lock.mjs';
+import { identify } from '../../apps/dev/state-lock.mjs';
+
+type RunningPostgres = Awaited<ReturnType<typeof startPostgres>>;
 
 const isRoot = process.getuid?.() === 0;
 
@@ -48,7 +50,7 @@ async function query(url: string, sql: string): Promise<unknown[]> {
 
 async function kill(pid: number): Promise<void> {
   process.kill(pid, 'SIGKILL');
-  await becomesTrue(() => !isAlive(pid), 10_000);
+  await becomesTrue(() => identify(pid) === null, 10_000);
 }
 
 function mark(server: RunningPostgres) {
@@ -90,7 +92,7 @@ describe('the embedded PostgreSQL', () => {
 
     const second = await postgres();
 
-    expect(isAlive(first.pid)).toBe(false);
+    expect(identify(first.pid)).toBeNull();
     expect(await marked(second)).toEqual([{ value: 7 }]);
     await first.stop(); // finds nothing left to stop
   });
@@ -100,7 +102,7 @@ describe('the embedded PostgreSQL', () => {
     const server = await postgres();
     await Promise.all([server.stop(), server.stop()]);
     await server.stop();
-    expect(isAlive(server.pid)).toBe(false);
+    expect(identify(server.pid)).toBeNull();
     expect(existsSync(path.join(server.folder, 'data', 'postmaster.pid'))).toBe(false);
   });
 
@@ -183,7 +185,7 @@ describe('the embedded PostgreSQL', () => {
       rmSync(stateFolder, { recursive: true });
       const third = await postgres();
 
-      expect(isAlive(second.pid)).toBe(false);
+      expect(identify(second.pid)).toBeNull();
       await expect(marked(third)).rejects.toThrow(/"mark" does not exist/);
     },
   );
@@ -194,9 +196,9 @@ describe('the embedded Redis', () => {
     const { redis } = setup();
     const first = await redis();
     const second = await redis();
-    expect(isAlive(first.pid)).toBe(false);
+    expect(identify(first.pid)).toBeNull();
     await Promise.all([second.stop(), second.stop(), first.stop()]);
-    expect(isAlive(second.pid)).toBe(false);
+    expect(identify(second.pid)).toBeNull();
   });
 
   it('stops even when it was paused', async () => {
@@ -204,7 +206,7 @@ describe('the embedded Redis', () => {
     const server = await redis();
     process.kill(server.pid, 'SIGSTOP');
     await server.stop();
-    expect(isAlive(server.pid)).toBe(false);
+    expect(identify(server.pid)).toBeNull();
   });
 });
 

@@ -8,7 +8,7 @@ import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { becomesTrue } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
-import { isAlive } from '../../apps/dev/state-lock.mjs';
+import { identify } from '../../apps/dev/state-lock.mjs';
 import { prepareWorkflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { findRoom, makeRunFolder, removeRunFolder, stateOf } from './run-folder.ts';
@@ -81,7 +81,8 @@ export async function startServers(report: (line: string) => void): Promise<Chao
         const pid = pids[name];
         if (pid === undefined) return;
         process.kill(pid, 'SIGKILL');
-        if (!(await becomesTrue(() => !isAlive(pid), 10_000))) throw new Error(`process ${pid} survived SIGKILL`);
+        const hasEnded = await becomesTrue(() => identify(pid) === null, 10_000);
+        if (!hasEnded) throw new Error(`process ${pid} survived SIGKILL`);
       },
       async restart(name) {
         const { pid } = await start[name]();

@@ -19,8 +19,9 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { foldersOf } from '../../apps/dev/servers/postgres-cluster.ts';
-import { findServer, stopLeftOver } from '../../apps/dev/servers/server-program.ts';
-import { isAlive } from '../../apps/dev/state-lock.mjs';
+import { findNoted } from '../../apps/dev/servers/process.ts';
+import { stopLeftOver } from '../../apps/dev/servers/server-program.ts';
+import { identify } from '../../apps/dev/state-lock.mjs';
 
 /** The folder that has room in memory on Linux; it need not exist. */
 const memoryFolder = '/dev/shm';
@@ -65,11 +66,11 @@ export async function removeRunFolder(folder: string): Promise<void> {
 /** The same immediately, at exit: kills the servers. */
 function removeNow(folder: string): void {
   const { servers, elsewhere } = listServers(folder);
-  const pids = servers.map(findServer).filter((pid) => pid !== null);
+  const pids = servers.map((server) => findNoted(path.join(server, 'server.pid'))).filter((pid) => pid !== null);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
   const endsAt = performance.now() + killDeadlineMs;
   const clock = new Int32Array(new SharedArrayBuffer(4));
-  while (pids.some(isAlive) && performance.now() < endsAt) Atomics.wait(clock, 0, 0, 10);
+  while (pids.some(identify) && performance.now() < endsAt) Atomics.wait(clock, 0, 0, 10);
   // PostgreSQL's children end a moment later.
   for (const one of [elsewhere, folder]) rmSync(one, { recursive: true, force: true, maxRetries: 5 });
 }
@@ -86,7 +87,7 @@ export async function removeDeadRunFolders(report: (line: string) => void): Prom
   for (const parent of new Set([memoryFolder, tmpdir()])) {
     for (const name of existsSync(parent) ? readdirSync(parent) : []) {
       const pid = name.startsWith(prefix) ? Number.parseInt(name.slice(prefix.length), 10) : 0;
-      if (!pid || isAlive(pid)) continue;
+      if (!pid || identify(pid) !== null) continue;
       report(`ending the servers that a killed test run left in ${name}`);
       await removeRunFolder(path.join(parent, name)).catch((error: Error) => report(`that failed: ${error.message}`));
     }

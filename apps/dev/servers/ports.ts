@@ -8,17 +8,14 @@ export const portVariable = 'ORG_API_PORT';
 
 /**
  * Returns a free port of 127.0.0.1, above 10080 (browsers reject lower ones) and outside the ports
- * of outgoing connections, which could take it first. After fifty tries the system chooses.
+ * of outgoing connections, which could take it first.
  */
 export async function getFreePort(): Promise<number> {
   for (let tries = 0; tries < 50; tries += 1) {
     const port = randomInt(10_100, 30_000);
-    if ((await tryPort(port)) !== null) return port;
+    if (await isFree(port)) return port;
   }
-  const port = await tryPort(0);
-  if (port === null)
-    throw new Error('The system has no free port on 127.0.0.1: end some of the programs that listen there.');
-  return port;
+  throw new Error('Fifty ports of 127.0.0.1 were tried, and none is free: end some of the programs that listen there.');
 }
 
 /**
@@ -27,7 +24,7 @@ export async function getFreePort(): Promise<number> {
  */
 export async function choosePort(preferred: number | null, server: string, report: Report): Promise<number> {
   if (preferred === null) return getFreePort();
-  if ((await tryPort(preferred)) !== null) return preferred;
+  if (await isFree(preferred)) return preferred;
   const port = await getFreePort();
   report(
     `${server}: port ${preferred} is taken by another program, using ${port} instead (${portVariable} sets another)`,
@@ -35,14 +32,11 @@ export async function choosePort(preferred: number | null, server: string, repor
   return port;
 }
 
-/** Listens briefly. Returns the port, or null when it is taken or not allowed. */
-function tryPort(port: number): Promise<number | null> {
+/** Listens briefly. Returns false when the port is taken or not allowed. */
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', () => resolve(null));
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : null));
-    });
+    server.once('error', () => resolve(false));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
   });
 }

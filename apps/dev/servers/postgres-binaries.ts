@@ -81,11 +81,8 @@ function linkLibraries(native: string): void {
 /** Returns the programs of a folder, or why they do not run. */
 function tryBinaries(native: string, account: Account | null): PostgresBinaries | string {
   const bin = (name: string) => path.join(native, 'bin', name);
-  const options = { cwd: '/', encoding: 'utf8', env: { LC_ALL: 'C' } } as const;
-  const run = spawnSync(bin('postgres'), ['--version'], {
-    ...options,
-    ...(account && { uid: account.uid, gid: account.gid }),
-  });
+  const options = { cwd: '/', encoding: 'utf8', env: { LC_ALL: 'C' }, ...account } as const;
+  const run = spawnSync(bin('postgres'), ['--version'], options);
   const version = /\(PostgreSQL\) (\d[\w.]*)/.exec(run.stdout ?? '')?.[1];
   if (run.status === 0 && version) return { initdb: bin('initdb'), postgres: bin('postgres'), version };
   return run.error?.message ?? run.stderr.trim().split('\n')[0] ?? `exit code ${run.status}`;

@@ -1,12 +1,15 @@
 /**
- * The data of the embedded PostgreSQL: its folder, its password and its creation.
+ * The data of the embedded PostgreSQL: its folder, its account, its password and its creation.
  *
+ * - PostgreSQL does not run as root. Root uses the account that owns the data, else `postgres`, else
+ *   `nobody`.
  * - The data is in the state folder, or in `/var/lib/org-api/<hash of its path>` when root's
  *   substitute account cannot enter that folder. The password stays in the state folder: after
  *   `.org-api` is deleted, data without its password is discarded.
  * - initdb works in a folder that is renamed when it has finished, so a start that is killed leaves
  *   complete data or none. The lock of the state folder keeps a second start away.
  */
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -16,11 +19,11 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
 import { StartupError } from '#runtime/errors.ts';
-import { canEnter, chooseAccount } from './postgres-account.ts';
 import { getPostgresBinaries, type PostgresBinaries, SHARED_FOLDER } from './postgres-binaries.ts';
 import { type Account, type Report, replaceFile, runProgram, secondsSince } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
@@ -61,7 +64,8 @@ export async function prepareCluster(options: {
         `The password of the PostgreSQL data in ${folder} is missing (postgres.password): restore it, or delete ` +
           `${folder} to start again.`,
       );
-    await discardFolder(folder);
+    await stopLeftOver(folder);
+    rmSync(folder, { recursive: true, force: true });
     replaceFile(passwordFile, randomBytes(24).toString('base64url'));
   }
   const cluster = {
@@ -83,15 +87,36 @@ export function foldersOf(stateFolder: string): { inState: string; elsewhere: st
   return { inState: path.join(stateFolder, 'postgres'), elsewhere: path.join(SHARED_FOLDER, name) };
 }
 
-async function discardFolder(folder: string): Promise<void> {
-  await stopLeftOver(folder);
-  rmSync(folder, { recursive: true, force: true });
+/** Returns the account for the server of a folder, which need not exist; null when this process is not root's. */
+function chooseAccount(dataFolder: string): Account | null {
+  if (process.getuid?.() !== 0) return null;
+  const owner = statSync(dataFolder, { throwIfNoEntry: false });
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, name: `user ${owner.uid}` };
+  const account = findAccount('postgres') ?? findAccount('nobody');
+  if (account !== null) return account;
+  throw new StartupError(
+    'PostgreSQL does not run as root and there is no account `postgres` or `nobody`: start as another user, or set ' +
+      'DATABASE_URL to a PostgreSQL 15 or newer.',
+  );
 }
 
-/** Stops the PostgreSQL of a state folder, also of another process, and deletes its data. */
-export async function discardCluster(stateFolder: string): Promise<void> {
-  if (!existsSync(stateFolder)) return;
-  for (const folder of Object.values(foldersOf(realpathSync(stateFolder)))) await discardFolder(folder);
+function findAccount(name: string): Account | null {
+  try {
+    const id = (flag: string) =>
+      Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'], env: programEnvironment() }));
+    return { uid: id('-u'), gid: id('-g'), name };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Returns whether the account can enter `folder`. A process of that account tries it, because mode
+ * bits alone do not show that (parents, ACLs, mounts).
+ */
+function canEnter({ uid, gid }: Account, folder: string): boolean {
+  const run = { cwd: '/', uid, gid, stdio: 'ignore', env: programEnvironment() } as const;
+  return spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], run).status === 0;
 }
 
 function checkVersion({ folder, data, binaries }: Cluster): void {

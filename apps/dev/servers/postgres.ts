@@ -11,22 +11,36 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { connectionOptions } from '#domain/db/server.ts';
+import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { choosePort } from './ports.ts';
-import { type Cluster, prepareCluster } from './postgres-cluster.ts';
+import { prepareCluster } from './postgres-cluster.ts';
 import type { Report } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 import { startServer } from './server-program.ts';
 
-/** A PostgreSQL that answers. `adminUrl` is the superuser's. */
-export type RunningPostgres = Awaited<ReturnType<typeof startPostgres>>;
+const commonSettings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '200',
+  shared_buffers: '128MB',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+};
 
-const applicationName = 'org-api-dev';
+/** For data that is deleted soon. POSIX shared memory of a killed server would stay in /dev/shm. */
+const throwAwaySettings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '256MB',
+  dynamic_shared_memory_type: 'mmap',
+};
 
 /**
- * Brings up PostgreSQL with its data in `stateFolder`, on `port` or another free one.
+ * Brings up PostgreSQL with its data in `stateFolder`, on `port` or another free one. `adminUrl` is
+ * the superuser's.
  *
  * @throws StartupError
  */
@@ -39,6 +53,11 @@ export async function startPostgres(options: {
   const { stateFolder, port = null, durable = true, report } = options;
   const cluster = await prepareCluster({ stateFolder, durable, report });
   const { data, folder, logFile, account, binaries } = cluster;
+  const settings = Object.entries({ ...commonSettings, ...(durable ? {} : throwAwaySettings) }).flatMap(
+    ([name, value]) => ['-c', `${name}=${value}`],
+  );
+  const adminUrlAt = (port: number) =>
+    `postgres://postgres:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/postgres`;
   const lockFile = path.join(data, 'postmaster.pid');
   const server = await startServer({
     name: `PostgreSQL ${binaries.version}`,
@@ -54,59 +73,33 @@ export async function startPostgres(options: {
         server: { port: chosen },
         launch: {
           command: binaries.postgres,
-          args: ['-D', data, '-p', String(chosen), ...settings(durable)],
+          args: ['-D', data, '-p', String(chosen), ...settings],
           cwd: '/',
           env: { ...programEnvironment(), ...(lockPid !== null && { PG_GRANDPARENT_PID: String(lockPid) }) },
           account,
         },
       };
     },
-    findFailure: ({ port }) => findFailure(cluster, port),
+    check: ({ port }) =>
+      inSession(parsePostgresUrl(adminUrlAt(port)), async (session) => {
+        const { rows } = await session.query<{ data: string }>("select current_setting('data_directory') as data");
+        if (rows[0]?.data !== data) throw new Error(`another PostgreSQL answers on port ${port}`);
+      }),
     // Any other failure removes the file.
     isTemporary: () => existsSync(lockFile),
   });
-  return { ...server, adminUrl: adminUrl(cluster, server.port), folder };
+  return { ...server, adminUrl: adminUrlAt(server.port), folder };
 }
 
-function settings(durable: boolean): string[] {
-  const values = {
-    listen_addresses: '127.0.0.1',
-    unix_socket_directories: '',
-    max_connections: 200,
-    shared_buffers: '128MB',
-    timezone: 'UTC',
-    log_timezone: 'UTC',
-    ...(durable ? {} : throwAwaySettings),
-  };
-  return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-}
-
-/** For data that is deleted soon. POSIX shared memory of a killed server would stay in /dev/shm. */
-const throwAwaySettings = {
-  fsync: 'off',
-  synchronous_commit: 'off',
-  full_page_writes: 'off',
-  max_wal_size: '256MB',
-  dynamic_shared_memory_type: 'mmap',
-};
-
-/** Returns why the server on `port` cannot be used, or null. */
-async function findFailure(cluster: Cluster, port: number): Promise<string | null> {
-  const client = new Session(
-    connectionOptions(parsePostgresUrl(adminUrl(cluster, port)), { applicationName, connectTimeoutMs: 5_000 }),
-  );
-  client.on('error', () => {}); // the failed query reports it as well
+/** Runs `work` in a session of its own, which ends afterwards. */
+export async function inSession<Result>(server: PostgresServer, work: (session: Session) => Promise<Result>) {
+  const options = connectionOptions(server, { applicationName: 'org-api-dev', connectTimeoutMs: 10_000 });
+  const session = new Session(options);
+  session.on('error', () => {}); // the failed query reports it as well
   try {
-    await client.connect();
-    const { rows } = await client.query<{ data: string }>("select current_setting('data_directory') as data");
-    return rows[0]?.data === cluster.data ? null : `another PostgreSQL answers on port ${port}`;
-  } catch (error) {
-    return (error as Error).message;
+    await session.connect();
+    return await work(session);
   } finally {
-    await client.end().catch(() => {});
+    await session.end().catch(() => {});
   }
-}
-
-function adminUrl({ password }: Cluster, port: number): string {
-  return `postgres://postgres:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`;
 }

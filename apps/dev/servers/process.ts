@@ -11,7 +11,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once as event } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StartupError } from '#runtime/errors.ts';
 import { once } from '#runtime/flow/once.ts';
@@ -47,9 +47,10 @@ const stopSignals = [
 
 /** Stops of the processes that this one has started and that still run, in that order. */
 const running = new Set<() => Promise<void>>();
-let isEnding = false;
+/** Whether every later start of a process fails. */
+export let isEnding = false;
 
-/** Makes every later start of a process fail, so that the steps of a start end soon. */
+/** Makes every later start of a process fail, so that the steps of npm start end soon. */
 export function stopLaunching(): void {
   isEnding = true;
 }
@@ -59,8 +60,6 @@ export async function stopProcesses(report: Report): Promise<void> {
   stopLaunching();
   for (const stop of [...running].reverse()) await stop().catch((error: Error) => report(error.message));
 }
-
-export type StartedProcess = Awaited<ReturnType<typeof startTracked>>;
 
 /**
  * Starts a process, which `stopProcesses` stops.
@@ -89,18 +88,25 @@ export async function startTracked(start: () => ChildProcess) {
   return { pid: child.pid as number, owner, exited, hasExited, listens: () => listens, stop };
 }
 
-/** Starts a program in a separate session, which may outlive this process, with its output in a log. */
-export async function spawnDetached(launch: Launch, logFile: string): Promise<StartedProcess> {
+export type StartedProcess = Awaited<ReturnType<typeof spawnDetached>>;
+
+/**
+ * Starts a program in a separate session, which may outlive this process, with its output in a log.
+ * `noteFile` notes it, so that a later start finds it, also after a kill.
+ */
+export async function spawnDetached(launch: Launch, logFile: string, noteFile?: string) {
   const { command, args, cwd, env, account, hasChannel = false } = launch;
   const log = openSync(logFile, 'a', 0o600);
+  const logStart = fstatSync(log).size;
   try {
-    return await startTracked(() => {
+    const started = await startTracked(() => {
       const stdio = ['ignore', log, log, ...(hasChannel ? (['ipc'] as const) : [])] as const;
-      const identity = account && { uid: account.uid, gid: account.gid };
-      const child = spawn(command, args, { cwd, env, detached: true, stdio: [...stdio], ...identity });
+      const child = spawn(command, args, { cwd, env, detached: true, stdio: [...stdio], ...account });
       child.unref();
       return child;
     });
+    if (noteFile !== undefined) replaceFile(noteFile, started.owner);
+    return { ...started, readComplaint: () => readLastComplaint(logFile, logStart) };
   } finally {
     closeSync(log);
   }
@@ -108,11 +114,10 @@ export async function spawnDetached(launch: Launch, logFile: string): Promise<St
 
 /** Runs a program to its end. Returns its complaint when it fails, else null. */
 export async function runProgram(launch: Launch, logFile: string): Promise<string | null> {
-  const logStart = fileSize(logFile);
-  const { exited } = await spawnDetached(launch, logFile);
+  const { exited, readComplaint } = await spawnDetached(launch, logFile);
   const staying = setInterval(() => {}, 1_000); // the program does not keep this process running
   const exit = await exited.finally(() => clearInterval(staying));
-  return exit === 'exit code 0' ? null : readLastComplaint(logFile, logStart) || exit;
+  return exit === 'exit code 0' ? null : readComplaint() || exit;
 }
 
 async function stopProcess(owner: string): Promise<void> {
@@ -130,45 +135,30 @@ async function stopProcess(owner: string): Promise<void> {
   throw new StartupError(`Process ${pid} does not stop: end it by hand (kill -9 ${pid}).`);
 }
 
-/** Notes a process in a file, so that a later start finds it, also after a kill. */
-export const noteProcess = (file: string, { owner }: StartedProcess): void => replaceFile(file, owner);
-
-/**
- * Returns the pid of the process that a file notes, or null when it does not run.
- *
- * @throws StartupError when the file cannot be read.
- */
+/** Returns the pid of the process that a file notes, or null when it does not run. @throws StartupError */
 export function findNoted(file: string): number | null {
   const owner = readNote(file);
   return owner !== null && isRunning(owner) ? Number.parseInt(owner, 10) : null;
 }
 
-/**
- * Stops the process that a file notes.
- *
- * @throws StartupError when it does not end, or when the file cannot be read.
- */
+/** Stops the process that a file notes. @throws StartupError also when it does not end */
 export async function stopNoted(file: string): Promise<void> {
   const owner = readNote(file);
   if (owner !== null) await stopProcess(owner);
 }
 
-/** An unreadable note is no sign that its process has ended. */
-function readNote(file: string): string | null {
-  if (!existsSync(file)) return null;
-  return readState(file, /^\d+ \S/, 'find its process (ps -ef), end it (kill)');
-}
+/** An unreadable note is no sign that its process has ended: it is a StartupError. */
+const readNote = (file: string): string | null =>
+  existsSync(file) ? readState(file, /^\d+ \S/, 'find its process (ps -ef), end it (kill)') : null;
 
 /**
  * Waits until all have settled, so that none is still starting when the rest is stopped.
  *
  * @throws the first failure in the order of the list.
  */
-export async function allOrFirstFailure<T extends readonly Promise<unknown>[]>(
-  steps: readonly [...T],
-): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+export async function allOrFirstFailure<T extends readonly unknown[] | []>(steps: T) {
   await Promise.allSettled(steps);
-  return Promise.all(steps) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
+  return Promise.all(steps);
 }
 
 /**
@@ -212,11 +202,6 @@ export function replaceFile(file: string, text: string): void {
   const draft = `${file}.${randomUUID()}`;
   writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
   renameSync(draft, file);
-}
-
-/** Returns the size of a file in bytes, 0 when there is none. */
-export function fileSize(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Returns the time since a `performance.now()` for a progress line, for example `1.8 s`. */

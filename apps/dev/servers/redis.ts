@@ -48,21 +48,21 @@ export async function startRedis(options: { stateFolder: string; port?: number |
       const launch = { command: program.command, args, cwd: folder, env: programEnvironment() };
       return { server: { port: chosen }, launch };
     },
-    findFailure: async ({ port }, { pid }) => ((await findPidBehind(port)) === pid ? null : 'no response'),
+    async check({ port }, { pid }) {
+      if ((await readPidBehind(port)) !== pid) throw new Error(`another Redis answers on port ${port}`);
+    },
   });
   return { ...server, url: `redis://127.0.0.1:${server.port}` };
 }
 
 async function getProgram(report: Report) {
-  const found = findProgram();
-  if (found !== null) return found;
-  const installed = (await installPackages(['redis-server'], report)) ? findProgram() : null;
-  if (installed === null)
+  const found = findProgram() ?? ((await installPackages(['redis-server'], report)) ? findProgram() : null);
+  if (found === null)
     report(
       `Redis: no redis-server or valkey-server of version ${oldestMajor} or newer on PATH, so the limiter ` +
         'counts inside the API process. Install one, or set REDIS_URL, to count in Redis.',
     );
-  return installed;
+  return found;
 }
 
 function findProgram(): { command: string; version: string } | null {
@@ -74,16 +74,14 @@ function findProgram(): { command: string; version: string } | null {
   return null;
 }
 
-/** Returns the pid that the Redis on `port` reports, or null when none answers. */
-async function findPidBehind(port: number): Promise<number | null> {
+/** Returns the pid that the Redis on `port` reports. @throws Error when none answers */
+async function readPidBehind(port: number): Promise<number> {
   const bounds = { connectTimeout: 1_000, commandTimeout: 1_000, maxRetriesPerRequest: 0 };
   const client = new Redis({ port, host: '127.0.0.1', lazyConnect: true, retryStrategy: () => null, ...bounds });
   client.on('error', () => {}); // the failed command reports it as well
   try {
     await client.connect();
-    return Number(/process_id:(\d+)/.exec(await client.info('server'))?.[1] ?? 0) || null;
-  } catch {
-    return null;
+    return Number(/process_id:(\d+)/.exec(await client.info('server'))?.[1]);
   } finally {
     client.disconnect();
   }

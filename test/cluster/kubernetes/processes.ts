@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { becomesTrue, findNoted, noteProcess, spawnDetached, stopNoted } from '../../../apps/dev/servers/process.ts';
+import { becomesTrue, findNoted, spawnDetached, stopNoted } from '../../../apps/dev/servers/process.ts';
 import { inState, stateFolder } from './node.ts';
 
 const pidFile = (name: string): string => inState('pid', name);
@@ -15,7 +15,7 @@ export const programEnvironment = {
 export async function startProcess(name: string, command: string, args: readonly string[]): Promise<void> {
   for (const folder of ['pid', 'log']) mkdirSync(inState(folder), { recursive: true });
   const launch = { command, args: [...args], cwd: stateFolder, env: programEnvironment };
-  noteProcess(pidFile(name), await spawnDetached(launch, logFile(name)));
+  await spawnDetached(launch, logFile(name), pidFile(name));
 }
 
 /** Returns whether a program of the node runs. */
