@@ -5,20 +5,19 @@ import { isRegion, regionCodes } from '#domain/contract/regions.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import { hostAndPort } from '#runtime/settings/connection-url.ts';
 import { readSettings } from '#runtime/settings/read.ts';
+import { redisUrlOf } from '#runtime/settings/redis.ts';
 import { databaseUrl, port, redisUrl, temporalAddress } from '#runtime/settings/types.ts';
+
+function insteadOfEmbedded(server: string) {
+  return { description: `A ${server} server to use instead of the embedded one.`, shown: 'embedded' };
+}
 
 export const Settings = z.object({
   ORG_API_STATE: z.string().default('.org-api').describe('Folder of the development stack.'),
   ORG_API_PORT: port.default(8080).describe('First port of the development stack. Each region takes ten.'),
-  DATABASE_URL: databaseUrl
-    .optional()
-    .meta({ description: 'A PostgreSQL server to use instead of the embedded one.', shown: 'embedded' }),
-  REDIS_URL: redisUrl
-    .optional()
-    .meta({ description: 'A Redis server to use instead of the embedded one.', shown: 'embedded' }),
-  TEMPORAL_ADDRESS: temporalAddress
-    .optional()
-    .meta({ description: 'A Temporal server to use instead of the embedded one.', shown: 'embedded' }),
+  DATABASE_URL: databaseUrl.optional().meta(insteadOfEmbedded('PostgreSQL')),
+  REDIS_URL: redisUrl.optional().meta(insteadOfEmbedded('Redis')),
+  TEMPORAL_ADDRESS: temporalAddress.optional().meta(insteadOfEmbedded('Temporal')),
 });
 
 /** What `npm start` brings up. */
@@ -54,7 +53,7 @@ export function readConfig(args: string[], environment: Record<string, string | 
     /** Port of the first region's API. Each region takes ten ports. */
     firstPort: s.ORG_API_PORT,
     postgres: s.DATABASE_URL ?? null,
-    redis: s.REDIS_URL ?? null,
+    redisUrl: s.REDIS_URL === undefined ? null : redisUrlOf(s.REDIS_URL),
     temporalAddress: s.TEMPORAL_ADDRESS === undefined ? null : hostAndPort(s.TEMPORAL_ADDRESS),
     regions: codes.filter(isRegion),
     /** Absolute paths of files to import in addition to the samples. */

@@ -9,7 +9,7 @@
  * - Development and optional dependencies are named, because NODE_ENV=production or a user's `omit`
  *   would leave out Node 26 and PostgreSQL. A user's `ignore-scripts` is respected and explained.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -84,16 +84,13 @@ async function runNpmCi() {
  */
 function requireNode() {
   const own = path.join(modules, '.bin', 'node');
-  let found = `node_modules/.bin/node is missing and this Node is ${process.version}`;
-  try {
-    const version = existsSync(own) ? execFileSync(own, ['--version'], { encoding: 'utf8' }).trim() : process.version;
-    if (Number.parseInt(version.slice(1), 10) >= oldestNodeMajor) return;
-    if (existsSync(own)) found = `node_modules/.bin/node is ${version}`;
-  } catch (error) {
-    found = `node_modules/.bin/node does not run (${error.message.split('\n')[0]})`;
-  }
+  const isMissing = !existsSync(own);
+  const { stdout, error } = spawnSync(isMissing ? process.execPath : own, ['--version'], { encoding: 'utf8' });
+  if (Number.parseInt(stdout?.slice(1), 10) >= oldestNodeMajor) return;
+  const state = isMissing ? 'is missing and this Node is' : error ? 'does not run:' : 'is';
+  const found = error?.message ?? stdout.trim();
   throw new Error(
-    `Node ${oldestNodeMajor} or newer is needed, but ${found}: allow install scripts (npm config set ignore-scripts ` +
-      'false), delete node_modules and run this again, or install Node 26 or newer yourself.',
+    `Node ${oldestNodeMajor} or newer is needed, but node_modules/.bin/node ${state} ${found}: allow install scripts ` +
+      '(npm config set ignore-scripts false), delete node_modules and run this again, or install one yourself.',
   );
 }

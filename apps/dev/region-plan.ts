@@ -12,17 +12,6 @@ export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
 
 export type RegionPorts = Awaited<ReturnType<typeof choosePorts>>;
 
-/**
- * The ports of a stack's servers: the last of the first region's ten. They are preferred, so that
- * addresses stay the same from start to start.
- */
-export const serverPorts = (firstPort: number) => ({
-  postgres: firstPort + 6,
-  redis: firstPort + 7,
-  temporal: firstPort + 8,
-  temporalUi: firstPort + 9,
-});
-
 /** Chooses six ports of the ten from `first` on, or others when these are taken. */
 export async function choosePorts(region: Region, first: number, report: Report) {
   const choose = (offset: number, server: string) => choosePort(first + offset, `${region} ${server}`, report);

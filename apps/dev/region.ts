@@ -3,25 +3,17 @@ import type { z } from 'zod';
 import type { Region } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { postgresUrlOf } from '#runtime/settings/postgresql.ts';
-import { type RedisServer, redisUrlOf } from '#runtime/settings/redis.ts';
-import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
 import { Settings as ApiSettings } from '../api/config.ts';
 import { Settings as ConsoleSettings } from '../console/config.ts';
 import { migrate } from '../migrate/migrate.ts';
 import { Settings as ReceiverSettings } from '../receiver/config.ts';
+import { causeEvent } from '../receiver/listen/trigger.ts';
 import { Settings as WorkerSettings } from '../worker/config.ts';
 import { startApp } from './app-process.ts';
 import type { DevConfig } from './config.ts';
 import { getRegionDatabase, loginsOf, withDatabase } from './databases.ts';
 import { type RegionApp, type RegionPorts, temporalNamespaceOf } from './region-plan.ts';
-import {
-  causeFirstEvent,
-  createOwnerLink,
-  ensureSampleKeys,
-  ensureSampleWebhooks,
-  type SampleOwner,
-  stackAllow,
-} from './sample-access.ts';
+import { createOwnerLink, ensureSampleKeys, ensureSampleWebhooks, stackAllow } from './sample-access.ts';
 import { importSources, listSources } from './samples.ts';
 import { allOrFirstFailure, type Report, secondsSince } from './servers/process.ts';
 import type { StackRegion, State } from './state.ts';
@@ -36,26 +28,19 @@ interface Start {
 }
 
 /** The servers that a region's apps use beside PostgreSQL. */
-export interface RegionServers {
-  redis: RedisServer | null;
+interface RegionServers {
+  redisUrl: string | null;
   /** `ui` is null for a server that `npm start` did not bring up. Console and worker wait for it. */
   temporal: Promise<{ address: string; ui: string | null }>;
   /** Resolves when the workflow bundle is written: the worker waits for it. */
   bundle: Promise<void>;
 }
 
-/** A region that serves. */
-export interface StartedRegion {
-  /** Its entry for `stack.json`. */
-  stack: StackRegion;
-  /** Printed once and never stored; null when no organization has an owner. */
-  owner: SampleOwner | null;
-  /** Each resolves when an app ends, with a sentence. */
-  ends: Promise<string>[];
-}
-
 /** A region with its data, and what its apps need. */
-export type PreparedRegion = Awaited<ReturnType<typeof prepareRegion>>;
+type PreparedRegion = Awaited<ReturnType<typeof prepareRegion>>;
+
+/** A region that serves. */
+export type StartedRegion = Awaited<ReturnType<typeof startRegion>>;
 
 /** Prepares the regions' data one after another, because their logins share the server. */
 export async function prepareRegions(start: Start, postgres: Promise<PostgresServer>): Promise<PreparedRegion[]> {
@@ -91,33 +76,30 @@ async function prepareRegion(
   const { applied, current } = await migrate({ owner, logins: roleLogins, report });
   if (applied.length === 0) report(`the schema is current (${current})`);
 
-  const imported = await importSources({ region, owner, sources, memory: before, report });
-  const receiverUrl = `http://127.0.0.1:${ports.receiver}`;
-  const peppers = keyPeppers.parse(before.keyPeppers);
-  const tagSecrets = keyTagSecrets.parse(before.keyTagSecrets);
-  const { webhooks: known, webhookSecretKeys: sealingKeys } = before;
-  const access = await withDatabase(owner, async (database) => {
-    const organizations = await ensureSampleKeys(database, { region, peppers, tagSecrets }, imported.organizations);
-    const webhooks = await ensureSampleWebhooks(database, { receiverUrl, sealingKeys, organizations, known });
-    return { organizations, webhooks };
+  const imported = await importSources(owner, sources, before, report);
+  const receiver = `http://127.0.0.1:${ports.receiver}`;
+  const memory = await withDatabase(owner, async (database) => {
+    const withKeys = await ensureSampleKeys(database, region, imported);
+    return ensureSampleWebhooks(database, receiver, withKeys);
   });
-  const memory = state.writeMemory(region, { ...imported, ...access });
-  const hasNewSamples = before.imported.length === 0 && sources.some(({ isSample }) => isSample);
-  return { region, ports, owner, logins, memory, receiver: receiverUrl, hasNewSamples };
+  state.writeMemory(region, memory);
+  const hasNewSamples = config.samples && before.imported.length === 0;
+  return { region, ports, owner, logins, memory, receiver, hasNewSamples };
 }
 
 /** Starts the apps of a region, each as soon as it has what it needs, until all serve. */
 export async function startRegion(
   { ports: allPorts, state, report }: Start,
   prepared: PreparedRegion,
-  { redis, temporal, bundle }: RegionServers,
-): Promise<StartedRegion> {
+  { redisUrl, temporal, bundle }: RegionServers,
+) {
   const { region, ports, memory, owner, logins, receiver } = prepared;
   const { organizations, webhooks } = memory;
   const api = `http://127.0.0.1:${ports.api}`;
   // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
   const consoleUrl = `http://localhost:${ports.console}`;
   const namespace = temporalNamespaceOf(region);
+  /** Each resolves when an app ends, with a sentence. */
   const ends: Promise<string>[] = [];
   const start = async (name: RegionApp, settings: z.ZodObject, readyUrl: string, own: Record<string, string>) => {
     const folder = path.join(state.folder, region, name);
@@ -139,67 +121,66 @@ export async function startRegion(
   ]);
   const secretsOf = webhooks.map(({ organizationId, secret }) => [organizationId, [secret]]);
 
-  const startReceiver = () =>
-    start('receiver', ReceiverSettings, receiver, {
-      PORT: `${ports.receiver}`,
-      RECEIVER_SECRETS: JSON.stringify(Object.fromEntries(secretsOf)),
-    });
-  const startApi = () =>
+  await allOrFirstFailure([
+    allOrFirstFailure([temporal, bundle]).then(([{ address }]) =>
+      start('worker', WorkerSettings, `http://127.0.0.1:${ports.workerMetrics}/readyz`, {
+        ...deliverySettings,
+        TEMPORAL_ADDRESS: address,
+        WORKER_DATABASE_URL: postgresUrlOf(logins.worker),
+        WORKFLOW_BUNDLE: workflowBundle,
+        READY_AFTER: '0s',
+        METRICS_PORT: `${ports.workerMetrics}`,
+      }),
+    ),
+    temporal.then(({ address }) =>
+      start('console', ConsoleSettings, `http://127.0.0.1:${ports.console}/readyz`, {
+        ...keySettings,
+        ...deliverySettings,
+        TEMPORAL_ADDRESS: address,
+        CONSOLE_DATABASE_URL: postgresUrlOf(logins.console),
+        CONSOLE_URL: consoleUrl,
+        API_URL: api,
+        PORT: `${ports.console}`,
+        METRICS_PORT: `${ports.consoleMetrics}`,
+      }),
+    ),
     start('api', ApiSettings, `${api}/readyz`, {
       ...keySettings,
-      ...(redis === null ? {} : { REDIS_URL: redisUrlOf(redis) }),
+      ...(redisUrl !== null && { REDIS_URL: redisUrl }),
       ...Object.fromEntries(baseUrls),
       PORT: `${ports.api}`,
       METRICS_PORT: `${ports.metrics}`,
       API_DATABASE_URL: postgresUrlOf(logins.api),
-    });
-  const startConsole = async () =>
-    start('console', ConsoleSettings, `http://127.0.0.1:${ports.console}/readyz`, {
-      ...keySettings,
-      ...deliverySettings,
-      TEMPORAL_ADDRESS: (await temporal).address,
-      CONSOLE_DATABASE_URL: postgresUrlOf(logins.console),
-      CONSOLE_URL: consoleUrl,
-      API_URL: api,
-      PORT: `${ports.console}`,
-      METRICS_PORT: `${ports.consoleMetrics}`,
-    });
-  const startWorker = async () => {
-    const [{ address }] = await allOrFirstFailure([temporal, bundle]);
-    await start('worker', WorkerSettings, `http://127.0.0.1:${ports.workerMetrics}/readyz`, {
-      ...deliverySettings,
-      TEMPORAL_ADDRESS: address,
-      WORKER_DATABASE_URL: postgresUrlOf(logins.worker),
-      WORKFLOW_BUNDLE: workflowBundle,
-      READY_AFTER: '0s',
-      METRICS_PORT: `${ports.workerMetrics}`,
-    });
-  };
-  await allOrFirstFailure([startWorker(), startConsole(), startApi(), startReceiver()]);
+    }),
+    start('receiver', ReceiverSettings, receiver, {
+      PORT: `${ports.receiver}`,
+      RECEIVER_SECRETS: JSON.stringify(Object.fromEntries(secretsOf)),
+    }),
+  ]);
 
-  const link = await withDatabase(owner, async (database) => {
+  const sampleOwner = await withDatabase(owner, async (database) => {
     const [first] = organizations;
     if (prepared.hasNewSamples && first !== undefined) {
-      await causeFirstEvent(database, first.id);
+      await causeEvent({ database, organization: first }, 'client.started');
       report(`${region}: a first client of ${first.name} was started; its event is on the receiver's page`);
     }
     return createOwnerLink(database, consoleUrl, organizations);
   });
   const { address, ui } = await temporal;
-  const stack = {
+  const stack: StackRegion = {
     region,
     api,
     console: consoleUrl,
     metrics: `http://127.0.0.1:${ports.metrics}`,
     databaseUrl: postgresUrlOf(owner),
     receiver,
-    ...(redis === null ? {} : { redisUrl: redisUrlOf(redis) }),
+    ...(redisUrl !== null && { redisUrl }),
     temporalAddress: address,
     temporalNamespace: namespace,
-    ...(ui === null ? {} : { temporalUi: ui }),
+    ...(ui !== null && { temporalUi: ui }),
     organizations,
   };
-  return { stack, owner: link, ends };
+  return { stack, sampleOwner, ends };
 }
 
 /**

@@ -9,6 +9,7 @@ import { importFile } from '../import/document/import-file.ts';
 import { InvalidDocumentError } from '../import/document/problems.ts';
 import { generateSample, sampleDefaults } from '../import/generate/sample.ts';
 import type { DevConfig } from './config.ts';
+import type { Report } from './servers/process.ts';
 import type { RegionMemory } from './state.ts';
 
 /** A document to import: a file of `--data`, or samples. Its `hash` is remembered once imported. */
@@ -16,8 +17,6 @@ export interface ImportSource {
   region: Region;
   name: string;
   hash: string;
-  /** Whether it is generated. The first event may change generated data. */
-  isSample: boolean;
   open: () => AsyncIterable<Uint8Array | string>;
 }
 
@@ -28,48 +27,42 @@ export interface ImportSource {
  */
 export async function listSources(config: DevConfig): Promise<ImportSource[]> {
   const asOf = new Date().toISOString().slice(0, 10);
-  const samples = config.samples
-    ? config.regions.map((region) => ({
-        region,
-        name: 'sample organizations',
-        hash: `sample ${JSON.stringify(sampleDefaults)}`,
-        isSample: true,
-        open: () => generateSample({ region, asOf, ...sampleDefaults }),
-      }))
-    : [];
+  const samples = config.regions.map((region) => ({
+    region,
+    name: 'sample organizations',
+    hash: `sample ${JSON.stringify(sampleDefaults)}`,
+    open: () => generateSample({ region, asOf, ...sampleDefaults }),
+  }));
   const files = await Promise.all(config.dataFiles.map((file) => fileSource(file, config.regions)));
-  return [...samples, ...files];
+  return config.samples ? [...samples, ...files] : files;
 }
 
 /**
  * Imports the documents that this stack has not imported yet; later starts keep what people have
  * changed since. Dates are moved to today, and no events are created for the history.
  */
-export async function importSources(options: {
-  region: Region;
-  owner: PostgresServer;
-  sources: ImportSource[];
-  memory: RegionMemory;
-  report: (line: string) => void;
-}): Promise<RegionMemory> {
-  const { region, owner, sources, report } = options;
-  const imported = [...options.memory.imported];
-  const organizations = new Map(options.memory.organizations.map((organization) => [organization.id, organization]));
-  for (const source of sources) {
-    if (imported.includes(source.hash)) {
-      report(`${source.name} was imported before; its data is kept`);
+export async function importSources(
+  owner: PostgresServer,
+  sources: readonly ImportSource[],
+  memory: RegionMemory,
+  report: Report,
+): Promise<RegionMemory> {
+  const imported = [...memory.imported];
+  const organizations = new Map(memory.organizations.map((organization) => [organization.id, organization]));
+  for (const { region, name: fileName, hash, open } of sources) {
+    if (imported.includes(hash)) {
+      report(`${fileName} was imported before; its data is kept`);
       continue;
     }
-    const { name: fileName, open } = source;
     const how = { region, today: true, backfill: true, report };
     const result = await importFile({ server: owner, source: open(), fileName, ...how }).catch((cause: unknown) => {
       throw cause instanceof InvalidDocumentError ? new StartupError(cause.message, { cause }) : cause;
     });
     for (const organization of result.organizations)
       organizations.set(organization.id, { sampleKey: null, ...organizations.get(organization.id), ...organization });
-    imported.push(source.hash);
+    imported.push(hash);
   }
-  return { ...options.memory, imported, organizations: [...organizations.values()] };
+  return { ...memory, imported, organizations: [...organizations.values()] };
 }
 
 async function fileSource(file: string, regions: readonly Region[]): Promise<ImportSource> {
@@ -85,5 +78,5 @@ async function fileSource(file: string, regions: readonly Region[]): Promise<Imp
     throw new StartupError(`--data ${file}: ${why}.`);
   }
   const open = () => createReadStream(file);
-  return { region: found, name: path.basename(file), hash: hash.digest('hex'), isSample: false, open };
+  return { region: found, name: path.basename(file), hash: hash.digest('hex'), open };
 }

@@ -1,17 +1,15 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { regionCodes } from '#domain/contract/regions.ts';
+import { type Region, regionCodes } from '#domain/contract/regions.ts';
 import { startCommand } from '#runtime/command-line.ts';
 import { InvalidSettingsError, StartupError } from '#runtime/errors.ts';
-import { once } from '#runtime/flow/once.ts';
 import { onInterruption } from '#runtime/interruption.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
-import { choosePorts, regionApps, serverPorts, temporalNamespaceOf } from './region-plan.ts';
+import { choosePorts, type RegionPorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
 import { startPostgres } from './servers/postgres.ts';
-import { allOrFirstFailure, stopLaunching, stopProcesses } from './servers/process.ts';
+import { allOrFirstFailure, isEnding, stopLaunching, stopProcesses } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
 import { stopLeftOver } from './servers/server-program.ts';
 import { startTemporal } from './servers/temporal.ts';
@@ -28,60 +26,46 @@ const interruptedStepsMs = 5_000;
 
 /** Settles when everything is up or a step has failed. */
 let starting: Promise<void> = Promise.resolve();
-let isInterrupted = false;
-let isStopping = false;
-
-const stopAll = once(async () => {
-  isStopping = true;
-  await stopProcesses(report);
-});
 
 async function bringUp(config: DevConfig): Promise<void> {
   const state = openState(config.stateFolder);
   // Before ports are chosen. The stack of a killed start may have had other regions.
   for (const region of regionCodes)
     for (const app of regionApps) await stopLeftOver(path.join(config.stateFolder, region, app));
-  const ports = new Map<DevConfig['regions'][number], Awaited<ReturnType<typeof choosePorts>>>();
+  const ports = new Map<Region, RegionPorts>();
   for (const [index, region] of config.regions.entries())
     ports.set(region, await choosePorts(region, config.firstPort + index * 10, report));
 
   const servers = startServers(config);
   const { prepareRegions, startRegion } = await import('./region.ts');
   const start = { config, ports, state, report };
-  const [regions, redis] = await allOrFirstFailure([prepareRegions(start, servers.postgres), servers.redis]);
-  const serving = regions.map((prepared) => startRegion(start, prepared, { ...servers, redis }));
+  const [regions, redisUrl] = await allOrFirstFailure([prepareRegions(start, servers.postgres), servers.redisUrl]);
+  const serving = regions.map((prepared) => startRegion(start, prepared, { ...servers, redisUrl }));
   const started = await allOrFirstFailure(serving);
-  if (isInterrupted) return;
+  if (isEnding) return;
   const { summaryOf } = await import('./summary.ts');
   state.writeStack(started.map(({ stack }) => stack));
   console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s.`);
   console.log(summaryOf(started, path.relative(process.cwd(), state.stackFile)));
-  stayUntilAnAppEnds(started.flatMap(({ ends }) => ends));
+  void stayUntilAnAppEnds(started.flatMap(({ ends }) => ends));
 }
 
-/** Starts what needs nothing else. Each failure is reported by the step that awaits it. */
-function startServers({ postgres, redis, temporalAddress, stateFolder, regions, firstPort }: DevConfig) {
-  const ports = serverPorts(firstPort);
-  const start = {
-    async temporal() {
-      if (temporalAddress !== null) return { address: temporalAddress, ui: null };
-      const namespaces = regions.map(temporalNamespaceOf);
-      return startTemporal({ stateFolder, namespaces, port: ports.temporal, uiPort: ports.temporalUi, report });
-    },
-    async postgres() {
-      if (postgres !== null) return postgres;
-      return parsePostgresUrl((await startPostgres({ stateFolder, port: ports.postgres, report })).adminUrl);
-    },
-    async redis() {
-      if (redis !== null) return redis;
-      const started = await startRedis({ stateFolder, port: ports.redis, report });
-      return started && parseRedisUrl(started.url);
-    },
-  };
+/** Starts what needs nothing else, on the last of the first ten ports. The step that awaits it reports a failure. */
+function startServers({ postgres, redisUrl, temporalAddress, stateFolder, regions, firstPort }: DevConfig) {
+  const namespaces = regions.map(temporalNamespaceOf);
   const servers = {
-    temporal: start.temporal(),
-    postgres: start.postgres(),
-    redis: start.redis(),
+    temporal:
+      temporalAddress === null
+        ? startTemporal({ stateFolder, namespaces, port: firstPort + 8, uiPort: firstPort + 9, report })
+        : Promise.resolve({ address: temporalAddress, ui: null }),
+    postgres:
+      postgres === null
+        ? startPostgres({ stateFolder, port: firstPort + 6, report }).then(({ adminUrl }) => parsePostgresUrl(adminUrl))
+        : Promise.resolve(postgres),
+    redisUrl:
+      redisUrl === null
+        ? startRedis({ stateFolder, port: firstPort + 7, report }).then((redis) => redis?.url ?? null)
+        : Promise.resolve(redisUrl),
     bundle: prepareWorkflowBundle(report),
   };
   for (const server of Object.values(servers)) server.catch(() => {});
@@ -89,14 +73,13 @@ function startServers({ postgres, redis, temporalAddress, stateFolder, regions, 
 }
 
 /** The apps and servers are detached, so a timer keeps this process running until it is stopped. */
-function stayUntilAnAppEnds(ends: Promise<string>[]): void {
+async function stayUntilAnAppEnds(ends: Promise<string>[]): Promise<void> {
   setInterval(() => {}, 3_600_000);
-  void Promise.race(ends).then(async (what) => {
-    if (isStopping) return;
-    console.error(`\n${what}; stopping the rest. Its log says why.`);
-    await stopAll();
-    process.exit(1);
-  });
+  const what = await Promise.race(ends);
+  if (isEnding) return;
+  console.error(`\n${what}; stopping the rest. Its log says why.`);
+  await stopProcesses(report);
+  process.exit(1);
 }
 
 /** Stops everything, after the steps of a start in progress have ended. */
@@ -109,10 +92,9 @@ function interrupt(): void {
 }
 
 async function stopInOrder(): Promise<void> {
-  isInterrupted = true;
   stopLaunching();
   await Promise.race([starting.catch(() => {}), wait(interruptedStepsMs)]);
-  await stopAll();
+  await stopProcesses(report);
 }
 
 try {
@@ -125,13 +107,10 @@ try {
   await starting;
 } catch (error) {
   // An interrupted step fails; the signal's handler stops the rest and ends the process.
-  if (!isInterrupted) await fail(error);
-}
-
-async function fail(error: unknown): Promise<never> {
-  await stopAll();
-  const defect = error instanceof Error ? error.stack : error;
-  const isExpected = error instanceof StartupError;
-  console.error(`\n${isExpected ? error.message : `npm start failed by an internal error: ${defect}`}`);
-  process.exit(1);
+  if (!isEnding) {
+    await stopProcesses(report);
+    const { message, stack } = error as Error;
+    console.error(`\n${error instanceof StartupError ? message : `npm start failed by an internal error: ${stack}`}`);
+    process.exit(1);
+  }
 }

@@ -31,7 +31,7 @@ export interface StackRegion {
 }
 
 /** The webhook that sends an organization's events to the sample receiver, with its secret. */
-export interface SampleWebhook {
+interface SampleWebhook {
   organizationId: string;
   webhookId: string;
   secret: string;
@@ -84,8 +84,9 @@ export function openState(folder: string) {
     );
   const write = (file: string, text: string) => replaceFile(at(file), `${text}\n`);
   const writeJson = (file: string, value: unknown) => write(file, JSON.stringify(value, null, 2));
-  const readMemories = (): Partial<Record<Region, RegionMemory>> =>
-    existsSync(at('secrets.json')) ? JSON.parse(readFileSync(at('secrets.json'), 'utf8')) : {};
+  const memories: Partial<Record<Region, RegionMemory>> = existsSync(at('secrets.json'))
+    ? JSON.parse(readFileSync(at('secrets.json'), 'utf8'))
+    : {};
 
   const state = {
     folder,
@@ -103,11 +104,12 @@ export function openState(folder: string) {
 
     /** Returns what is known of the region. Creates its secrets the first time. */
     getMemory(region: Region): RegionMemory {
-      return state.writeMemory(region, { ...createMemory(), ...readMemories()[region] });
+      return state.writeMemory(region, { ...createMemory(), ...memories[region] });
     },
 
     writeMemory(region: Region, memory: RegionMemory): RegionMemory {
-      writeJson('secrets.json', { ...readMemories(), [region]: memory });
+      memories[region] = memory;
+      writeJson('secrets.json', memories);
       return memory;
     },
   };

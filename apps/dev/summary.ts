@@ -16,7 +16,7 @@ export function summaryOf(started: StartedRegion[], stackFile: string): string {
   ].join('\n');
 }
 
-function regionLines({ stack, owner }: StartedRegion): string[] {
+function regionLines({ stack, sampleOwner }: StartedRegion): string[] {
   const { region, api, console, metrics, receiver, temporalUi, temporalNamespace, organizations } = stack;
   const first = findSampleOrganization(stack);
   const lines = [
@@ -29,8 +29,8 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
     `  Receiver   ${receiver}/   (the sample receiver lists incoming events)`,
     `  Metrics    ${metrics}/metrics`,
     ...(temporalUi === undefined ? [] : [`  Temporal   ${temporalUi}/namespaces/${temporalNamespace}/workflows`]),
+    ...(sampleOwner === null ? [] : ownerLines(sampleOwner)),
   ];
-  lines.push(...ownerLines(owner));
   if (first === undefined)
     return [...lines, '  No organization has a sample key yet: import one with --data FILE.', ''];
   lines.push('', `  Organizations and their sample keys (all seven scopes):`);
@@ -55,15 +55,12 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
 }
 
 /** Returns the lines that explain how to enter the console. */
-function ownerLines(owner: SampleOwner | null): string[] {
-  if (owner === null) return [];
-  const { link } = owner;
-  const organizationName = printable(owner.organizationName);
-  const email = printable(owner.email);
-  if (link === null) return ['', `  The owner of ${organizationName} signs in to the console as ${email}.`];
+function ownerLines({ organizationName, email, link }: SampleOwner): string[] {
+  const name = printable(organizationName);
+  if (link === null) return ['', `  The owner of ${name} signs in to the console as ${printable(email)}.`];
   return [
     '',
-    `  Open the console as the owner of ${organizationName} (one-time link; choose a password and a second factor):`,
+    `  Open the console as the owner of ${name} (one-time link; choose a password and a second factor):`,
     `    ${link}`,
   ];
 }

@@ -1,7 +1,7 @@
 import { renameSync } from 'node:fs';
 import path from 'node:path';
 import { StartupError } from '#runtime/errors.ts';
-import { InvalidBundleError, readWorkflowBundle } from '#workflows/bundle.ts';
+import { readWorkflowBundle } from '#workflows/bundle.ts';
 import { cache, root } from './compiled-code.ts';
 import { type Report, runProgram } from './servers/process.ts';
 import { programEnvironment } from './servers/program-environment.ts';
@@ -17,33 +17,29 @@ export const workflowBundle = path.join(cache, 'workflows.bundle.json');
  * @throws StartupError when the bundler fails.
  */
 export async function prepareWorkflowBundle(report: Report): Promise<void> {
-  await provideOnce(`${workflowBundle}.lock`, { isThere: isCurrent, provide: () => writeBundle(report) });
-}
-
-async function writeBundle(report: Report): Promise<true> {
-  report('bundling the workflows (some seconds, when they have changed)');
-  const draft = `${workflowBundle}.draft`; // a worker may read the bundle meanwhile
-  // The bundler names modules relative to the current folder, and loads 80 packages that nothing
-  // else here needs.
-  const launch = {
-    command: process.execPath,
-    args: ['apps/worker/write-bundle.ts', draft],
-    cwd: root,
-    env: programEnvironment(),
-  };
-  const complaint = await runProgram(launch, path.join(cache, 'workflows.log'));
-  if (complaint !== null)
-    throw new StartupError(`The workflows could not be bundled (${complaint}): run npm ci and start again.`);
-  renameSync(draft, workflowBundle);
-  return true;
+  await provideOnce(`${workflowBundle}.lock`, {
+    isThere: isCurrent,
+    async provide() {
+      report('bundling the workflows (some seconds, when they have changed)');
+      const draft = `${workflowBundle}.draft`; // a worker may read the bundle meanwhile
+      // The bundler names modules relative to the current folder, and loads 80 packages that nothing
+      // else here needs.
+      const args = ['apps/worker/write-bundle.ts', draft];
+      const launch = { command: process.execPath, args, cwd: root, env: programEnvironment() };
+      const complaint = await runProgram(launch, path.join(cache, 'workflows.log'));
+      if (complaint !== null)
+        throw new StartupError(`The workflows could not be bundled (${complaint}): run npm ci and start again.`);
+      renameSync(draft, workflowBundle);
+      return true;
+    },
+  });
 }
 
 function isCurrent(): boolean {
   try {
     readWorkflowBundle(workflowBundle);
     return true;
-  } catch (error) {
-    if (error instanceof InvalidBundleError) return false;
-    throw error;
+  } catch {
+    return false; // the bundler says what is wrong with the sources
   }
 }

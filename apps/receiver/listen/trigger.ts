@@ -17,7 +17,10 @@ const familyName = 'Example family (npm run tool -- listen)';
  * @throws InvalidSettingsError when the organization has no active member who could be the
  * professional.
  */
-export async function causeEvent({ database, organization }: OpenStack, type: EventType): Promise<EventType[]> {
+export async function causeEvent(
+  { database, organization }: Pick<OpenStack, 'database' | 'organization'>,
+  type: EventType,
+): Promise<EventType[]> {
   const caused = await database.change(async (tx) => {
     await tx.query(sql`set local role org_api_platform`);
     return causes[type](tx, organization.id);
