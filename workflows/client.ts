@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { Client, Connection, ServiceError, WorkflowFailedError } from '@temporalio/client';
+import { Client, Connection, NamespaceNotFoundError, ServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions, describeAway, describeRejection, isRejection } from './connection.ts';
 import { deliverQueue } from './deliver-event/types.ts';
@@ -33,7 +33,7 @@ export async function openWorkflowClient(temporal: TemporalServer) {
      * Sends a test event through a worker and waits at most 40 s for the result. Returns null when
      * the webhook is deleted meanwhile.
      *
-     * @throws WorkflowError when no worker carried it out.
+     * @throws WorkflowError when Temporal or a worker did not carry it out.
      */
     sendTest: (input: SendTestInput) => executeTest<TestResult>(client, input, '40s'),
 
@@ -45,7 +45,7 @@ export async function openWorkflowClient(temporal: TemporalServer) {
   };
 }
 
-/** @throws WorkflowError when the workflow failed, or no worker carried it out in time. */
+/** @throws WorkflowError when Temporal did not run the workflow, or no worker carried it out in time. */
 async function executeTest<Result extends TestResult | SignatureCheck>(
   client: Client,
   input: SendTestInput,
@@ -55,12 +55,20 @@ async function executeTest<Result extends TestResult | SignatureCheck>(
   const options = { taskQueue: deliverQueue, workflowId, args: [input] as [SendTestInput], workflowExecutionTimeout };
   try {
     return await client.workflow.execute<(input: SendTestInput) => Promise<Result | null>>('sendTest', options);
-  } catch (error) {
-    if (!(error instanceof WorkflowFailedError)) throw error;
-    throw new WorkflowError(
-      'no_worker',
-      'No worker could send the test event: see that one runs, and its log, and ask again.',
-      { cause: error },
-    );
+  } catch (cause) {
+    if (cause instanceof WorkflowFailedError)
+      throw new WorkflowError(
+        'no_worker',
+        'No worker could send the test event: see that one runs, and its log, and ask again.',
+        { cause },
+      );
+    if (cause instanceof ServiceError || cause instanceof NamespaceNotFoundError)
+      throw new WorkflowError(
+        'temporal_away',
+        'Temporal did not start the test event, or did not tell its result: see its log, that each of its services ' +
+          `runs, and that it has the namespace ${client.options.namespace}.`,
+        { cause },
+      );
+    throw cause;
   }
 }

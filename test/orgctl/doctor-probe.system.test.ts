@@ -1,13 +1,16 @@
 /** The probe of `orgctl doctor`, which `helm test` runs, against a real API, worker and Temporal. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { callOrgctl, setupOrgctl } from '#test/orgctl.ts';
 import { startTestApi } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
+import { settingsOf, startTemporalFront } from '#test/temporal-front.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 
 const timeout = 60_000;
+/** What a frontend of Temporal answers while its history service is away. */
+const deadlineExceeded = 4;
 
 interface ProbeSecret {
   organizationId: string;
@@ -50,6 +53,22 @@ describe('the operator’s probe', () => {
     timeout,
   );
 
+  it(
+    'names Temporal when it answers, and starts no workflow',
+    async () => {
+      const { probe, run } = await setup();
+      const front = await startTemporalFront(inject('temporalAddress'));
+      front.reject('StartWorkflowExecution', deadlineExceeded);
+      const { code, stdout } = await run(probe, settingsOf(front));
+      expect(code).toBe(1);
+      expect(stdout).toContain('ok     Temporal has the namespace');
+      expect(stdout).toContain('FAILED Temporal did not start the test event');
+      expect(stdout).toContain('can lack a service');
+      expect(stdout).not.toContain('Report this as a bug');
+    },
+    timeout,
+  );
+
   it('is created once; when it is created again, the earlier key is revoked and its webhook deleted', async () => {
     const { orgctl, owner, createProbe } = await setupProbe();
     const first = (await createProbe()).json<ProbeSecret>();
@@ -76,7 +95,7 @@ describe('the operator’s probe', () => {
     const { orgctl, createProbe, env } = await setupProbe();
     const { organizationId } = (await createProbe()).json<ProbeSecret>();
     const rejected = await orgctl('probe', 'create', '--url', 'http://10.0.0.1:8090/', '--renew', 'yes');
-    expect(rejected.code).toBe(1);
+    expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('list the address in WEBHOOK_ALLOW') });
     expect(env.WEBHOOK_ALLOW).toBe('127.0.0.0/8');
     expect((await orgctl('key', 'list', '--org', organizationId)).json()).toMatchObject([{ state: 'live' }]);
   });
@@ -101,7 +120,7 @@ async function setup() {
     PROBE_WEBHOOK_ID: probe.webhookId,
     PROBE_WEBHOOK_ALLOW: '127.0.0.1',
   });
-  const run = async (secret: ProbeSecret): Promise<{ code: number | null; stdout: string }> => {
+  const run = async (secret: ProbeSecret, more: object = {}): Promise<{ code: number | null; stdout: string }> => {
     const settings = {
       ORG_API_STATE: temporaryFolder(),
       REGION: 'us',
@@ -113,6 +132,7 @@ async function setup() {
       PROBE_WEBHOOK_SECRET: secret.webhookSecret,
       TEMPORAL_ADDRESS: env.TEMPORAL_ADDRESS ?? '',
       TEMPORAL_NAMESPACE: env.TEMPORAL_NAMESPACE ?? '',
+      ...more,
     };
     return callOrgctl(settings, ['doctor']);
   };

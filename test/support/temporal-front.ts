@@ -25,6 +25,8 @@ export interface TemporalFront {
   useAuthorities(issuer: TestCertificate, ofClients: readonly TestCertificate[]): void;
   /** Sets the accepted keys; null requires none. */
   letIn(apiKeys: readonly string[] | null): void;
+  /** Rejects a call, such as `StartWorkflowExecution`, with a code of gRPC. */
+  reject(call: string, code: number): void;
   /** Protocols negotiated with clients, each once: for gRPC it is `h2`. */
   protocols: Set<string>;
   /** API keys of the calls. */
@@ -66,6 +68,7 @@ export async function startTemporalFront(
     return { cert, key, ca: ofClients.map((one) => one.cert) };
   };
   let apiKeys: readonly string[] | null = null;
+  const rejected = new Map<string, number>();
   const protocols = new Set<string>();
   const seen = new Set<string>();
   const calls: string[] = [];
@@ -85,10 +88,12 @@ export async function startTemporalFront(
   server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     const [, apiKey = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
     seen.add(apiKey);
-    calls.push(String(headers[':path']).replace(/.*\//, ''));
-    if (apiKeys === null || apiKeys.includes(apiKey)) forward(upstream, stream, headers);
+    const call = String(headers[':path']).replace(/.*\//, '');
+    calls.push(call);
+    const code = apiKeys === null || apiKeys.includes(apiKey) ? rejected.get(call) : 16;
+    if (code === undefined) forward(upstream, stream, headers);
     else
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '16' }, { endStream: true });
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': code }, { endStream: true });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -109,6 +114,7 @@ export async function startTemporalFront(
     letIn(keys) {
       apiKeys = keys;
     },
+    reject: (call, code) => void rejected.set(call, code),
     protocols,
     apiKeys: seen,
     calls,

@@ -1,4 +1,3 @@
-import { isGrpcServiceError, ServiceError } from '@temporalio/client';
 import { DomainError } from '#domain/contract/domain-error.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
@@ -27,7 +26,7 @@ const deadlineMs = { sendTest: 45_000, checkSignatures: 65_000 } as const;
 /** The sentences for people. They name no part of the system. */
 export const awaySentences = {
   notConfigured: 'Sending is not available on this installation. Contact support.',
-  away: 'Sending is temporarily unavailable. No events are lost. Try again in a moment.',
+  temporal_away: 'Sending is temporarily unavailable. No events are lost. Try again in a moment.',
   no_worker: 'The event was not sent in time. Try again in a moment. If this continues, contact support.',
 };
 
@@ -55,7 +54,7 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
   async function ask<Result>(limitMs: number, call: (client: WorkflowClient) => Promise<Result>): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new WorkflowsAwayError(awaySentences.away)), limitMs);
+      timer = setTimeout(() => reject(new WorkflowsAwayError(awaySentences.temporal_away)), limitMs);
     });
     try {
       return await Promise.race([open().then(call), late]);
@@ -82,10 +81,5 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
  * a sentence for people.
  */
 function explained(cause: unknown): unknown {
-  if (cause instanceof WorkflowError)
-    return new WorkflowsAwayError(cause.reason === 'temporal_away' ? awaySentences.away : awaySentences[cause.reason], {
-      cause,
-    });
-  const isAway = cause instanceof ServiceError || isGrpcServiceError(cause);
-  return isAway ? new WorkflowsAwayError(awaySentences.away, { cause }) : cause;
+  return cause instanceof WorkflowError ? new WorkflowsAwayError(awaySentences[cause.reason], { cause }) : cause;
 }

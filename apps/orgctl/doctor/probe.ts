@@ -23,6 +23,8 @@ const timeoutMs = 10_000;
 /** A Service routes to a pod a moment after the pod is ready, and the pod is not notified. */
 const serviceDelayMs = 5_000;
 const workerRemedy = 'See the logs of the workers, and that a network policy lets them reach this receiver.';
+const temporalRemedy = 'See what the check of Temporal says. A server that accepts connections can lack a service.';
+const remedyOf = ({ reason }: WorkflowError) => (reason === 'temporal_away' ? temporalRemedy : workerRemedy);
 
 /**
  * Reads with the probe's key, sees that a key of the other region is rejected, and receives a
@@ -78,12 +80,12 @@ async function checkDelivery(
 ): Promise<Finding[]> {
   await wait(serviceDelayMs);
   const client = await openWorkflowClient(temporal).catch(rejectedOnly);
-  if (client instanceof WorkflowError) return [failed(client.message, workerRemedy)];
+  if (client instanceof WorkflowError) return [failed(client.message, remedyOf(client))];
   const result = await client
     .sendTest({ organizationId, webhookId, eventType: 'client.started' })
     .catch(rejectedOnly)
     .finally(() => client.close());
-  if (result instanceof WorkflowError) return [failed(result.message, workerRemedy)];
+  if (result instanceof WorkflowError) return [failed(result.message, remedyOf(result))];
   if (result === null)
     return [failed('the probe’s webhook is deleted', 'Run orgctl probe create --renew yes, and apply its Secret.')];
   const delivered = expectThat(
