@@ -23,7 +23,11 @@ describe('NOTES.txt', () => {
   it('names the region, its URL and the Job that it waits for', () => {
     expect(notes()).toContain('region us, version 0.1.0, is release us in namespace org-api-us');
     expect(notes()).toContain('http://us-org-api-api.org-api-us.svc:80');
-    expect(notes()).toContain('https://console.us.example.com');
+    expect(notes()).toMatch(/The console is https:\/\/console\.us\.example\.com\.$/m);
+    const withoutRoute = { httpRoute: { enabled: false }, ingress: { enabled: false } };
+    expect(notes({ console: withoutRoute })).toContain(
+      'The console is https://console.us.example.com, as soon as you route it there',
+    );
     expect(pick(render(), 'Job').metadata.name).toMatch(/^us-org-api-migrate-/);
     expect(notes()).toContain('Job us-org-api-migrate-…');
   });
