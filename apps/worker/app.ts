@@ -17,7 +17,7 @@ import { waitForSchema } from './schema.ts';
 
 /**
  * Starts the worker: metrics and health and, once the schema is current, the maintenance loop and
- * the relay with Temporal's workers. While Temporal is away the worker is live and not ready.
+ * the relay with Temporal's workers. Until Temporal has answered, the worker is live and not ready.
  */
 export async function startWorker(
   config: WorkerConfig,

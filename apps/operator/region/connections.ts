@@ -21,7 +21,6 @@ const applicationName = 'org-api-operator';
 /** After how long a Secret is read again. A new value closes what the old one opened. */
 const secretLifetimeMs = 300_000;
 
-const DatabaseSettings = z.object({ DATABASE_URL: databaseUrl });
 const TemporalSettings = z.object({ TEMPORAL_ADDRESS: temporalAddress, ...temporalAccess });
 
 /** What is read again from Secrets, by the name in the log and in the metrics. */
@@ -145,7 +144,7 @@ export class Connections {
     const { value: server } = await this.readValue<PostgresServer>('DATABASE_URL', {
       identity: JSON.stringify([secretRef, plaintextOf(region.spec)]),
       text: await this.readKey(secretRef),
-      parse: (text) => parseDatabase(text, region),
+      parse: (text) => parseDatabase(text, region, secretRef),
       tryValue: (next) => tryLogin(next, 'operator'),
     });
     if (this.#database?.server !== server) {
@@ -160,7 +159,7 @@ export class Connections {
   async withLogin<T>(region: Region, ref: SecretRef, work: (database: Database) => Promise<T>): Promise<T> {
     const url = await this.readKey(ref);
     const opened = await openDatabase({
-      server: parseOrFail(() => parseDatabase(url, region)),
+      server: parseOrFail(() => parseDatabase(url, region, ref)),
       applicationName,
       poolMax: 1,
     });
@@ -204,9 +203,11 @@ export class Connections {
   }
 }
 
-/** @throws InvalidSettingsError */
-const parseDatabase = (text: string, { spec }: Region): PostgresServer =>
-  readSettings(DatabaseSettings, { DATABASE_URL: text, ALLOW_PLAINTEXT: plaintextOf(spec) }).DATABASE_URL;
+/** @throws InvalidSettingsError that names the key of the Secret. */
+function parseDatabase(text: string, { spec }: Region, { key }: SecretRef): PostgresServer {
+  const values = { [key]: text, ALLOW_PLAINTEXT: plaintextOf(spec) };
+  return readSettings(z.object({ [key]: databaseUrl }), values)[key] as PostgresServer;
+}
 
 /** Servers that a Region allows to be reached without TLS, as the setting of the other apps has them. */
 const plaintextOf = ({ allowPlaintext = [] }: Pick<Region['spec'], 'allowPlaintext'>): string =>

@@ -31,10 +31,11 @@ const temporalDeadlineMs = 5_000;
 
 /** Reads PostgreSQL and Temporal independently. */
 export async function observeRegion(region: Region, connections: Connections): Promise<ObservedRegion> {
+  const { address } = region.spec.temporal;
   const [database, sealing, temporal] = await Promise.all([
     readPart('DatabaseUnreachable', 'PostgreSQL', () => readDatabase(region, connections)),
     readPart('DatabaseUnreachable', 'PostgreSQL', () => readSealing(region, connections)),
-    readPart('TemporalUnreachable', 'Temporal', () => readTemporal(region, connections)),
+    readPart('TemporalUnreachable', `Temporal at ${address}`, () => readTemporal(region, connections)),
   ]);
   return { database, sealing, temporal };
 }
@@ -61,7 +62,8 @@ async function readPart<T>(reason: Reason, server: string, read: () => Promise<T
     const { code } = cause as { code?: string | number };
     if (notMigrated.includes(code))
       return { reason: 'NotMigrated', message: 'The database lacks the schema or the rights of this version.' };
-    return { reason, message: `${server} did not answer${code === undefined ? '' : ` (${code})`}.` };
+    const named = typeof code === 'number' ? `code ${code} of gRPC` : code;
+    return { reason, message: `${server} did not answer${named === undefined ? '' : ` (${named})`}.` };
   }
 }
 

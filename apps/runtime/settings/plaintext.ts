@@ -36,7 +36,7 @@ export function findPlaintext(
     const how = value.tls ? 'TLS that verifies it' : 'TLS';
     return [
       `${name}: reaches another machine without ${how}: ${remedies[value.protocol]}, ` +
-        `or allow it with ALLOW_PLAINTEXT=${value.protocol}`,
+        `or allow it (allowPlaintext of the chart) with ALLOW_PLAINTEXT=${value.protocol}`,
     ];
   });
 }
