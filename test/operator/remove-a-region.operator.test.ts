@@ -29,6 +29,7 @@ it('removing a region as the guide says ends with no namespace, and with webhook
     [/^temporal operator namespace delete /, without('the server is shared by the tests')],
     [/^helm uninstall valkey-us |delete scheduledbackup,cluster/, without('the servers run outside')],
     [/^kubectl delete namespace \$NS$/, t.shell],
+    [/^select rolname /, async (query) => expect((await t.rows(query)).length).toBeGreaterThan(3)],
   ]);
 
   expect(await t.listNamespaces()).not.toContain(t.namespace);
