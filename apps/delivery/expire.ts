@@ -47,9 +47,14 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
     }
   }
 
-  async function change(how: 'requeued' | 'cancelled', text: string, changeValues: unknown[]): Promise<void> {
-    const { rows } = await pool.query<ChangedDeliveriesRow>(text, changeValues);
-    for (const { deliveries } of rows) onChanged(how, deliveries);
+  /** Repeats a statement while there may be more, for a second at most. */
+  async function change(how: 'requeued' | 'cancelled', text: string, more: unknown[] = []): Promise<void> {
+    const endsAt = performance.now() + expireEveryMs;
+    for (let changed = deliveriesPerStatement; changed >= deliveriesPerStatement && performance.now() < endsAt; ) {
+      const { rows } = await pool.query<ChangedDeliveriesRow>(text, [deliveriesPerStatement, ...more]);
+      for (const { deliveries } of rows) onChanged(how, deliveries);
+      changed = rows.reduce((sum, { deliveries }) => sum + deliveries, 0);
+    }
   }
 
   async function unblock(): Promise<void> {
@@ -63,8 +68,8 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
       const parts = [
         () => expire(signal),
         unblock,
-        () => change('requeued', requeueHeldSql, [deliveriesPerStatement]),
-        () => change('cancelled', cancelDeletedSql, [deliveriesPerStatement, deleted]),
+        () => change('requeued', requeueHeldSql),
+        () => change('cancelled', cancelDeletedSql, [deleted]),
       ];
       for (const part of parts) if (!signal.aborted) await part().catch(onError);
     },

@@ -64,7 +64,7 @@ export class Relay {
   };
   readonly attemptStarted = (run: DeliveryRun): void => this.#starts.attemptStarted(run);
 
-  /** Claims at once: its organization has a slot more, and others do if this process had no capacity. */
+  /** Claims at once for its organization, and for all when this process had no capacity. */
   attemptEnded(run: DeliveryRun): void {
     const { healthy } = this.#starts.free();
     this.#starts.attemptEnded(run);
@@ -124,6 +124,9 @@ export class Relay {
     this.#options.onClaimed(rows.length);
     const claimedAtMs = Date.now();
     for (const delivery of rows) this.#starts.add({ delivery, requestedAtMs, claimedAtMs });
+    // What this process had no capacity for was missed, too, and it may have some by now.
+    const isCut = rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0];
+    if (isCut && this.#starts.free().healthy > 0) this.wake();
     return rows.length;
   }
 

@@ -1,6 +1,5 @@
 import type { ClaimedDelivery, QueuedWebhook } from './sql/claim.ts';
 
-/** One step of the scan for work: it lists at most `atMost` webhooks after one. */
 interface Step {
   after: { organizationId: string; webhookId: string };
   atMost: number;
@@ -17,31 +16,31 @@ const beginning = { organizationId: nil, webhookId: nil };
  * Reaches every waiting webhook: it goes through the webhooks in the order of their ids, a bounded
  * number in each step, and then begins again.
  *
- * A webhook of which claims got nothing twice in a row is saturated and skipped; once may be chance,
- * because another connection assigned slots of the organization. It is tried again once it may have
- * a slot (`release`), and every `completeEveryMs`: other workers free slots, too.
+ * A webhook without a slot left, or of which claims got nothing twice, is saturated and skipped; once
+ * may be chance, because another connection assigned slots of the organization. It is tried once
+ * more when it may have a slot (`release`), and every `completeEveryMs`, because of other workers.
  */
 export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
   /** How often claims got nothing of a webhook, by its id. */
   const misses = new Map<string, { organizationId: string; times: number }>();
+  /** Organizations that were released since the last step; null: all. A claim in progress may miss them. */
+  const released = new Set<string | null>();
   let position: Step['after'] = beginning;
   let isComplete = false;
   let completeAt = Number.NEGATIVE_INFINITY;
 
-  /** Webhooks of this organization, or of all, may have a slot: each is tried once. */
-  function release(organizationId: string | null): void {
-    for (const miss of misses.values())
-      if (organizationId === null || miss.organizationId === organizationId) miss.times = 1;
-  }
-
   return {
-    release,
+    /** Webhooks of this organization, null: of all, may have a slot: the next claims try each once. */
+    release: (organizationId: string | null): void => void released.add(organizationId),
 
     next(): Step {
       if (position === beginning) {
         isComplete = performance.now() - completeAt > completeEveryMs;
-        if (isComplete) release(null);
+        if (isComplete) released.add(null);
       }
+      const tried = released.size === 0 ? [] : [...misses.values()];
+      for (const miss of tried) if (released.has(null) || released.has(miss.organizationId)) miss.times = 1;
+      released.clear();
       return { after: position, atMost: isComplete ? selectedAtOnce : listedAtOnce };
     },
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Relay } from '#delivery/relay.ts';
@@ -174,6 +175,13 @@ describe('a relay with more deliveries than it can start', () => {
     await vi.waitFor(() => expect(second.claimed).toBe(90 - 64), patient);
     expect(first.claimed).toBe(64);
     for (const { release } of [first, second]) release();
+  });
+
+  it('starts all that waits, however its claims and starts overlap', async () => {
+    const { openRelay, addWebhooks } = await arrange();
+    await addWebhooks(120);
+    const { begun } = await openRelay({ claimEveryMs: 3_600_000, startRun: () => sleep(20) });
+    await vi.waitFor(() => expect(begun).toHaveLength(150), patient);
   });
 
   // Otherwise first tasks would wait in this process while their claims expire, and be started again.

@@ -1,16 +1,12 @@
-import { getServers, Resolver } from 'node:dns/promises';
+import { Resolver } from 'node:dns/promises';
 import type { Cause, FailureCause } from '#domain/webhooks/causes.ts';
 
 /** Returns all addresses of a name, IPv4 first, or why there are none. Never throws. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;
 export type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: Cause };
 
-/**
- * Two tries of 1.5 s leave 7 s of the attempt's 10 s to the receiver. Of several servers each is
- * tried once: three of them, and then again for the root, end before the attempt does.
- */
+/** Node looks once a second, so a try ends after 2 s. Two for a name and two for the root end before 10 s. */
 const tryTimeoutMs = 1_500;
-const triesOf = (servers: readonly string[]) => (servers.length > 1 ? 1 : 2);
 /** How long AAAA may take once A has answered: the delay of RFC 8305, section 3. */
 const resolutionDelayMs = 50;
 
@@ -29,9 +25,7 @@ const resolutionDelayMs = 50;
  */
 export function createResolve({ servers }: { servers?: string[] } = {}): Resolve {
   return async (hostname, signal) => {
-    const tries = triesOf(servers ?? getServers());
-    const resolver = new Resolver({ timeout: tryTimeoutMs, maxTimeout: tryTimeoutMs, tries });
-    if (servers !== undefined) resolver.setServers(servers);
+    const resolver = openResolver(servers);
     const cancel = () => resolver.cancel();
     signal.addEventListener('abort', cancel, { once: true });
     let delay: NodeJS.Timeout | undefined;
@@ -56,6 +50,14 @@ export function createResolve({ servers }: { servers?: string[] } = {}): Resolve
       signal.removeEventListener('abort', cancel);
     }
   };
+}
+
+/** Opens a channel that tries one server twice, or the first two of several once. */
+function openResolver(servers = new Resolver().getServers()): Resolver {
+  const tries = servers.length > 1 ? 1 : 2;
+  const resolver = new Resolver({ timeout: tryTimeoutMs, maxTimeout: tryTimeoutMs, tries });
+  resolver.setServers(servers.slice(0, 2));
+  return resolver;
 }
 
 function causeOfCodes(codes: string[]): FailureCause {

@@ -109,7 +109,7 @@ const recently = /* sql */ `w.state_at > statement_timestamp() - interval '1 hou
 
 /**
  * Puts sleeping deliveries of webhooks that were paused or suspended within the last hour back into
- * the queue, at most `$1` of each, so that they are tried first when it is resumed. It only speeds
+ * the queue, at most `$1`, so that they are tried first when it is resumed. It only speeds
  * up what each run does when it asks. Returns a `ChangedDeliveriesRow` per webhook.
  */
 export const requeueHeldSql = /* sql */ `
@@ -118,10 +118,10 @@ export const requeueHeldSql = /* sql */ `
     from webhook w cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'running' and not ${hasSlot}
-      limit $1
+      order by d.due_at limit $1
       for no key update skip locked
     ) d
-    where ${isHoldingSql} and ${recently}
+    where ${isHoldingSql} and ${recently} limit $1
   ), requeued as (
     update delivery d set ${requeued} from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
@@ -130,9 +130,11 @@ export const requeueHeldSql = /* sql */ `
   select count(*)::integer as deliveries from requeued q group by q.webhook_id`;
 
 /**
- * Cancels open deliveries of deleted webhooks, at most `$1` of each. Rows that another process has
- * locked are skipped. An attempt in progress ends by itself. Returns a `ChangedDeliveriesRow` per
- * webhook.
+ * Cancels open deliveries of deleted webhooks, at most `$1`. Rows that another process has locked are
+ * skipped. An attempt in progress ends by itself. Returns a `ChangedDeliveriesRow` per webhook.
+ *
+ * The order is that of an index. Without it PostgreSQL may read the whole table for each webhook
+ * that has no open delivery, when many were open as it was analyzed last.
  */
 const cancelSql = (which: string, record = '') => /* sql */ `
   with picked as (
@@ -140,10 +142,10 @@ const cancelSql = (which: string, record = '') => /* sql */ `
     from webhook w cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and ${isOpenSql}
-      limit $1
+      order by d.event_id limit $1
       for no key update skip locked
     ) d
-    where w.state = 'deleted' and ${which}
+    where w.state = 'deleted' and ${which} limit $1
   ), cancelled as (
     update delivery d set state = 'cancelled', due_at = null, settled_at = clock_timestamp()
     from picked p

@@ -12,7 +12,7 @@ export const secretOverlapDefaultSeconds = 86_400;
 export const signingSecretsAtMost = 5;
 /** How long after its time an event can be sent again. */
 export const redeliverableDays = 30;
-/** Deliveries of one webhook that one statement moves or cancels, every second. */
+/** Deliveries that one statement moves or cancels. */
 export const deliveriesPerStatement = 2_000;
 /** The least days that a settled delivery is kept: one more than its event can be sent again. */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
