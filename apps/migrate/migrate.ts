@@ -60,7 +60,7 @@ interface Migrated {
  * together or not at all, divided by those that are not transactional, which run alone. A lock that
  * is not free within 2 s is tried again, at most 30 times. A failure is recorded in the database
  * until a later call succeeds, and so are the contract migrations that are left pending. A failure
- * with `contract` is not: nothing needs those migrations, and no later call may run them.
+ * of contract migrations alone is not: nothing needs them, and no later call may run them.
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { owner, report = () => {}, migrations = allMigrations } = options;
@@ -83,7 +83,8 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
           report,
         );
       } catch (cause) {
-        await recordFailure(lock, names, cause, options).catch(() => {}); // the cause matters more
+        const needed = names.filter((name) => !isContract(name, migrations));
+        await recordFailure(lock, needed, cause).catch(() => {}); // the cause matters more
         throw cause;
       }
     }
@@ -138,13 +139,8 @@ async function recordPending(client: pg.Client, names: readonly string[]): Promi
 }
 
 /** Records which migrations failed, and PostgreSQL's code, for the operator to show. */
-async function recordFailure(
-  client: pg.Client,
-  names: readonly string[],
-  cause: unknown,
-  { contract }: MigrateOptions,
-): Promise<void> {
-  if (contract || !(await hasTable(client, 'migration_failure'))) return;
+async function recordFailure(client: pg.Client, names: readonly string[], cause: unknown): Promise<void> {
+  if (names.length === 0 || !(await hasTable(client, 'migration_failure'))) return;
   const { code } = cause as { code?: unknown };
   await client.query(
     `insert into migration_failure (names, code) values ($1, $2)

@@ -48,6 +48,24 @@ it('everything that is settled is rolled up before a reading, however much it is
   expect(await owner.pool.query('select from event where not rolled_up')).toMatchObject({ rowCount: 0 });
 });
 
+it('a roll-up that fails is repeated soon, however long it took', async () => {
+  const { database, owner } = await setupDatabase();
+  const blocking = await owner.pool.connect();
+  await blocking.query('begin; lock table ledger_day in access exclusive mode');
+  const registry = new Registry();
+  const metrics = ledgerMetrics(await openAs(database.urls.worker, 1), registry, { everyMs: 50, onError: () => {} });
+  onTestFinished(() => metrics.stop());
+  void metrics.start();
+  const waiting = `from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  const waited = async () =>
+    (await owner.pool.query(`select ${waiting} and query_start < now() - interval '0.5 s'`)).rowCount;
+  await expect.poll(waited, { timeout: 10_000 }).toBe(1);
+  await owner.pool.query(`select pg_terminate_backend(pid) ${waiting}`);
+  await blocking.query('commit');
+  blocking.release();
+  await expect.poll(() => registry.metrics(), { timeout: 10_000 }).toMatch(/^org_api_ledger_read_\w+ [1-9]/m);
+});
+
 it('the metrics show the ledger with the worker’s own login, and keep the last values while the database is down', async () => {
   const { database, owner, make } = await setupDatabase();
   const professional = await make.member();
