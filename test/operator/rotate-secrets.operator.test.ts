@@ -73,7 +73,7 @@ it('rotates every secret while a key reads and events are delivered, and ends wi
   for (const [setting, login] of Object.entries(logins)) {
     await carryOut(readSection(page, 'The logins of the apps'), [
       [/^export SETTING=/, () => t.shell(`export SETTING=${setting} LOGIN=${login}_2`)],
-      [/^kubectl .* (create|delete) secret /, t.shell],
+      [/^(NEXT=|kubectl .* (create|delete) secret )/, t.shell],
       pod,
       [/exec orgctl -- node apps\/migrate\/main\.ts$/, t.migrate],
       [/^kubectl .* patch secret org-api-us /, t.change],

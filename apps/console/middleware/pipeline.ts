@@ -76,8 +76,8 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
 
 /**
  * A form is carried out also when its browser leaves; a page is not read to its end. A statement
- * that is ended costs its connection, so only who has a share of them can end one: the statements of
- * strangers are short, and run to their end.
+ * that is ended costs its connection, so only a session with a share of them ends one: the statements
+ * of strangers are short, and run to their end.
  */
 const endWithClient: RouteMiddleware = (ctx, next) =>
   ctx.state.visit.share === null ? next() : runForClient(ctx.res as TrackedResponse, next);

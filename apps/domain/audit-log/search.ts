@@ -161,7 +161,10 @@ async function listEntries(
     ${order(direction)}`);
 }
 
-/** Returns matching entries and the last one checked, null when complete or enough were found. */
+/**
+ * Returns matching entries and the last one checked; null when enough were found, or when fewer were
+ * left than may be checked.
+ */
 async function searchEntries(
   db: Queryable,
   organizationId: string,

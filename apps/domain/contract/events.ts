@@ -1,7 +1,7 @@
 /** The envelope and payloads of webhook events. */
 import { z } from 'zod';
 
-const uuid = z.uuid();
+const uuid = z.guid();
 const grantKind = z.enum(['attorney', 'neutral']).describe('How the professional works with the family.');
 
 export const seatEndReasons = ['ended_by_organization', 'access_ended', 'subscription_ended'] as const;

@@ -7,7 +7,7 @@ import { outcomesMinimumFamilies, outcomesWindowDays } from './limits.ts';
  * check answers with them; in production PostgreSQL's JSON passes through.
  */
 
-const uuid = z.uuid();
+const uuid = z.guid();
 const dateTime = z.iso.datetime().describe('ISO 8601, UTC, milliseconds, ending in Z.');
 /** Rows, or a number that a column of four bytes holds. */
 const count = z.int32().min(0).meta({ format: 'int32' });

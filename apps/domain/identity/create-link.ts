@@ -229,8 +229,8 @@ export async function findEnrolment(db: Queryable, token: string, now: Date): Pr
 /**
  * Finds the member with the address, else the person who signs in with it, else returns a new
  * person. Members who left count only when no other person has the address. Inviters find a member
- * whose sign-in the organization has not confirmed by the address of the membership only: they must
- * not learn the other one.
+ * whose sign-in the organization has not confirmed, also one who has left, by the address of the
+ * membership only: they must not learn the other one.
  */
 async function findInvitee(
   tx: Transaction,

@@ -162,7 +162,7 @@ async function completeStep(
   });
   if (completed === null) throw wrong[step]();
   await clearFailure(database, failure);
-  // The password was correct, too. That step has cleared the count of its network.
+  // The password was correct, too: its step has cleared the count of its network, not of its person.
   const password = signInFailure('password', passwordSubject(session.email), from);
   if (!isStepUp) await clearFailure(database, password, ['pair', 'subject']);
   return completed;

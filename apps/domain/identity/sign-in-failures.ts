@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Database } from '../db/database.ts';
@@ -156,8 +157,9 @@ export async function countFailure(database: Database, failure: SignInFailure, n
 
 /**
  * Removes an attempt after a success, from some of its counts or all: the failures of its person
- * from the same network (`pair`), and the attempt alone from the other counts. Call it after the
- * transaction that accepts it. When PostgreSQL does not answer, it stays counted, which rejects
+ * from the same network (`pair`), and the attempt alone from the other counts, while its window
+ * lasts: the library's `reward` would begin one below 0. Call it after the transaction that accepts
+ * it. When PostgreSQL does not answer, it stays counted, which rejects
  * nothing by itself.
  */
 export async function clearFailure(
@@ -167,6 +169,9 @@ export async function clearFailure(
 ): Promise<void> {
   const { waits, ...counts } = limitersOf(database);
   const clear = ({ limit, key }: { limit: Limit; key: string }): Promise<unknown> =>
-    limit === 'pair' ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))]) : counts[limit].reward(key);
+    limit === 'pair'
+      ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))])
+      : database.query(sql`update sign_in_failure set points = points - 1
+          where key = ${counts[limit].getKey(key)} and points > 0 and expire > ${Date.now()}`);
   for (const count of countsOf(failure)) if (limits.includes(count.limit)) await clear(count).catch(() => {});
 }

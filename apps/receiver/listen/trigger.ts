@@ -4,8 +4,8 @@ import type { Transaction } from '#domain/db/database.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { OpenStack } from './stack.ts';
 
-/** The name of the families that this tool creates, so that it never changes imported families. */
-const familyName = 'Example family (npm run tool -- listen)';
+/** The name of the families that `npm start` and `listen` create, so that no imported family changes. */
+const familyName = 'Example family (development)';
 
 /**
  * Causes events by real changes, in one transaction with the rights of the platform's login: the

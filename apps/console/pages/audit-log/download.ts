@@ -56,7 +56,7 @@ export async function recordDownload(
 ): Promise<void> {
   const { organizationId, filter, ...by } = input;
   const { text, objectId, ...others } = filter;
-  const object = z.uuid().safeParse(objectId).success ? { objectId } : { hasObject: objectId && true };
+  const object = z.guid().safeParse(objectId).success ? { objectId } : { hasObject: objectId && true };
   const given = Object.entries({ ...others, ...object, hasText: text && true }).filter(([, value]) => value !== null);
   const detail = Object.fromEntries(given);
   await database.change((tx) => recordAuditEntry(tx, { organizationId, by, action: 'audit_log.download', detail }));

@@ -9,7 +9,7 @@ import { matchText } from './match-text.ts';
 
 /** The filters in the query of the log; empty: not set. Ids of people are any text. */
 export const filterFields = {
-  key: z.uuid().catch(''),
+  key: z.guid().catch(''),
   person: z.string().max(255).catch(''),
   action: filterText(/^[\w.]{1,100}$/),
   result: z.enum(['', ...results.map(queryNameOf)]).catch(''),
@@ -32,7 +32,7 @@ export async function readFilter(visit: MemberVisit, query: FilterQuery): Promis
     personId: person || null,
     action: action || null,
     result: results.find((each) => queryNameOf(each) === result) ?? null,
-    objectId: (z.uuid().safeParse(object).success ? object.toLowerCase() : object) || null,
+    objectId: (z.guid().safeParse(object).success ? object.toLowerCase() : object) || null,
     address: isAddress(address) ? address : null,
     text: q === '' ? null : await matchText(visit.console.database, visit.organizationId, q, readerOf(visit)),
     from: parseDateTime(from, zone, 'from'),
@@ -71,7 +71,7 @@ export interface Cursor {
 
 function readCursor(text: string): Cursor | null {
   const [, direction, at = '', id = ''] = cursorForm.exec(text) ?? [];
-  if ((direction !== 'older' && direction !== 'newer') || !z.uuid().safeParse(id).success) return null;
+  if ((direction !== 'older' && direction !== 'newer') || !z.guid().safeParse(id).success) return null;
   return isTimestamp(at) ? { position: { at, id }, direction } : null;
 }
 

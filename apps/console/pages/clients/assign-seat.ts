@@ -28,7 +28,7 @@ export const assignSeatRoutes = [
     name: 'showAssignSeat',
     path: '/clients/seats/assign',
     permission: 'org.seats.manage',
-    query: z.object({ q: searchText, after: z.uuid().nullable().catch(null) }),
+    query: z.object({ q: searchText, after: z.guid().nullable().catch(null) }),
     show: (visit, { q, after }) => assignPage(visit, q, after),
   }),
 

@@ -26,7 +26,7 @@ const querySchema = z.object({
   q: searchText,
   state: z.enum(['active', 'ended', 'all']).catch('active'),
   professional: z.string().min(1).max(255).nullable().catch(null),
-  after: z.uuid().nullable().catch(null),
+  after: z.guid().nullable().catch(null),
 });
 
 type Query = z.output<typeof querySchema>;

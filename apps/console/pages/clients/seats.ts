@@ -16,7 +16,7 @@ import { clientTabs } from './client-tabs.ts';
 
 const seatsPerPage = 50;
 
-const query = z.object({ state: z.enum(['held', 'ended']).catch('held'), after: z.uuid().nullable().catch(null) });
+const query = z.object({ state: z.enum(['held', 'ended']).catch('held'), after: z.guid().nullable().catch(null) });
 
 /** Lists the seats in use, or past seats, with the counts of seats. */
 export const seatsRoutes = [member.view({ name: 'listSeats', path: '/clients/seats', query, show: seatsPage })];

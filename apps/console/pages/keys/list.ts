@@ -21,7 +21,7 @@ export const listRoutes = [
     name: 'listKeys',
     path: '/keys',
     permission: 'org.keys.manage',
-    query: z.object({ state: z.enum(['live', 'ended']).catch('live'), before: z.uuid().nullable().catch(null) }),
+    query: z.object({ state: z.enum(['live', 'ended']).catch('live'), before: z.guid().nullable().catch(null) }),
     show: (visit, { state, before }) => (state === 'live' ? livePage(visit) : endedPage(visit, before)),
   }),
 ];

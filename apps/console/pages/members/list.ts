@@ -25,7 +25,7 @@ const statuses = ['present', 'active', 'invited', 'suspended', 'left', 'all'] as
 const querySchema = z.object({
   q: searchText,
   status: z.enum(statuses).catch('present'),
-  role: z.uuid().nullable().catch(null),
+  role: z.guid().nullable().catch(null),
   after: z.string().max(255).nullable().catch(null),
 });
 

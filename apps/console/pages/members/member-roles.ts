@@ -15,7 +15,7 @@ export const memberRoleRoutes = [
     path: '/members/person/:personId/roles',
     permission: 'org.members.manage',
     stepUp: true,
-    form: z.object({ roleId: z.uuid('Choose a role.') }),
+    form: z.object({ roleId: z.guid('Choose a role.') }),
     async act(visit, { roleId }) {
       const personId = personIdOf(visit);
       await assignRole(visit.console.database, { ...visit.request, personId, roleId });

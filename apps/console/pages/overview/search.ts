@@ -65,7 +65,7 @@ async function findPages(visit: MemberVisit, text: string): Promise<Found[]> {
   const mayLog = visit.may('org.activity.read');
   const [mayClients, mayWebhooks] = [visit.may('org.clients.read'), visit.may('org.webhooks.manage')];
   const id = text.toLowerCase();
-  if (z.uuid().safeParse(id).success) {
+  if (z.guid().safeParse(id).success) {
     const named = await findNamed(visit.console.database, visit.organizationId, id);
     if (named === undefined || !Object.values(named).includes(true)) return [];
     return [

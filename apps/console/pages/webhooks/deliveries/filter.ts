@@ -21,7 +21,7 @@ export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 /** Returns the filter of a query; null when its event ID is not a UUID. */
 export function readFilter({ status, type, event, from, until, zone }: FilterQuery): DeliveryFilter | null {
   const eventId = event.toLowerCase();
-  if (event !== '' && !z.uuid().safeParse(eventId).success) return null;
+  if (event !== '' && !z.guid().safeParse(eventId).success) return null;
   const wanted = deliveryStatuses.find((each) => queryNameOf(each) === status);
   return {
     ...(wanted === undefined ? { state: null, progress: null } : selectionOfStatus[wanted]),

@@ -34,7 +34,7 @@ export const listRoutes = [
     name: 'listDeliveries',
     path: '/webhooks/:webhookId/deliveries',
     permission,
-    query: z.object({ ...filterFields, before: z.uuid().nullable().catch(null) }),
+    query: z.object({ ...filterFields, before: z.guid().nullable().catch(null) }),
     async show(visit, { before, ...query }) {
       const webhook = await getWebhookHead(visit);
       const found = await searchOfWebhook(visit, query, before);
@@ -66,7 +66,7 @@ export const listRoutes = [
     permission,
     query: z.object({
       ...filterFields,
-      webhook: z.union([z.uuid(), z.literal('')]).catch(''),
+      webhook: z.union([z.guid(), z.literal('')]).catch(''),
       before: z
         .string()
         .regex(/^[0-9a-f-]{36}\.[0-9a-f-]{36}$/)

@@ -18,7 +18,7 @@ import { eventCount } from './redelivery-cells.ts';
 const maxSelected = 25;
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-const webhookField = z.union([z.uuid(), z.literal('')]).catch('');
+const webhookField = z.union([z.guid(), z.literal('')]).catch('');
 
 /** The selected deliveries, each as `<webhook>.<event>`. `webhook` is the one of the list. */
 const selectionFields = z.object({

@@ -29,7 +29,7 @@ export const redeliverRoutes = [
     name: 'showRedeliver',
     path: '/webhooks/:webhookId/redeliver',
     permission: 'org.webhooks.manage',
-    query: z.object({ before: z.uuid().nullable().catch(null) }),
+    query: z.object({ before: z.guid().nullable().catch(null) }),
     show: (visit, { before }) => redeliverPage(visit, freshForm({ what: 'failed', hours: '24' }), before),
   }),
 ];
