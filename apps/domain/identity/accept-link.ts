@@ -147,8 +147,8 @@ export async function acceptEnrolment(
   if (personId !== session.personId)
     throw new IdentityError(
       'link_of_another',
-      'This link is for another person. Sign out, then sign in as them. If it was meant for you, ask for a link to the ' +
-        'address that the organization has for you.',
+      'This link is for another person. Sign out, then sign in as them. If it was meant for you, ask for a link to ' +
+        'the address that the organization has for you.',
     );
   await database.change(async (tx) => {
     await consume(tx, enrolment, now());
