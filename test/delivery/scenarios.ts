@@ -429,6 +429,18 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.cancelDeleted([hook.webhookId])).toEqual([{ deliveries: 1 }]);
   },
 
+  'one statement cancels no more than its limit, of all deleted webhooks together': async (engine) => {
+    const hooks = [await engine.webhook({ events: 60 }), await engine.webhook({ events: 60 })];
+    for (const hook of hooks) await engine.change(hook, 'deleted');
+    for (let cancelled = 100; cancelled > 0; ) {
+      const rows = await engine.cancelDeleted();
+      cancelled = rows.reduce((sum, { deliveries }) => sum + deliveries, 0);
+      expect(cancelled).toBeLessThanOrEqual(100);
+    }
+    const states = (await Promise.all(hooks.map((hook) => engine.deliveries(hook)))).flat().map(({ state }) => state);
+    expect(states.filter((state) => state === 'cancelled')).toHaveLength(120);
+  },
+
   'a failure halves the concurrency, a 2xx doubles it, a slow one leaves three': async (engine) => {
     const hook = await engine.webhook({ events: 9 });
     const claims = await engine.claim([hook]);

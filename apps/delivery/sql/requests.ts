@@ -118,7 +118,7 @@ export const requeueHeldSql = /* sql */ `
     from webhook w cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'running' and not ${hasSlot}
-      order by d.due_at limit $1
+      limit $1
       for no key update skip locked
     ) d
     where ${isHoldingSql} and ${recently} limit $1
@@ -133,8 +133,8 @@ export const requeueHeldSql = /* sql */ `
  * Cancels open deliveries of deleted webhooks, at most `$1`. Rows that another process has locked are
  * skipped. An attempt in progress ends by itself. Returns a `ChangedDeliveriesRow` per webhook.
  *
- * The order is that of an index. Without it PostgreSQL may read the whole table for each webhook
- * that has no open delivery, when many were open as it was analyzed last.
+ * The limit is that of all webhooks together: a statement for many of them could exceed its time
+ * limit each time.
  */
 const cancelSql = (which: string, record = '') => /* sql */ `
   with picked as (
@@ -142,7 +142,7 @@ const cancelSql = (which: string, record = '') => /* sql */ `
     from webhook w cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and ${isOpenSql}
-      order by d.event_id limit $1
+      limit $1
       for no key update skip locked
     ) d
     where w.state = 'deleted' and ${which} limit $1
