@@ -17,8 +17,8 @@ const proxied = { TRUSTED_PROXIES: '127.0.0.1' };
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
 
 /**
- * Returns every connection of the console and when it last began a statement. Two results are equal
- * when no statement was sent in between.
+ * Returns every connection of the console and when it last began a statement. A later result has no
+ * other rows when no statement was sent in between; on a slow machine, idle connections have closed.
  */
 async function statementsOf(t: ConsoleInstallation) {
   const { rows } = await t.owner.pool.query(`
@@ -70,7 +70,7 @@ describe('rejected sign-ins', () => {
     expect((await visitor.post('/sign-in', two, { headers: { ...headers, cookie: cookies[1] ?? '' } })).status).toBe(
       429,
     );
-    expect(await statementsOf(t)).toEqual(statements);
+    expect(statements).toEqual(expect.arrayContaining(await statementsOf(t)));
     expect(hashLoad().done).toBe(hashes);
   });
 
@@ -198,7 +198,7 @@ describe('the cookie of a known browser', () => {
     expect((await send(bo.email)).status).toBe(429);
     const statements = await statementsOf(t);
     for (let n = 0; n < 20; n += 1) expect((await send(bo.email)).status).toBe(429);
-    expect(await statementsOf(t)).toEqual(statements);
+    expect(statements).toEqual(expect.arrayContaining(await statementsOf(t)));
     expect((await send(ada.email)).status).toBe(422);
   });
 });
