@@ -33,47 +33,53 @@ interface ExpireOptions {
 /**
  * Returns the loop that puts deliveries back whose process or workflow is gone, and requeues or
  * cancels those of webhooks that were paused, suspended or deleted. Every worker runs it; rows that
- * another one has locked are skipped. A part that fails does not stop the others.
+ * another one has locked are skipped. A part that fails does not stop the others, nor one that has
+ * more to do than a second allows.
  */
 export function createExpire(options: ExpireOptions): IntervalLoop {
   const { pool, delaysMs, lateMs, drainDeleted, onExpired, onUnblocked, onChanged, onError } = options;
   const values = [delaysMs.length + 1 + lostRepeats, lateMs / 1_000, delaysMs, repairedAtOnce];
 
-  async function expire(signal: AbortSignal): Promise<void> {
-    for (let isMore = true; isMore && !signal.aborted; ) {
-      const { rows } = await pool.query<ExpiredRow>({ name: 'expire', text: expireSql, values });
-      if (rows.length > 0) onExpired(rows);
-      isMore = rows.length >= repairedAtOnce;
-    }
+  /** Returns whether there may be more, as `change`. */
+  async function expire(): Promise<boolean> {
+    const { rows } = await pool.query<ExpiredRow>({ name: 'expire', text: expireSql, values });
+    if (rows.length > 0) onExpired(rows);
+    return rows.length >= repairedAtOnce;
   }
 
-  /** Repeats a statement while there may be more, for a second at most. */
-  async function change(how: 'requeued' | 'cancelled', text: string, more: unknown[] = []): Promise<void> {
-    const endsAt = performance.now() + expireEveryMs;
-    for (let changed = deliveriesPerStatement; changed >= deliveriesPerStatement && performance.now() < endsAt; ) {
-      const { rows } = await pool.query<ChangedDeliveriesRow>(text, [deliveriesPerStatement, ...more]);
-      for (const { deliveries } of rows) onChanged(how, deliveries);
-      changed = rows.reduce((sum, { deliveries }) => sum + deliveries, 0);
-    }
+  async function change(how: 'requeued' | 'cancelled', text: string, more: unknown[] = []): Promise<boolean> {
+    const { rows } = await pool.query<ChangedDeliveriesRow>(text, [deliveriesPerStatement, ...more]);
+    for (const { deliveries } of rows) onChanged(how, deliveries);
+    return rows.reduce((sum, { deliveries }) => sum + deliveries, 0) >= deliveriesPerStatement;
   }
 
-  async function unblock(): Promise<void> {
-    const { rows } = await pool.query({ name: 'unblock', text: unblockSql, values: [repairedAtOnce] });
-    if (rows.length > 0) onUnblocked();
+  async function unblock(): Promise<boolean> {
+    const query = { name: 'unblock', text: unblockSql, values: [repairedAtOnce] };
+    const { rows } = await pool.query<{ waits: boolean }>(query);
+    if (rows.some(({ waits }) => !waits)) onUnblocked();
+    return rows.length >= repairedAtOnce;
   }
 
   return createIntervalLoop({
     async run(signal) {
       const deleted = drainDeleted();
       const parts = [
-        () => expire(signal),
+        expire,
         unblock,
         () => change('requeued', requeueHeldSql),
         () => change('cancelled', cancelDeletedSql, [deleted]),
       ];
-      for (const part of parts) if (!signal.aborted) await part().catch(onError);
+      for (const part of parts) {
+        const ends = AbortSignal.any([signal, AbortSignal.timeout(expireEveryMs)]);
+        await repeat(part, ends).catch(onError);
+      }
     },
     everyMs: expireEveryMs,
     onError,
   });
+}
+
+/** Repeats a part while there may be more of it. */
+async function repeat(part: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await part()));
 }

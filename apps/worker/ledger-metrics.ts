@@ -57,22 +57,22 @@ export function ledgerMetrics(
     'state',
   );
 
-  async function refresh(): Promise<void> {
+  async function refresh(signal: AbortSignal): Promise<void> {
     try {
-      await readWhenDue();
+      await readWhenDue(signal);
     } finally {
       await show();
     }
   }
 
-  async function readWhenDue(): Promise<void> {
+  async function readWhenDue(signal: AbortSignal): Promise<void> {
     await db.query(CompiledQuery.raw(addStepsSql, [[step]]));
     const [claimed] = await db.query<ClaimedStep>(CompiledQuery.raw(claimStepSql, [[step]]));
     if (claimed === undefined) return;
     let startedAt = Number.POSITIVE_INFINITY;
     let reading: Reading | null = null;
     try {
-      await rollUpAll(db);
+      await rollUpAll(AbortSignal.any([signal, AbortSignal.timeout(rollUp.forMs)]));
       startedAt = performance.now();
       const ledger = await readLedger(db);
       const [webhooks] = await db.query<FailingWebhooks>(CompiledQuery.raw(countFailingWebhooksSql));
@@ -81,6 +81,14 @@ export function ledgerMetrics(
       const pauseMs = Math.max(everyMs, pauseFactor * (performance.now() - startedAt));
       const values = [claimed.name, claimed.until, pauseMs / 1_000, reading && JSON.stringify(reading)];
       await db.query(CompiledQuery.raw(finishStepSql, values));
+    }
+  }
+
+  /** Rolls up what is settled, a batch at a time. */
+  async function rollUpAll(signal: AbortSignal): Promise<void> {
+    for (let rows = rollUp.atMost; rows >= rollUp.atMost && !signal.aborted; ) {
+      const { deliveries, events } = await rollUpLedger(db, rollUp);
+      rows = Math.max(deliveries, events);
     }
   }
 
@@ -93,14 +101,4 @@ export function ledgerMetrics(
   }
 
   return createIntervalLoop({ run: refresh, everyMs, onError });
-}
-
-/** Rolls up what is settled, a batch at a time, for half a minute at most. */
-async function rollUpAll(db: Queryable): Promise<void> {
-  const { atMost, forMs } = rollUp;
-  const endsAt = performance.now() + forMs;
-  for (let rows = atMost; rows === atMost && performance.now() < endsAt; ) {
-    const { deliveries, events } = await rollUpLedger(db, { atMost });
-    rows = Math.max(deliveries, events);
-  }
 }

@@ -238,7 +238,7 @@ export class Engine {
     this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs, most]);
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
-  unblock = () => this.send<object>('unblockSql', [500]);
+  unblock = () => this.send<{ waits: boolean }>('unblockSql', [500]);
   requeueHeld = () => this.send<ChangedDeliveriesRow>('requeueHeldSql', [100]);
   cancelDeleted = (webhookIds: string[] = []) => this.send<ChangedDeliveriesRow>('cancelDeletedSql', [100, webhookIds]);
 

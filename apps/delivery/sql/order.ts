@@ -31,7 +31,7 @@ export const unblockNextSql = (settled: string) => /* sql */ `next_of_grant as m
  * one before them; any worker runs it each second. Two transactions did not see each other, because
  * neither had committed: the writer of such a row and the settlement of the one before, or two
  * settlements. The others are looked up again after as long as they have waited, ten minutes at
- * most. Returns an empty row for each that it unblocked.
+ * most. Returns for each that it looked up whether it waits.
  */
 export const unblockSql = /* sql */ `
   with due as materialized (
@@ -52,4 +52,4 @@ export const unblockSql = /* sql */ `
       and d.state = 'blocked'
     returning u.waits
   )
-  select from looked_up l where not l.waits`;
+  select waits from looked_up`;
