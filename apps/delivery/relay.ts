@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { DeliveryRun } from '#workflows/deliver-event/types.ts';
 import { Poll } from './poll.ts';
-import { createScan } from './scan.ts';
+import { createScan, listedAtOnce } from './scan.ts';
 import {
   type ClaimedDelivery,
   claimDeliveriesSql,
@@ -92,16 +92,16 @@ export class Relay {
     try {
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
-      const step = this.#scan.next();
-      const values = [step.after.organizationId, step.after.webhookId, step.atMost];
+      const after = this.#scan.next();
+      const values = [after.organizationId, after.webhookId, listedAtOnce];
       const query = { name: 'listQueued', text: listQueuedSql, values };
       const { rows: listed } = await this.#options.pool.query<QueuedWebhook>(query);
       for (const { webhookId, state } of listed) if (state === 'deleted') this.#deleted.add(webhookId);
       this.#isFailing = this.#temporalIsAway;
-      const selected = this.#scan.select(step, listed);
+      const selected = this.#scan.select(after, listed);
       const claimed = selected.length > 0 ? await this.#claim(selected) : 0;
       if (claimed === null) return false;
-      this.#scan.advance(step, listed, selected);
+      this.#scan.advance(listed, selected);
       return claimed > 0;
     } catch (cause) {
       this.#fail(cause);

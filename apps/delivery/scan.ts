@@ -1,12 +1,9 @@
 import type { ClaimedDelivery, QueuedWebhook } from './sql/claim.ts';
 
-interface Step {
-  after: { organizationId: string; webhookId: string };
-  atMost: number;
-}
+type Position = Pick<QueuedWebhook, 'organizationId' | 'webhookId'>;
 
 /** Webhooks that one step lists, and selects for one claim: a claim of 10,000 webhooks took 180 ms instead of 4. */
-const listedAtOnce = 512;
+export const listedAtOnce = 512;
 const selectedAtOnce = 64;
 
 const nil = '00000000-0000-0000-0000-000000000000';
@@ -25,7 +22,7 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
   const misses = new Map<string, { organizationId: string; times: number }>();
   /** Organizations that were released since the last step; null: all. A claim in progress may miss them. */
   const released = new Set<string | null>();
-  let position: Step['after'] = beginning;
+  let position: Position = beginning;
   let isComplete = false;
   let completeAt = Number.NEGATIVE_INFINITY;
 
@@ -33,7 +30,8 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
     /** Webhooks of this organization, null: of all, may have a slot: the next claims try each once. */
     release: (organizationId: string | null): void => void released.add(organizationId),
 
-    next(): Step {
+    /** Returns the webhook after which the next step lists. */
+    next(): Position {
       if (position === beginning) {
         isComplete = performance.now() - completeAt > completeEveryMs;
         if (isComplete) released.add(null);
@@ -41,12 +39,12 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
       const tried = released.size === 0 ? [] : [...misses.values()];
       for (const miss of tried) if (released.has(null) || released.has(miss.organizationId)) miss.times = 1;
       released.clear();
-      return { after: position, atMost: isComplete ? selectedAtOnce : listedAtOnce };
+      return position;
     },
 
-    select(step: Step, listed: readonly QueuedWebhook[]): QueuedWebhook[] {
+    select(after: Position, listed: readonly QueuedWebhook[]): QueuedWebhook[] {
       // All that wait are listed, so others need not be remembered.
-      if (step.after === beginning && listed.length < step.atMost) {
+      if (after === beginning && listed.length < listedAtOnce) {
         const waiting = new Set(listed.map(({ webhookId }) => webhookId));
         for (const webhookId of misses.keys()) if (!waiting.has(webhookId)) misses.delete(webhookId);
       }
@@ -67,10 +65,10 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
     },
 
     /** Advances behind the last webhook that needs no other step in this pass. */
-    advance(step: Step, listed: readonly QueuedWebhook[], selected: readonly QueuedWebhook[]): void {
+    advance(listed: readonly QueuedWebhook[], selected: readonly QueuedWebhook[]): void {
       const isCut = selected.length === selectedAtOnce && selected.at(-1) !== listed.at(-1);
       const last = isCut ? selected.at(-1) : listed.at(-1);
-      const isEnd = last === undefined || (!isCut && listed.length < step.atMost);
+      const isEnd = last === undefined || (!isCut && listed.length < listedAtOnce);
       position = isEnd ? beginning : last;
       if (isEnd && isComplete) completeAt = performance.now();
     },
