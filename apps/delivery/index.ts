@@ -101,7 +101,7 @@ export async function startDeliveries(options: DeliveriesOptions) {
     await open?.stop();
     open = null;
     await waitUntilOnlyWorker({ server: config.temporal, queue: deliverQueue, signal, log });
-    log.warn('no other worker has polled for five minutes: this one delivers again, without a trial');
+    log.warn('no other worker has polled for two minutes: this one delivers again, without a trial');
     trial = startTrial(0);
     await openOnce();
     metrics.isStopped.set(0);

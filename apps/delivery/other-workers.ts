@@ -8,7 +8,7 @@ interface OnlyWorkerOptions {
   server: TemporalServer;
   /** The task queue whose pollers count. */
   queue: string;
-  /** After how long without a poll a worker counts as gone. Temporal forgets it after 5 minutes. */
+  /** After how long without a poll no other worker is left: a worker polls again after a minute at most. */
   goneAfterMs?: number;
   checkEveryMs?: number;
   signal: AbortSignal;
@@ -16,28 +16,33 @@ interface OnlyWorkerOptions {
 }
 
 /**
- * Resolves when no worker has polled the queue for `goneAfterMs`, this process included. An error
- * of Temporal is logged, and it is asked again.
+ * Resolves when no worker has polled the queue for `goneAfterMs`, as watched by this process, which
+ * does not poll meanwhile. Temporal that restarted lists no poller for a while, and clocks may
+ * differ: so it counts whether polls continue, not what one look says. An error of Temporal is
+ * logged, and the time begins again.
  *
  * @throws the signal's reason when that aborts.
  */
 export async function waitUntilOnlyWorker(options: OnlyWorkerOptions): Promise<void> {
-  const { server, queue, goneAfterMs = 300_000, checkEveryMs = 10_000, signal, log } = options;
+  const { server, queue, goneAfterMs = 120_000, checkEveryMs = 10_000, signal, log } = options;
   const onProblem = (problem: string) => log.warn({ problem }, 'temporal');
   const connection = await connectToTemporal({ server, signal, onProblem });
   if (connection === null) throw signal.reason;
   const request = { namespace: server.namespace, taskQueue: { name: queue }, taskQueueType: taskQueueTypes.workflow };
+  const findLastPoll = async () => {
+    const { pollers } = await connection.workflowService.describeTaskQueue(request);
+    return Math.max(0, ...pollers.map(({ lastAccessTime }) => toMs(lastAccessTime)));
+  };
+  let [lastPoll, quietSince] = [0, performance.now()];
   try {
-    for (;;) {
+    while (performance.now() - quietSince < goneAfterMs) {
       await sleep(checkEveryMs, undefined, { signal });
-      const described = await connection.workflowService.describeTaskQueue(request).catch((cause: unknown) => {
+      const found = await findLastPoll().catch((cause: unknown) => {
         log.warn({ error: describeError(cause) }, 'Temporal did not answer about its pollers; asked again soon');
         return null;
       });
-      const isPolled = (described?.pollers ?? []).some(
-        ({ lastAccessTime }) => Date.now() - toMs(lastAccessTime) < goneAfterMs,
-      );
-      if (described !== null && !isPolled) return;
+      if (found === null || found > lastPoll) quietSince = performance.now();
+      lastPoll = Math.max(lastPoll, found ?? 0);
     }
   } finally {
     await connection.close();
