@@ -83,7 +83,8 @@ export async function measureBare(
   return { ...turn, eagerShare, retried };
 }
 
-async function withProcessorTime(
+/** Measures `work`, which returns how many seconds its deliveries took. */
+export async function withProcessorTime(
   { pids }: BenchStack,
   workerPid: number,
   deliveries: number,

@@ -43,8 +43,12 @@ export interface BenchOptions {
   /** How long it hangs before a turn with it is measured. */
   hangingLeadSeconds: number;
   hangingEvents: number;
+  /** Events queued for each slow webhook. */
+  slowEvents: number;
   /** Events of one turn of the backlog. */
   backlogEvents: number;
+  /** Number of turns of each side of the backlog. */
+  backlogRounds: number;
   /** Posts of one turn over new or kept connections. */
   connectionPosts: number;
   /** Grants that each side of the writers commits in a turn. */
@@ -113,7 +117,9 @@ export function readOptions(args: string[]): BenchOptions {
     isolationPerSecond: readWhole('--per-second', values['per-second'] ?? '10', 100),
     hangingLeadSeconds: lengths.hangingLeadSeconds,
     hangingEvents: 5_000,
+    slowEvents: 500,
     backlogEvents: lengths.backlogEvents,
+    backlogRounds: rounds ?? 3,
     connectionPosts: lengths.connectionPosts,
     writersGrants: lengths.writersGrants,
     settings: Object.fromEntries((values.set ?? []).map(readSetting)),
