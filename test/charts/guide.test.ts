@@ -42,8 +42,11 @@ describe('the guide', () => {
   it('has values that render, alone and with each addition', () => {
     expect(podsOf(renderGuide()).length).toBe(3);
     expect(additions.length).toBeGreaterThanOrEqual(10);
-    for (const addition of additions)
+    for (const addition of additions) {
       expect(podsOf(renderGuide(parse(addition, { merge: true }))).length, addition).toBeGreaterThan(2);
+      // An alias of a whole section would also repeat what the file has of that section before.
+      expect(addition).not.toMatch(/^\w+: &/m);
+    }
   });
 
   it('makes the files of the second region from those of the first', () => {
@@ -56,6 +59,7 @@ describe('the guide', () => {
     const probe = additions.find((one) => one.includes('also: what helm test needs')) ?? '';
     writeFileSync(path.join(folder, 'orgctl.yaml'), examples.find((one) => fileOf(one) === 'orgctl.yaml') ?? '');
     writeFileSync(path.join(folder, 'probe.yaml'), probe);
+    writeFileSync(path.join(folder, 'collector.yaml'), examples.find((one) => fileOf(one) === 'collector.yaml') ?? '');
     const commands = blocksOf(pageOf('README.md'), 'sh').find((one) => one.startsWith('mkdir ')) ?? '';
     execFileSync('bash', ['-ec', commands], { cwd: folder });
     const made = readIn('ca-values.yaml');
@@ -64,6 +68,8 @@ describe('the guide', () => {
     expect([pod.metadata.namespace, environment.REGION]).toEqual(['org-api-ca', 'ca']);
     expect(environment.WEBHOOK_ALLOW).toBe(readIn('probe.yaml').probe.clusterIP);
     expect(environment.WEBHOOK_ALLOW).not.toBe(parse(probe).probe.clusterIP);
+    const { region, s3_prefix: prefix } = readIn('collector.yaml').exporters['awss3/anchors'].s3uploader;
+    expect([region, prefix]).toEqual(['us-east-1', 'ca']); // the bucket is one, and its region is of AWS
     const objects = render({ region: null, release: 'ca', namespace: 'org-api-ca', values: made });
     expect(made.baseUrls).toEqual(values.baseUrls);
     expect(ofKind(objects, 'Deployment').map(({ metadata }) => metadata.name)).toContain('ca-org-api-api');
@@ -325,6 +331,13 @@ describe('the guide', () => {
     expect(container.env).toContainEqual({ name: 'CONSOLE_URL', value: urls[0] });
   });
 
+  it('deletes the pod of orgctl before it creates it, because a pod that ended is not started again', () => {
+    const commands = pages.flatMap(commandsOf);
+    const before = commands.filter((_, at) => commands[at + 1]?.endsWith(' -f orgctl.yaml'));
+    expect(before.length).toBeGreaterThanOrEqual(4);
+    expect(new Set(before)).toEqual(new Set(['kubectl -n $NS delete pod orgctl --ignore-not-found']));
+  });
+
   it('has commands, expressions and links that exist', { timeout: 120_000 }, () => {
     const commands = commandsOf(guide);
     expect(commands.length).toBeGreaterThan(40);
@@ -399,7 +412,8 @@ describe('the guide', () => {
       return Number(env.find((one: Manifest) => one.name === 'DATABASE_POOL_MAX').value);
     });
     const scaler = pick(render(), 'HorizontalPodAutoscaler', '-api');
-    const sum = (scaler.spec.maxReplicas + 1) * (api ?? 0) + 3 * ((worker ?? 0) + 1) + 3 * (console ?? 0) + 4;
+    const others = 2 + 2 + 5; // migrations, orgctl, and the operator while it seals
+    const sum = (scaler.spec.maxReplicas + 1) * (api ?? 0) + 3 * ((worker ?? 0) + 1) + 3 * (console ?? 0) + others;
     expect(guide.text).toContain(`= ${sum}, so \`max_connections\``);
   });
 });

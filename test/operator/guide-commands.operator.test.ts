@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
 import { blocksOf } from '#test/documents.ts';
-import { carryOut, readSection } from '../operations/page.ts';
+import { carryOut, readSection, without } from '../operations/page.ts';
 import { openGuideShell } from './guide-shell.ts';
 
 const waiting = { timeout: 150_000, interval: 100 };
@@ -81,6 +81,35 @@ it('a restored database is named by every URL of the Secret, and nothing else of
   const data = JSON.parse(await t.shell("kubectl -n $NS get secret org-api-us -o jsonpath='{.data}'")) as object;
   const after = Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]);
   expect(Object.fromEntries(after)).toEqual({ ...urls('org-api-us-2-rw'), ...others });
+});
+
+it('the test of a region that Argo CD deploys runs again, and its result is that of the newest run', {
+  timeout: 300_000,
+}, async () => {
+  const section = readSection('deploy-with-argo-cd-or-flux.md', 'Argo CD');
+  const t = await arrange();
+  const webhookId = '0198c0de-0000-7000-8000-000000000001';
+  t.addValues('# us-values.yaml', { probe: { enabled: true, clusterIP: '10.96.0.81', webhookId } });
+  const pods = new Set<string>();
+  const runTest = () =>
+    carryOut(section, [
+      [/argocd-(application|health)\.yaml/, without('no Argo CD runs')],
+      [/^kubectl .* delete pod |^helm template /, t.shell],
+      [
+        /^kubectl .* wait /,
+        async (command) => {
+          pods.add(await t.shell("kubectl -n $NS get pod $NAME-probe -o jsonpath='{.metadata.uid}'"));
+          await expect(t.shell(command.replace(/--timeout=\w+/, '--timeout=1s'))).rejects.toThrow();
+          const status = JSON.stringify({ status: { phase: 'Succeeded' } }); // no node runs the pod
+          await t.shell(`kubectl -n $NS patch pod $NAME-probe --subresource=status -p '${status}'`);
+          await t.shell(command);
+        },
+      ],
+      [/^kubectl .* logs /, without('no node has the log')],
+    ]);
+  await runTest();
+  await runTest();
+  expect(pods.size).toBe(2);
 });
 
 /** A namespace, and a shell with the values of a release. */
