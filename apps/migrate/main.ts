@@ -33,7 +33,8 @@ try {
   if (pendingContract.length > 0)
     process.stdout.write(
       `Contract migrations pending: ${pendingContract.join(', ')}. ` +
-        'Run `npm run tool -- migrate --contract` when no process of the version before runs.\n',
+        'When no process of the version before runs, set `migrations.contractFor` of the chart, or run ' +
+        '`node apps/migrate/main.ts --contract`.\n',
     );
 } catch (error) {
   const reason =

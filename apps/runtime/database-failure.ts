@@ -21,9 +21,9 @@ const sentences: Readonly<Record<string, string>> = {
   '42501':
     'The login of DATABASE_URL lacks a permission for this command. Use the login of the owner. An import also takes ' +
     'the platform’s, and with --backfill one that may act as org_api_backfill.',
-  '42703': 'The database has an older schema. Run npm run tool -- migrate first.',
-  '42883': 'The database has no org-api functions, or an older schema. Run npm run tool -- migrate first.',
-  '42P01': 'The database has no org-api tables, or an older schema. Run npm run tool -- migrate first.',
+  '42703': 'The database has an older schema. Run node apps/migrate/main.ts first.',
+  '42883': 'The database has no org-api functions, or an older schema. Run node apps/migrate/main.ts first.',
+  '42P01': 'The database has no org-api tables, or an older schema. Run node apps/migrate/main.ts first.',
   '53100': 'PostgreSQL’s disk is full.',
   '53300': 'PostgreSQL has no free connection. Run the command again later.',
   '55P03':

@@ -141,7 +141,7 @@ describe('npm run import', () => {
   it('explains what to do about a database without the schema', async () => {
     const empty = await createTestDatabase({ empty: true });
     const ran = await run('main', ['us.json'], { DATABASE_URL: empty.ownerUrl, REGION: 'us' });
-    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('npm run tool -- migrate') });
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('Run node apps/migrate/main.ts first.') });
     await empty.drop();
   });
 

@@ -150,6 +150,6 @@ async function checkSchema(session: Client, setting: string): Promise<Finding> {
     await isSchemaCurrent(session),
     `the schema that ${setting} sees is that of this version`,
     `the schema that ${setting} sees is older than this version`,
-    'Run the migrations: npm run tool -- migrate, or the chart’s Job.',
+    'Run the migrations: the chart’s Job, or node apps/migrate/main.ts.',
   );
 }

@@ -1,4 +1,4 @@
-{{/* What each app reads from its environment; README of the project lists every setting. */}}
+{{/* What each app reads from its environment; docs/configuration.md lists every setting. */}}
 
 {{/*
 Settings of a component that are not secret, as YAML {NAME: value}. Empty ones are omitted, so the
