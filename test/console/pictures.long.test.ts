@@ -14,7 +14,6 @@ import { fillAttempts, insertWebhook } from './webhook-stories.ts';
 const pictureMaxBytes = 150_000;
 const wide = 900;
 const phone = 390;
-const minuteMs = 60_000;
 
 afterAll(closeBrowser);
 
@@ -28,7 +27,7 @@ interface Shown {
 const pictures: readonly Shown[] = [
   {
     name: 'second-factor',
-    size: { width: wide, height: 480 },
+    size: { width: wide, height: 500 },
     async take(page, t) {
       await page.context().clearCookies();
       await page.goto(await t.link(await t.make.member()));
@@ -39,12 +38,12 @@ const pictures: readonly Shown[] = [
   },
   {
     name: 'overview',
-    size: { width: wide, height: 770 },
+    size: { width: wide, height: 694 },
     take: async (page, _t, { orgId }) => void (await page.goto(`/o/${orgId}`)),
   },
   {
     name: 'new-key',
-    size: { width: wide, height: 620 },
+    size: { width: wide, height: 650 },
     async take(page, _t, { orgId }) {
       await page.goto(`/o/${orgId}/keys/new`);
       await page.getByLabel('Name').fill('Monthly report');
@@ -53,11 +52,11 @@ const pictures: readonly Shown[] = [
       await page.getByRole('heading', { name: 'API key created' }).waitFor();
     },
   },
-  { name: 'delivery', size: { width: wide, height: 980 }, take: openDelivery },
-  { name: 'delivery-phone', size: { width: phone, height: 960 }, take: openDelivery },
+  { name: 'delivery', size: { width: wide, height: 1_082 }, take: openDelivery },
+  { name: 'delivery-phone', size: { width: phone, height: 1_010 }, take: openDelivery },
   {
     name: 'overview-phone',
-    size: { width: phone, height: 960 },
+    size: { width: phone, height: 936 },
     async take(page, t, ada) {
       await t.make.apiKey({ creator: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
       await page.goto(`/o/${ada.orgId}`);
@@ -94,29 +93,27 @@ async function take(shown: Shown): Promise<Buffer> {
 
 /**
  * A delivery that failed once, with the receiver's cause and remedy, and succeeded with the next
- * attempt.
+ * attempt. The database wrote its event, as it writes every one.
  */
 async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): Promise<void> {
   const webhook = await insertWebhook(t, ada);
-  const began = new Date(Date.now() - 20 * minuteMs);
-  const eventId = await t.make.delivery({
-    webhook,
-    state: 'delivered',
-    createdAt: began,
-    settledAt: new Date(began.getTime() + 5_000),
-    attempts: [
-      { status: 503, cause: 'answered_unavailable', startedAt: began },
-      { status: 200, cause: 'accepted', startedAt: new Date(began.getTime() + 5_000) },
-    ],
-  });
+  await t.make.grant({ professional: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
+  const { rows } = await t.owner.pool.query(
+    `update delivery set state = 'delivered', run = 1, attempts = 2, sequence = 12, due_at = null,
+       settled_at = created_at + interval '5 s'
+     where webhook_id = $1 returning event_id as "eventId", created_at as "createdAt", settled_at as "settledAt"`,
+    [webhook.id],
+  );
+  const { eventId, createdAt, settledAt } = rows[0];
+  await t.make.attempt({ webhook, eventId, status: 503, cause: 'answered_unavailable', startedAt: createdAt });
+  await t.make.attempt({ webhook, eventId, status: 200, startedAt: settledAt });
   await fillAttempts(t, eventId);
-  await t.owner.pool.query('update delivery set sequence = 12 where event_id = $1', [eventId]);
   await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries/${eventId}`);
 }
 
 /**
  * Replaces in the page every time by one within the same minute, and every id, key, secret, email
- * address and port by a sample.
+ * address and port by a sample. Different ids stay different.
  */
 const steady = `(() => {
   const times = [...document.querySelectorAll('time')];
@@ -127,8 +124,14 @@ const steady = `(() => {
     time.textContent = moment.toLocaleString('en-US', { dateStyle: 'medium', timeStyle, timeZone: 'UTC' });
     time.removeAttribute('datetime');
   }
+  const ids = [];
+  const idSample = (id) => {
+    if (!ids.includes(id)) ids.push(id);
+    return '0195a3c2-7d10-7b44-9c1e-5f2a6d80b' + (0x3e7 + 0x95 * ids.indexOf(id)).toString(16);
+  };
   const samples = [
-    [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '0195a3c2-7d10-7b44-9c1e-5f2a6d80b3e7'],
+    [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, idSample],
+    [/\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z/g, '2027-03-02T10:05:12.408Z'],
     [/aln_us_[0-9A-Za-z]{40}/g, 'aln_us_4kTq9ZrB2mXw7LsVd0NfHc6YpGj8EaUo3Ri5SxCt'],
     [/127\\.0\\.0\\.1:\\d+/g, '127.0.0.1:8080'],
   ];
