@@ -45,7 +45,7 @@ export const auditLog: Noun = {
           text: [
             text,
             ...describeFirstDifferences(faults),
-            table(['ORGANIZATION', 'MONTH', 'PLACE', 'ENTRY', 'FAULT'], cells, ''),
+            table(['ORGANIZATION', 'MONTH', 'POSITION', 'ENTRY', 'FAULT'], cells, ''),
           ].join('\n'),
           failure: 'The audit log does not match its hash chains.',
         };

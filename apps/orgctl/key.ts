@@ -28,7 +28,7 @@ export const key: Noun = {
           scopes.join(','),
           label,
         ]);
-        return { json: keys, text: table(['ID', 'STATE', 'HINT', 'MAKER', 'SCOPES', 'LABEL'], cells, 'No keys.') };
+        return { json: keys, text: table(['ID', 'STATE', 'HINT', 'CREATOR', 'SCOPES', 'LABEL'], cells, 'No keys.') };
       },
     },
     {
