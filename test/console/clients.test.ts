@@ -63,9 +63,9 @@ describe('a seat', () => {
     expect(await owner.submit(confirm, `${t.client}/seat`)).toMatchObject({
       to: t.at('/clients/seats/assign'),
     });
-    const held = await owner.get(t.at('/clients/seats'));
-    expect(textOf(held.text)).toMatch(/Used 1 .* Available 1 .*Rossi family Bo Lindqvist/);
-    const end = unescaped(/href="([^"]*\/end)"/.exec(held.text)?.[1] ?? '');
+    const assigned = await owner.get(t.at('/clients/seats'));
+    expect(textOf(assigned.text)).toMatch(/Used 1 .* Available 1 .*Rossi family Bo Lindqvist/);
+    const end = unescaped(/href="([^"]*\/end)"/.exec(assigned.text)?.[1] ?? '');
     expect(await owner.submit(end, end)).toMatchObject({ status: 303, to: t.at('/clients/seats') });
     expect(textOf((await owner.get(t.at('/clients/seats?state=ended'))).text)).toMatch(
       /Rossi family .*Ended by your organization/,

@@ -206,7 +206,7 @@ describe('access that time has ended', () => {
     return document;
   }
 
-  it('is imported as ended, together with its held seat, without an end event', async () => {
+  it('is imported as ended, together with its assigned seat, without an end event', async () => {
     await importDocument(url, documentWithPastEnd());
     expect(await grantRow(0)).toEqual({ status: 'ended', end_reason: 'ended', ends_at: new Date(past) });
     expect(await seatRow(0)).toEqual({ end_reason: 'access_ended', ended_at: new Date(past) });
@@ -220,7 +220,7 @@ describe('access that time has ended', () => {
     expect(changed(counts)).toEqual([]);
   });
 
-  it('is unchanged, with its held seat, when its end passed between two imports of one file', async () => {
+  it('is unchanged, with its assigned seat, when its end passed between two imports of one file', async () => {
     const document = smallDocument();
     const soon = new Date(Date.now() + 1_500);
     document.organizations[0].grants[0] = grant(0, { endsAt: soon.toISOString() });

@@ -269,13 +269,13 @@ const acrossObjects: Case[] = [
     /no grant/,
   ],
   [
-    'a second held seat',
+    'a second assigned seat',
     (x) => x.seats.push({ ...x.seats[0], id: free }),
     `${o}.seats[2].grantId`,
-    /already holds a seat in the file/,
+    /already has a seat in the file/,
   ],
   [
-    'a seat held on ended access',
+    'a seat assigned on ended access',
     (x) => Object.assign(x.seats[0], { grantId: ids.grants[1] }),
     `${o}.seats[0]`,
     /its grant has ended/,
@@ -287,7 +287,7 @@ const acrossObjects: Case[] = [
         seatPlan: { ...x.seatPlan, invoiced: 0, subscriptions: [{ ...x.seatPlan.subscriptions[0], status: 'paused' }] },
       }),
     `${o}.seats`,
-    /1 seats would be held, but the organization has 0 seats/,
+    /1 seats would be assigned, but the organization has 0 seats/,
   ],
   [
     'a subscription twice',
@@ -357,10 +357,10 @@ const againstDatabase: Case[] = [
     /cannot become active again/,
   ],
   [
-    'an ended seat held again',
+    'an ended seat assigned again',
     (x) => Object.assign(x.seats[1], { endedAt: null, reason: null }),
     `${o}.seats[1].endedAt`,
-    /cannot be held again/,
+    /cannot be assigned again/,
   ],
   [
     'a seat put on another grant',
@@ -420,7 +420,7 @@ const againstDatabase: Case[] = [
       };
     },
     `${o}.seats`,
-    /1 seats would be held/,
+    /1 seats would be assigned/,
   ],
 ];
 

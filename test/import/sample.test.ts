@@ -66,7 +66,7 @@ describe('a generated sample', () => {
          (select array_agg(distinct coalesce(end_reason, status) order by coalesce(end_reason, status))
            from client_grant) as grants,
          (select count(*) > 0 from client_grant where status = 'active' and ends_at > now()) as "endsAhead",
-         (select array_agg(distinct coalesce(end_reason, 'held') order by coalesce(end_reason, 'held'))
+         (select array_agg(distinct coalesce(end_reason, 'assigned') order by coalesce(end_reason, 'assigned'))
            from seat) as seats,
          (select array_agg(distinct status order by status) from membership) as members,
          (select array_agg(distinct state order by state) from referral) as referrals,
@@ -79,7 +79,7 @@ describe('a generated sample', () => {
       kinds: ['attorney', 'neutral'],
       grants: ['active', 'ended', 'moved'],
       endsAhead: true,
-      seats: ['access_ended', 'ended_by_organization', 'held', 'subscription_ended'],
+      seats: ['access_ended', 'assigned', 'ended_by_organization', 'subscription_ended'],
       members: ['active', 'invited', 'left', 'suspended'],
       referrals: ['not_counted', 'qualified', 'signed_up'],
       manySubscriptionStates: true,

@@ -27,8 +27,8 @@ export const seatCountsSql = /* sql */ `
   ) r`;
 
 /**
- * Which client families hold a seat (by `givenAt`, id), could hold one (by family, professional,
- * grant) and held one (newest end first, id); names only. `request.organization_id` is the
+ * Which client families have a seat (by `givenAt`, id), could have one (by family, professional,
+ * grant) and had one (newest end first, id); names only. `request.organization_id` is the
  * organization.
  */
 export const seatFamiliesSql = /* sql */ `

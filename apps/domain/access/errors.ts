@@ -24,7 +24,7 @@ type OrganizationErrorReason =
   | 'grant_not_active'
   | 'same_professional'
   | 'no_free_seat'
-  | 'family_holds_seat'
+  | 'family_has_seat'
   | 'seat_ended';
 
 /** An error: `reason` for programs, `message` a sentence for the caller. */

@@ -44,9 +44,9 @@ const SeatSchema = defineEntity({
   },
 });
 
-/** A seat assigned to a client family; held while `endedAt` is null. */
+/** A seat of a client family; assigned while `endedAt` is null. */
 export class Seat extends SeatSchema.class {
-  /** Ends a held seat at the time of the database. Returns false when it has ended. */
+  /** Ends an assigned seat at the time of the database. Returns false when it has ended. */
   end(): boolean {
     if (this.endedAt !== null) return false;
     this.endedAt = sql<Date>`greatest(given_at, clock_timestamp())`;

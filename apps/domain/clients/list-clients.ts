@@ -48,7 +48,7 @@ export async function listClients(
   ]);
 }
 
-/** Lists one page of the active access whose family holds no seat, ordered as `listClients`. */
+/** Lists one page of the active access whose family has no seat, ordered as `listClients`. */
 export async function listEligibleClients(
   db: Queryable,
   organizationId: string,
@@ -89,7 +89,7 @@ async function selectPage(
 export interface ClientDetails extends ClientRow {
   /** `ended` also when its planned end passed; null while it is active. */
   endReason: 'ended' | 'moved' | null;
-  /** Whether the family holds a seat through other access. */
+  /** Whether the family has a seat through other access. */
   hasSeatElsewhere: boolean;
 }
 

@@ -34,25 +34,25 @@ export interface SeatRow {
   family: string;
   professional: string;
   givenAt: Date;
-  /** Null while it is held. */
+  /** Null while it is assigned. */
   endedAt: Date | null;
   endReason: 'ended_by_organization' | 'access_ended' | 'subscription_ended' | null;
 }
 
 /**
- * Lists one page of the seats that are held (last assigned first) or ended (last ended first).
+ * Lists one page of the seats that are assigned (last assigned first) or ended (last ended first).
  *
  * @param after - the id of the last seat of the previous page; null for the first page.
  */
 export async function listSeats(
   db: Queryable,
   organizationId: string,
-  state: 'held' | 'ended',
+  state: 'assigned' | 'ended',
   after: string | null,
   pageSize: number,
 ): Promise<ListPage<SeatRow>> {
-  const moment = sql.ref(state === 'held' ? 's.given_at' : 's.ended_at');
-  const cursorMoment = sql.ref(state === 'held' ? 'c.given_at' : 'c.ended_at');
+  const moment = sql.ref(state === 'assigned' ? 's.given_at' : 's.ended_at');
+  const cursorMoment = sql.ref(state === 'assigned' ? 'c.given_at' : 'c.ended_at');
   const beyond =
     after === null
       ? sql``
@@ -61,7 +61,7 @@ export async function listSeats(
   const rows = await db.query(sql<SeatRow>`
     select ${columns} ${source}
     where s.organization_id = ${organizationId}
-      and ${state === 'held' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
+      and ${state === 'assigned' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
     order by ${moment} desc, s.id desc limit ${sql.lit(pageSize + 1)}`);
   return pageOf(rows.map(seatOf), pageSize, ({ seatId }) => seatId);
 }

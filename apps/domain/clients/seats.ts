@@ -18,7 +18,7 @@ import { ClientGrant, Seat } from './client.entity.ts';
 /**
  * Assigns a seat to the family of an active grant and returns the seat's id.
  *
- * @throws OrganizationError `no_free_seat`, `family_holds_seat`, `grant_not_active`,
+ * @throws OrganizationError `no_free_seat`, `family_has_seat`, `grant_not_active`,
  * `no_such_grant` and others.
  */
 export async function assignSeat(
@@ -44,7 +44,7 @@ export async function assignSeat(
 }
 
 /**
- * Ends a held seat (`ended_by_organization`), which is free at once.
+ * Ends an assigned seat (`ended_by_organization`), which is free at once.
  *
  * @throws OrganizationError `no_such_seat`, `seat_ended` and others.
  */
@@ -70,7 +70,7 @@ function rejectionOf(error: unknown): OrganizationError | null {
     case 'seat_plan_of_seat':
       return new OrganizationError('no_free_seat', 'All seats are assigned. End one, or buy more seats.');
     case 'seat_one_per_family':
-      return new OrganizationError('family_holds_seat', 'This client already has a seat.');
+      return new OrganizationError('family_has_seat', 'This client already has a seat.');
     case 'seat_needs_active_grant':
       return new OrganizationError('grant_not_active', 'This access has ended. A seat needs active access.');
     default:

@@ -14,7 +14,7 @@ export const shareLock = { lockMode: LockMode.PESSIMISTIC_READ } as const;
  * commit: an owner must remain, the caller still has what they grant, and concurrent callers get
  * different numbers instead of an error of the unique index. Each such change takes this lock
  * first. Other changes of a webhook lock its row (`lockWebhook`). Seats and client access have
- * separate locks (`seat_held_rules`).
+ * separate locks (`seat_assigned_rules`).
  */
 export async function lockOrganization(tx: Transaction, organizationId: string): Promise<void> {
   await tx.query(sql`select lock_organization(${organizationId}::uuid)`);

@@ -39,14 +39,14 @@ const states = [
   `select ${itemPath('s', 'seats', 'grantId')}, 'the seat belongs to another grant in the database'
    from staged_seat s where s.grant_id is not null and s.stored_grant_id <> s.grant_id`,
   `select ${itemPath('s', 'seats', 'endedAt')},
-    'the seat has ended in the database and cannot be held again; a seat given again is a new one'
-   from staged_seat s where s.stored_ended_at is not null and s.held_in_file and not s.left_alone`,
-  `select ${itemPath('s', 'seats')}, 'is held, but its grant has ended'
-   from staged_seat s where s.held_in_file and s.grant_ended and not (s.stored and s.stored_ended_at is not null)`,
+    'the seat has ended in the database and cannot be assigned again; a seat given again is a new one'
+   from staged_seat s where s.stored_ended_at is not null and s.assigned_in_file and not s.left_alone`,
+  `select ${itemPath('s', 'seats')}, 'is assigned, but its grant has ended'
+   from staged_seat s where s.assigned_in_file and s.grant_ended and not (s.stored and s.stored_ended_at is not null)`,
 ];
 
-/** Seats of the mentioned organizations that stay held and are not in the file. */
-const otherHeldSeats = `
+/** Seats of the mentioned organizations that stay assigned and are not in the file. */
+const otherAssignedSeats = `
   select o.position as organization, x.organization_id, x.family_id
   from staged_organization o join seat x on x.organization_id = o.id
   where x.ended_at is null
@@ -55,20 +55,20 @@ const otherHeldSeats = `
     and g.status = 'ended')`;
 
 const seatRules = [
-  `select ${itemPath('r', 'seats', 'grantId')}, 'the family of this grant already holds a seat in the file'
+  `select ${itemPath('r', 'seats', 'grantId')}, 'the family of this grant already has a seat in the file'
    from (select organization, position, row_number() over (partition by organization, family_id
      order by position) as nth
-         from staged_seat where held_after and family_id is not null) as r
+         from staged_seat where assigned_after and family_id is not null) as r
    where r.nth > 1`,
   `select ${itemPath('s', 'seats', 'grantId')},
-    'the family of this grant already holds a seat in the database, which the file does not end'
-   from staged_seat s join (${otherHeldSeats}) as x on x.organization = s.organization and x.family_id = s.family_id
-   where s.held_after`,
+    'the family of this grant already has a seat in the database, which the file does not end'
+   from staged_seat s join (${otherAssignedSeats}) as x on x.organization = s.organization and x.family_id = s.family_id
+   where s.assigned_after`,
   // If a part of the plan is itself wrong, the number of seats is not known.
-  `with held as (
+  `with assigned as (
      select organization, count(*) as seats
-     from (select organization from staged_seat where held_after union all select organization
-       from (${otherHeldSeats}) as x) as h
+     from (select organization from staged_seat where assigned_after union all select organization
+       from (${otherAssignedSeats}) as x) as a
      group by organization
    ), paid as (
      select organization, sum(quantity) as seats
@@ -83,21 +83,21 @@ const seatRules = [
      group by organization
    )
    select format('$.organizations[%s].seats', o.position),
-     format('%s seats would be held, but the organization has %s seats (%s invoiced, %s paid)',
-       h.seats, p.invoiced + p.paid, p.invoiced, p.paid)
+     format('%s seats would be assigned, but the organization has %s seats (%s invoiced, %s paid)',
+       a.seats, p.invoiced + p.paid, p.invoiced, p.paid)
    from staged_organization o
-   join held h on h.organization = o.position
+   join assigned a on a.organization = o.position
    left join paid q on q.organization = o.position
    left join seat_plan t on t.organization_id = o.id
    left join staged_seat_plan f on f.organization = o.position
    cross join lateral (select coalesce(f.invoiced, t.invoiced, 0) as invoiced, coalesce(q.seats, 0) as paid) as p
-   where h.seats > p.invoiced + p.paid
+   where a.seats > p.invoiced + p.paid
      and not (f.organization is not null and f.invoiced is null)
      and not exists (select from staged_subscription s where s.organization = o.position and (s.status is null
      or s.quantity is null))
      and (f.organization is not null
        or exists (select from staged_subscription s where s.organization = o.position)
-       or exists (select from staged_seat s where s.organization = o.position and s.held_after and not s.stored))`,
+       or exists (select from staged_seat s where s.organization = o.position and s.assigned_after and not s.stored))`,
 ];
 
 /**
@@ -128,7 +128,7 @@ function endsInFuture(clock: DocumentClock): string[] {
     `select ${itemPath('g', 'grants', 'endReason')}, 'is given, but endsAt lies ahead'
      from staged_grant g where g.end_reason is not null and g.ends_at > ${latest}`,
     `select ${itemPath('s', 'seats', 'endedAt')}, 'lies ahead'
-     from staged_seat s where not s.held_in_file and s.ended_at > ${latest}`,
+     from staged_seat s where not s.assigned_in_file and s.ended_at > ${latest}`,
   ];
 }
 

@@ -151,7 +151,7 @@ const locks = [
      where not g.left_alone and (c.kind, c.professional_id, c.since, c.ends_at, c.status, c.end_reason)
        is distinct from (g.kind, g.professional_id, g.since, g.ends_at, g.status, g.end_reason)
      union all
-     select s.grant_id from staged_seat s where s.stored and s.stored_ended_at is null and not s.held_in_file)
+     select s.grant_id from staged_seat s where s.stored and s.stored_ended_at is null and not s.assigned_in_file)
    order by t.id for no key update`,
 ];
 

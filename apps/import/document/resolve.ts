@@ -92,17 +92,17 @@ function seatSql(shift: string): string {
     create temp table staged_seat on commit drop as
       select s.organization_id, s.organization, s.position, s.id, s.grant_id, s.family_id, s.given_at,
         s.grant_found, s.grant_ended,
-        s.held_in_file, s.stored_grant_id, s.stored, s.stored_ended_at,
-        s.held_in_file and s.grant_clock_ended and s.stored as left_alone,
-        case when s.held_in_file and s.grant_clock_ended then greatest(s.given_at, s.grant_ends_at)
+        s.assigned_in_file, s.stored_grant_id, s.stored, s.stored_ended_at,
+        s.assigned_in_file and s.grant_clock_ended and s.stored as left_alone,
+        case when s.assigned_in_file and s.grant_clock_ended then greatest(s.given_at, s.grant_ends_at)
           else s.ended_at end as ended_at,
-        case when s.held_in_file and s.grant_clock_ended then 'access_ended' else s.end_reason end as end_reason,
-        s.held_in_file and not s.grant_ended and case when s.grant_clock_ended then s.stored
-          and s.stored_ended_at is null else true end as held_after
+        case when s.assigned_in_file and s.grant_clock_ended then 'access_ended' else s.end_reason end as end_reason,
+        s.assigned_in_file and not s.grant_ended and case when s.grant_clock_ended then s.stored
+          and s.stored_ended_at is null else true end as assigned_after
       from (
         select o.id as organization_id, r.organization, r.position, r.id, r.grant_id, r.given_at + ${shift} as
           given_at, r.ended_at + ${shift} as ended_at,
-          r.end_reason, r.ended_at is null and r.end_reason is null as held_in_file,
+          r.end_reason, r.ended_at is null and r.end_reason is null as assigned_in_file,
           coalesce(g.family_id, d.family_id) as family_id,
           g.position is not null or d.id is not null as grant_found,
           coalesce(coalesce(g.status, d.status) = 'ended', false) as grant_ended,

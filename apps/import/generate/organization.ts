@@ -131,7 +131,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
       for (let nth = 0; nth < grantsOf(family); nth += 1) yield grant(family, nth);
   }
 
-  /** Seats that ended with their access, and held ones while the plan has free seats. */
+  /** Seats that ended with their access, and assigned ones while the plan has free seats. */
   function* seats() {
     let free = plan().seats;
     for (let family = 0; family < families; family += 1) {
@@ -144,7 +144,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     }
   }
 
-  /** At most one held seat per family, on its last grant, and sometimes an ended one before. */
+  /** At most one assigned seat per family, on its last grant, and sometimes an ended one before. */
   function* seatsOf(family: number) {
     const nth = grantsOf(family) - 1;
     const d = seededRandom(...seedPath, 'seat', family);

@@ -96,7 +96,7 @@ export class ClientsAndSeats extends Migration {
                          where s.organization_id = org and s.status in ('active', 'trialing', 'past_due')), 0);
       end;
 
-      create function seat_held_rules() returns trigger
+      create function seat_assigned_rules() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         org uuid;
@@ -114,7 +114,7 @@ export class ClientsAndSeats extends Migration {
             select from client_grant g
             where g.organization_id = org and g.id = any (grants) and (g.status = 'ended' or g.ends_at <= now())
           ) then
-            raise exception 'a held seat needs an active grant'
+            raise exception 'an assigned seat needs an active grant'
               using errcode = 'check_violation', constraint = 'seat_needs_active_grant';
           end if;
           if (select count(*) from seat s where s.organization_id = org and s.ended_at is null)
@@ -126,12 +126,12 @@ export class ClientsAndSeats extends Migration {
         return null;
       end $$;
       create trigger seat_given after insert on seat
-        referencing new table as new_seat for each statement execute function seat_held_rules();
+        referencing new table as new_seat for each statement execute function seat_assigned_rules();
 
       create function seat_stays_ended() returns trigger
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
-        raise exception 'an ended seat cannot be held again; assign a new one'
+        raise exception 'an ended seat stays ended; assign a new one'
           using errcode = 'check_violation', constraint = 'seat_stays_ended';
       end $$;
       create trigger seat_stays_ended before update on seat

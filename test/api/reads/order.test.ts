@@ -130,7 +130,7 @@ it('the roster is ordered by since and id; eligible families by family, professi
   );
 });
 
-it('held seats are ordered by givenAt and id; ended ones by endedAt, newest first, and id', async () => {
+it('assigned seats are ordered by givenAt and id; ended ones by endedAt, newest first, and id', async () => {
   const { make, owner, orgId, get } = await setupReader();
   await owner.pool.query('update seat_plan set invoiced = 100');
   const grants = await makeGrants(make, orgId, new Date('2026-01-05T00:00:00Z'));

@@ -14,11 +14,11 @@ describe('a seat', () => {
     const grant = await t.make.grant({ professional: t.member });
     const { id } = await assignSeat(t.db, { ...base, grantId: grant.id });
     await expect(assignSeat(t.db, { ...base, grantId: grant.id })).rejects.toMatchObject({
-      reason: 'family_holds_seat',
+      reason: 'family_has_seat',
     });
     const again = await t.make.grant({ professional: t.admin, familyId: grant.familyId });
     await expect(assignSeat(t.db, { ...base, grantId: again.id })).rejects.toMatchObject({
-      reason: 'family_holds_seat',
+      reason: 'family_has_seat',
     });
     const ended = await t.make.grant({ professional: t.member, endsAt: new Date(), endReason: 'ended' });
     await expect(assignSeat(t.db, { ...base, grantId: ended.id })).rejects.toMatchObject({
@@ -62,8 +62,8 @@ describe('a seat', () => {
     const give = { organizationId: other.orgId, by: { personId: other.boss.userId }, grantId: grant.id };
     expect(await outcomes([1, 2, 3].map(() => assignSeat(other.db, give)))).toEqual([
       'done',
-      'family_holds_seat',
-      'family_holds_seat',
+      'family_has_seat',
+      'family_has_seat',
     ]);
   });
 });

@@ -125,7 +125,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ],
   ['an ended seat without a reason', 'seat_ended_has_reason', `${assignSeat()}; update seat set ended_at = now()`],
   [
-    'a held seat with a reason for its end',
+    'an assigned seat with a reason for its end',
     'seat_ended_has_reason',
     `${assignSeat()}; update seat set end_reason = 'access_ended'`,
   ],
@@ -140,7 +140,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `${assignSeat()}; update seat set ended_at = given_at - ${day}, end_reason = 'access_ended'`,
   ],
   [
-    'an ended seat that is held again',
+    'an ended seat that is assigned again',
     'seat_stays_ended',
     `${assignSeat()}; update seat set ended_at = now(), end_reason = 'subscription_ended'; update seat set ended_at = null, end_reason = null`,
   ],
@@ -423,7 +423,7 @@ describe('a seat', () => {
     expect(rows).toMatchObject([{ id: seat, atEnd: true, end_reason: 'access_ended' }]);
   });
 
-  it('that is assigned while its grant ends is never held without access', async () => {
+  it('that is assigned while its grant ends is never left without access', async () => {
     const { owner, make, creator, orgId } = await setupScene();
     const grants = await Promise.all(Array.from({ length: 15 }, () => make.grant({ professional: creator })));
     await Promise.all(

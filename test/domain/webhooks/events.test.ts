@@ -90,7 +90,7 @@ describe('the events that triggers insert', () => {
     },
   );
 
-  it.each(['platform', 'worker'] as const)('include both when the %s ends a grant that holds a seat', async (login) => {
+  it.each(['platform', 'worker'] as const)('include both when the %s ends a grant that has a seat', async (login) => {
     const { insertGrant, insertSeat, listEvents, platform, database, connect } = await setupEvents();
     const grantId = await insertGrant();
     const seatId = await insertSeat(grantId);

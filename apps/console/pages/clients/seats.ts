@@ -16,7 +16,10 @@ import { clientTabs } from './client-tabs.ts';
 
 const seatsPerPage = 50;
 
-const query = z.object({ state: z.enum(['held', 'ended']).catch('held'), after: z.guid().nullable().catch(null) });
+const query = z.object({
+  state: z.enum(['assigned', 'ended']).catch('assigned'),
+  after: z.guid().nullable().catch(null),
+});
 
 /** Lists the seats in use, or past seats, with the counts of seats. */
 export const seatsRoutes = [member.view({ name: 'listSeats', path: '/clients/seats', query, show: seatsPage })];
@@ -27,25 +30,25 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
   const counts = await getSeatCounts(database, visit.organizationId);
   const { rows, next } = await listSeats(database, visit.organizationId, state, after, seatsPerPage);
   const href = (cursor: string | null) =>
-    visit.at(`/clients/seats${queryString({ state: state === 'held' ? null : state, after: cursor })}`);
+    visit.at(`/clients/seats${queryString({ state: state === 'assigned' ? null : state, after: cursor })}`);
   const mayAssign = visit.may('org.seats.manage');
   return page({
-    title: state === 'held' ? 'Seats' : 'Past seats',
+    title: state === 'assigned' ? 'Seats' : 'Past seats',
     actions:
-      mayAssign && state === 'held' && counts.free > 0
+      mayAssign && state === 'assigned' && counts.free > 0
         ? linkButton(visit.at('/clients/seats/assign'), 'Assign seat')
         : null,
     body: html`
-      ${clientTabs(visit, state === 'held' ? 'seats' : 'past')}
-      ${state === 'held' ? countsSection(counts) : nothing}
+      ${clientTabs(visit, state === 'assigned' ? 'seats' : 'past')}
+      ${state === 'assigned' ? countsSection(counts) : nothing}
       ${
         rows.length === 0
           ? emptyList(state, after !== null)
           : table<SeatRow>({
-              caption: state === 'held' ? 'Seats in use' : 'Past seats',
+              caption: state === 'assigned' ? 'Seats in use' : 'Past seats',
               rows,
-              columns: [...seatColumns(visit), ...(state === 'held' ? [] : seatEndColumns)],
-              actions: mayAssign && state === 'held' ? (seat) => endLink(visit, seat) : null,
+              columns: [...seatColumns(visit), ...(state === 'assigned' ? [] : seatEndColumns)],
+              actions: mayAssign && state === 'assigned' ? (seat) => endLink(visit, seat) : null,
             })
       }
       ${pager({ isFirst: after === null, older: next, href })}`,
@@ -74,9 +77,9 @@ const overuseSentence = (extra: number): string =>
   `${countOf(extra, 'more seat is', 'more seats are')} in use than you have, because a ` +
   'subscription ended. They continue, but you can’t assign new seats until enough have ended.';
 
-function emptyList(state: 'held' | 'ended', isBeyond: boolean): Html {
+function emptyList(state: 'assigned' | 'ended', isBeyond: boolean): Html {
   if (isBeyond) return html`<p>No more seats.</p>`;
-  return state === 'held'
+  return state === 'assigned'
     ? emptyState({
         icon: 'clients',
         title: 'No seats assigned',
