@@ -56,7 +56,7 @@ interface DeliveriesOptions {
  * that a retry cannot repair (code that does not bundle) is unhandled on purpose: it ends the
  * process.
  *
- * After a failed trial it delivers nothing, until no other worker has polled for five minutes: a
+ * After a failed trial it delivers nothing, until no other worker has polled for two minutes: a
  * region without a worker would deliver nothing at all.
  */
 export async function startDeliveries(options: DeliveriesOptions) {

@@ -17,14 +17,12 @@ interface OnlyWorkerOptions {
 
 /**
  * Resolves when no worker has polled the queue for `goneAfterMs`, as watched by this process, which
- * does not poll meanwhile. Temporal that restarted lists no poller for a while, and clocks may
- * differ: so it counts whether polls continue, not what one look says. An error of Temporal is
- * logged, and the time begins again.
+ * does not poll meanwhile.
  *
  * @throws the signal's reason when that aborts.
  */
-export async function waitUntilOnlyWorker(options: OnlyWorkerOptions): Promise<void> {
-  const { server, queue, goneAfterMs = 120_000, checkEveryMs = 10_000, signal, log } = options;
+export async function waitUntilOnlyWorker({ server, queue, ...options }: OnlyWorkerOptions): Promise<void> {
+  const { signal, log } = options;
   const onProblem = (problem: string) => log.warn({ problem }, 'temporal');
   const connection = await connectToTemporal({ server, signal, onProblem });
   if (connection === null) throw signal.reason;
@@ -33,18 +31,31 @@ export async function waitUntilOnlyWorker(options: OnlyWorkerOptions): Promise<v
     const { pollers } = await connection.workflowService.describeTaskQueue(request);
     return Math.max(0, ...pollers.map(({ lastAccessTime }) => toMs(lastAccessTime)));
   };
-  let [lastPoll, quietSince] = [0, performance.now()];
   try {
-    while (performance.now() - quietSince < goneAfterMs) {
-      await sleep(checkEveryMs, undefined, { signal });
-      const found = await findLastPoll().catch((cause: unknown) => {
-        log.warn({ error: describeError(cause) }, 'Temporal did not answer about its pollers; asked again soon');
-        return null;
-      });
-      if (found === null || found > lastPoll) quietSince = performance.now();
-      lastPoll = Math.max(lastPoll, found ?? 0);
-    }
+    await waitForQuiet(findLastPoll, options);
   } finally {
     await connection.close();
+  }
+}
+
+/**
+ * Waits until `findLastPoll`, which returns when a worker last polled (Unix, ms; 0: unknown), has
+ * returned nothing later for `goneAfterMs`. Temporal that restarted lists no poller for a while, and
+ * clocks may differ: so it counts whether polls continue, not what one look says. An error of
+ * Temporal is logged, and the time begins again.
+ */
+export async function waitForQuiet(
+  findLastPoll: () => Promise<number>,
+  { goneAfterMs = 120_000, checkEveryMs = 10_000, signal, log }: Omit<OnlyWorkerOptions, 'server' | 'queue'>,
+): Promise<void> {
+  let [lastPoll, quietSince] = [0, performance.now()];
+  while (performance.now() - quietSince < goneAfterMs) {
+    await sleep(checkEveryMs, undefined, { signal });
+    const found = await findLastPoll().catch((cause: unknown) => {
+      log.warn({ error: describeError(cause) }, 'Temporal did not answer about its pollers; asked again soon');
+      return null;
+    });
+    if (found === null || found > lastPoll) quietSince = performance.now();
+    lastPoll = Math.max(lastPoll, found ?? 0);
   }
 }

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { parseFailedTasks } from '#delivery/failed-tasks.ts';
 import { createDeliveryMetrics } from '#delivery/metrics.ts';
+import { waitForQuiet } from '#delivery/other-workers.ts';
 import { createTestActivities } from '#delivery/send-test.ts';
 import { createSender } from '#delivery/sender.ts';
 import { Trial } from '#delivery/trial.ts';
@@ -92,6 +93,37 @@ it('a statement that PostgreSQL ended fails the trial, but not that of a test ev
   const error = await owner.pool.query(`do $$ begin raise sqlstate '57014'; end $$`).catch((thrown) => thrown);
   sender.onInternalError(error, { organizationId, webhookId, eventId: '' }, 'activity_failed');
   expect(trial.state).toBe('failed');
+});
+
+// Regression: one look at Temporal, which lists no poller right after a restart, ended the wait.
+it('a stopped worker waits while others poll and while Temporal does not answer, also if one look lists no poll', async () => {
+  let looks = 0;
+  let listed: (look: number) => number = (look) => (look % 10 === 0 ? 0 : look);
+  let isOver = false;
+  const waiting = waitForQuiet(async () => listed(++looks), {
+    goneAfterMs: 500,
+    checkEveryMs: 1,
+    signal: AbortSignal.timeout(60_000),
+    log: createLog({ level: 'silent', name: 'test', region: 'us' }),
+  }).finally(() => {
+    isOver = true;
+  });
+  const nextLooks = async () => {
+    const [from, startedAt] = [looks, performance.now()];
+    await vi.waitFor(() => expect(looks - from > 20 && performance.now() - startedAt > 1_500).toBe(true), 20_000);
+  };
+  await nextLooks();
+  expect(isOver).toBe(false);
+  listed = () => {
+    throw new Error('Temporal is away');
+  };
+  await nextLooks();
+  expect(isOver).toBe(false);
+
+  listed = () => 0;
+  const before = looks;
+  await waiting;
+  expect(looks - before).toBeGreaterThan(1);
 });
 
 it('failed workflow tasks are added up over the queues of the page of the SDK’s core', () => {
