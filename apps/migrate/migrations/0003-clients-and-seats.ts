@@ -78,7 +78,7 @@ export class ClientsAndSeats extends Migration {
       );
       create unique index seat_one_per_family on seat (organization_id, family_id) where ended_at is null;
       create index seat_by_grant on seat (organization_id, grant_id);
-      create index seat_held on seat (organization_id, given_at, id) where ended_at is null;
+      create index seat_assigned on seat (organization_id, given_at, id) where ended_at is null;
       create index seat_ended on seat (organization_id, ended_at, id) where ended_at is not null;
     `);
 
