@@ -68,8 +68,8 @@ describe('the guide', () => {
     expect([pod.metadata.namespace, environment.REGION]).toEqual(['org-api-ca', 'ca']);
     expect(environment.WEBHOOK_ALLOW).toBe(readIn('probe.yaml').probe.clusterIP);
     expect(environment.WEBHOOK_ALLOW).not.toBe(parse(probe).probe.clusterIP);
-    const { region, s3_prefix: prefix } = readIn('collector.yaml').exporters['awss3/anchors'].s3uploader;
-    expect([region, prefix]).toEqual(['us-east-1', 'ca']); // the bucket is one, and its region is of AWS
+    const { region, s3_bucket: bucket } = readIn('collector.yaml').exporters['awss3/anchors'].s3uploader;
+    expect([region, bucket]).toEqual(['ca-central-1', 'example-org-api-anchors-ca']); // a country's data stays there
     const objects = render({ region: null, release: 'ca', namespace: 'org-api-ca', values: made });
     expect(made.baseUrls).toEqual(values.baseUrls);
     expect(ofKind(objects, 'Deployment').map(({ metadata }) => metadata.name)).toContain('ca-org-api-api');
