@@ -148,7 +148,8 @@ it('a restore to a point in time sends what was sent after it again under the sa
   expect(sentAfter.filter((id) => id === old)).toHaveLength(1);
   expect(sentAfter).toContain(open);
   expect(sentAgain.toSorted()).toEqual([open, repeated].toSorted());
-  expect(receiver.numbers().at(-1)).toBeGreaterThan(highest + 1);
+  // The retry of the open one may come before or after the new one.
+  expect(receiver.numbers()[receiver.ids().indexOf(repeated)]).toBeGreaterThan(highest + 1);
   const revoked = await after.owner.pool.query('select from api_key where revoked_at is not null');
   expect(revoked.rows).toHaveLength(1);
   const { rows: states } = await after.owner.pool.query('select state from webhook where id = $1', [paused.id]);
