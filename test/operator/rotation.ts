@@ -13,7 +13,7 @@ import { createWebhook } from '#domain/webhooks/create.ts';
 import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { keyPeppers, keyTagSecrets, webhookSecretKeys } from '#runtime/settings/types.ts';
-import { type ApiServer, kubernetesBin, regionIn } from '#test/api-server.ts';
+import { type ApiServer, createNamespace, kubernetesBin, regionIn } from '#test/api-server.ts';
 import { startApp } from '#test/child-app.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import type { TestDatabase } from '#test/database.ts';
@@ -37,7 +37,6 @@ import { openShell } from '../operations/shell.ts';
 
 export const patient = { timeout: 60_000, interval: 100 };
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const NS = 'org-api-us';
 
 /** Sets the region up by the pages of the guide: a key that reads, and a webhook that receives. */
 export async function arrangeRotation(server: ApiServer) {
@@ -52,6 +51,7 @@ export async function arrangeRotation(server: ApiServer) {
   const TEMPORAL_NAMESPACE = await makeNamespace('rotated');
   const front = await startTemporalFront(inject('temporalAddress'));
   allowSockets('Temporal', `https://${front.address}`);
+  const NS = await createNamespace(server);
   const files = { KUBECONFIG: path.join(folder, 'kubeconfig.json'), POD: path.join(folder, 'pod.env') };
   writeFileSync(files.KUBECONFIG, server.kubeConfig.exportConfig());
   const run = openShell({
@@ -83,7 +83,6 @@ export async function arrangeRotation(server: ApiServer) {
   const readRelease = () => readSecret('org-api-us');
   const asAdmin = (text: string, values: unknown[] = []) => query(postgres.adminUrl, text, values);
 
-  await shell('kubectl create namespace $NS');
   await carryOut(readSection('prepare-postgresql.md', 'Set up the server'), [
     [/^kubectl -n \$NS create secret generic org-api-us-owner /, shell],
     [/^kubectl|^# postgresql\.yaml/, without('CloudNativePG does not run')],
