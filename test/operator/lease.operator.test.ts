@@ -68,6 +68,7 @@ describe('leader election', () => {
     b?.start();
 
     server.freeze();
+    onTestFinished(() => server.thaw());
     await vi.waitFor(() => expect(log).toEqual(['a leads', 'a ended']), 20_000);
     server.thaw();
 
