@@ -23,6 +23,9 @@ const dynamicConfig = [
   // instead of twice, so a shard reads these tasks once a second (ADR 0136).
   'history.visibilityProcessorMaxPollRPS=1',
   'history.visibilityTaskBatchSize=2000',
+  // All that came in a second is written by 512 workers at once, in front of every start: SQLite
+  // has one connection. With two, a start waits for two of them.
+  'history.visibilityProcessorSchedulerWorkerCount=2',
 ];
 
 /**
