@@ -69,17 +69,15 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
         () => change('requeued', requeueHeldSql),
         () => change('cancelled', cancelDeletedSql, [deleted]),
       ];
-      for (const part of parts) {
-        const ends = AbortSignal.any([signal, AbortSignal.timeout(expireEveryMs)]);
-        await repeat(part, ends).catch(onError);
-      }
+      for (const part of parts) await repeat(part, signal).catch(onError);
     },
     everyMs: expireEveryMs,
     onError,
   });
 }
 
-/** Repeats a part while there may be more of it. */
+/** Repeats a part while there may be more of it, for a second at most. */
 async function repeat(part: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && (await part()));
+  const until = performance.now() + expireEveryMs;
+  while (!signal.aborted && performance.now() < until && (await part()));
 }
