@@ -14,8 +14,8 @@ import { reservedMs } from './times.ts';
 
 interface RelayOptions {
   pool: Pool;
-  /** Starts a delivery's run, and ends an older one that still runs. */
-  startRun: (delivery: ClaimedDelivery) => Promise<void>;
+  /** Starts a delivery's run, and ends an older one. Resolves whether its first task came with the reply. */
+  startRun: (delivery: ClaimedDelivery) => Promise<boolean>;
   /** Returns whether Temporal does not answer, and not only this start failed. */
   isAway?: (cause: unknown) => boolean;
   /** First attempts of runs that this process makes at once for healthy webhooks. */
@@ -64,12 +64,9 @@ export class Relay {
   };
   readonly attemptStarted = (run: DeliveryRun): void => this.#starts.attemptStarted(run);
 
-  /** Claims at once for its organization, and for all when this process had no capacity. */
-  attemptEnded(run: DeliveryRun): void {
-    const { healthy } = this.#starts.free();
-    this.#starts.attemptEnded(run);
-    this.wake(healthy === 0 ? null : run.organizationId);
-  }
+  /** Claims at once for its organization, and for all when this process had no slot. */
+  readonly attemptEnded = (run: DeliveryRun): void =>
+    this.wake(this.#starts.attemptEnded(run) ? null : run.organizationId);
 
   /** Returns the deleted webhooks that had queued deliveries since the last call. */
   drainDeleted(): string[] {
@@ -130,28 +127,32 @@ export class Relay {
     return rows.length;
   }
 
-  async #start(claim: Claim): Promise<void> {
+  /** Returns whether the run's first task is here. */
+  async #start(claim: Claim): Promise<boolean> {
+    // The delivery may have a newer run, which a late start would end.
+    if (Date.now() - claim.requestedAtMs > reservedMs) return false;
+    let isHere: boolean;
     try {
-      await this.#options.startRun(claim.delivery);
+      isHere = await this.#options.startRun(claim.delivery);
     } catch (cause) {
       this.#fail(cause);
-      if (!this.#options.isAway(cause)) return; // only this delivery: it is claimed again after its reservation
+      if (!this.#options.isAway(cause)) return false; // only this delivery: it is claimed again after its reservation
       this.#temporalIsAway = true;
       this.#failedAt = performance.now();
       await this.#returnClaims([claim, ...this.#starts.drop()]); // the others would only wait for Temporal too
-      return;
+      return false;
     }
     if (this.#temporalIsAway) {
       this.#temporalIsAway = false;
       this.wake();
     }
     this.#options.onStarted(claim, Date.now());
+    return isHere;
   }
 
   /** Returns claims, so that no delivery has to wait until its reservation ends. */
   async #returnClaims(claims: Claim[]): Promise<void> {
     const deliveries = claims.map(({ delivery }) => delivery);
-    for (const delivery of deliveries) this.#starts.attemptEnded(delivery);
     if (claims.length === 0) return;
     const columns = columnsOf(deliveries, ['organizationId', 'webhookId', 'eventId', 'run']);
     await this.#options.pool.query(returnClaimsSql, columns).catch((cause) => this.#fail(cause));

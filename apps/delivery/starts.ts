@@ -10,109 +10,106 @@ export interface Claim {
   claimedAtMs: number;
 }
 
-interface QueueLimits {
-  /** How many start at once. */
-  atOnce: number;
-  /** The pause after each, in milliseconds. */
-  restMs: number;
-  /** The most deliveries in it, including those that are starting. */
-  atMost: number;
-}
+/**
+ * Claims of healthy webhooks whose attempts have not begun here. A process begins about a hundred
+ * attempts a second, and what it has claimed no other worker can begin: with 200, an event waited a
+ * second behind a backlog of other organizations, with 32 a quarter of that, at the same rate.
+ */
+const pendingAtMost = 32;
 
 /**
  * Deliveries of degraded webhooks start one by one, at most 20 a second: they become due together
  * when attempts time out together, and once spread out, they stay so.
  */
-const limits = {
-  healthy: { atOnce: 16, restMs: 0, atMost: 64 },
-  degraded: { atOnce: 1, restMs: 50, atMost: 8 },
-} satisfies Record<string, QueueLimits>;
+const degradedAtMost = 8;
+const degradedRestMs = 50;
 
 interface StartsOptions {
-  /** Never rejects. */
-  start: (claim: Claim) => Promise<void>;
+  /** Resolves whether the run's first task came with the reply, so that its attempt begins here. Never rejects. */
+  start: (claim: Claim) => Promise<boolean>;
   /** First attempts of runs that this process makes at once for healthy webhooks. */
   slots: number;
-  /** Called when a queue that was full is half empty. */
+  /** Called after no more could be claimed: when half of the attempts have begun, or the queue is empty. */
   onFree: () => void;
 }
 
 const nameOf = ({ webhookId, eventId, run }: DeliveryRun): string => `${webhookId}/${eventId}/${run}`;
 
 /**
- * Starts the runs of claimed deliveries, a bounded number at once; degraded webhooks have a queue
- * of their own, so others do not wait for their pauses.
+ * Starts the runs of claimed deliveries: those of healthy webhooks at once, those of degraded ones
+ * in a queue, so others do not wait for their pauses.
  *
- * It queues only what this process can attempt at once: its first tasks arrive with the
- * replies to its starts, and without a free slot they would wait there while their claims expire.
- * A claim that is older than its reservation is not started: the delivery may have a newer one.
+ * It takes only what this process can attempt soon: its first tasks arrive with the replies to its
+ * starts, and would wait there while their claims expire.
  */
 export function createStarts({ start, slots, onFree }: StartsOptions) {
-  const healthy = createQueue(limits.healthy, { start, onFree });
-  const degraded = createQueue(limits.degraded, { start, onFree });
-  /** Runs of healthy webhooks that take a slot here, and until when (`performance.now()`). */
-  const occupied = new Map<string, number>();
-
-  function freeSlots(): number {
-    const now = performance.now();
-    for (const [run, until] of occupied) if (until < now) occupied.delete(run);
-    return slots - occupied.size;
-  }
-
-  return {
-    add(claim: Claim): void {
-      if (!claim.delivery.isDegraded) occupied.set(nameOf(claim.delivery), performance.now() + reservedMs);
-      (claim.delivery.isDegraded ? degraded : healthy).add(claim);
-    },
-    isBusy: (): boolean => healthy.isBusy() || degraded.isBusy(),
-    /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
-    free: () => ({ healthy: Math.max(0, Math.min(healthy.free(), freeSlots())), degraded: degraded.free() }),
-    /** Keeps a run's slot until its attempt ends. */
-    attemptStarted(run: DeliveryRun): void {
-      if (occupied.has(nameOf(run))) occupied.set(nameOf(run), Number.POSITIVE_INFINITY);
-    },
-    attemptEnded: (run: DeliveryRun): void => void occupied.delete(nameOf(run)),
-    /** Removes and returns what has not started. */
-    drop: (): Claim[] => [...healthy.drop(), ...degraded.drop()],
-    /** Resolves when everything is started or dropped. */
-    drained: () => Promise.all([healthy.drained(), degraded.drained()]),
-  };
-}
-
-function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onFree }: Omit<StartsOptions, 'slots'>) {
+  /** Runs of healthy webhooks whose attempts have not begun here, and until when they are reserved. */
+  const pending = new Map<string, number>();
+  /** Runs of healthy webhooks whose attempts are in progress here. */
+  const begun = new Set<string>();
+  /** Degraded ones; the first is starting. */
   const queued: Claim[] = [];
   const starting = new Set<Promise<void>>();
   let wasFull = false;
+  let wasQueueFull = false;
 
-  async function startAndRest(claim: Claim): Promise<void> {
-    await start(claim);
-    if (restMs > 0) await sleep(restMs);
+  async function startHealthy(claim: Claim): Promise<void> {
+    const name = nameOf(claim.delivery);
+    pending.set(name, performance.now() + reservedMs);
+    wasFull ||= pending.size >= pendingAtMost;
+    if (!(await start(claim))) endPending(name);
   }
 
-  function fill(): void {
-    while (starting.size < atOnce && queued.length > 0) {
-      const claim = queued.shift() as Claim;
-      if (Date.now() - claim.requestedAtMs > reservedMs) continue;
-      const started = startAndRest(claim).then(() => {
-        starting.delete(started);
-        fill();
-        if (!wasFull || 2 * (queued.length + starting.size) > atMost) return;
-        wasFull = false;
-        onFree();
-      });
-      starting.add(started);
+  function endPending(name: string): boolean {
+    const wasPending = pending.delete(name);
+    if (wasFull && 2 * pending.size <= pendingAtMost) {
+      wasFull = false;
+      onFree();
     }
+    return wasPending;
+  }
+
+  async function startQueued(): Promise<void> {
+    for (let claim = queued[0]; claim !== undefined; claim = queued[0]) {
+      await start(claim);
+      await sleep(degradedRestMs);
+      queued.shift();
+    }
+    if (!wasQueueFull) return;
+    wasQueueFull = false;
+    onFree();
+  }
+
+  function track(start: Promise<void>): void {
+    const tracked = start.finally(() => starting.delete(tracked));
+    starting.add(tracked);
   }
 
   return {
     add(claim: Claim): void {
-      queued.push(claim);
-      fill();
-      wasFull ||= queued.length + starting.size >= atMost;
+      if (!claim.delivery.isDegraded) track(startHealthy(claim));
+      else if (queued.push(claim) === 1) track(startQueued());
+      wasQueueFull ||= queued.length >= degradedAtMost;
     },
-    free: () => Math.max(0, atMost - queued.length - starting.size),
-    isBusy: () => starting.size > 0,
-    drop: () => queued.splice(0),
+    isBusy: (): boolean => starting.size > 0,
+    /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
+    free() {
+      const now = performance.now();
+      for (const [run, until] of pending) if (until < now) pending.delete(run);
+      const healthy = Math.min(pendingAtMost - pending.size, slots - pending.size - begun.size);
+      return { healthy: Math.max(0, healthy), degraded: Math.max(0, degradedAtMost - queued.length) };
+    },
+    attemptStarted(run: DeliveryRun): void {
+      if (endPending(nameOf(run))) begun.add(nameOf(run));
+    },
+    /** Returns whether it ended while every slot was taken. */
+    attemptEnded(run: DeliveryRun): boolean {
+      const isFull = pending.size + begun.size >= slots;
+      return begun.delete(nameOf(run)) && isFull;
+    },
+    /** Removes and returns what has not begun to start. */
+    drop: (): Claim[] => queued.splice(1),
+    /** Resolves when everything is started or dropped. */
     drained: () => Promise.all(starting),
   };
 }

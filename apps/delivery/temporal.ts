@@ -65,9 +65,9 @@ export async function openTemporal(options: TemporalOptions) {
   };
 }
 
-/** Starts a run. The server ends an older one of the delivery in the same transaction. */
-async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery): Promise<void> {
-  await client.workflow.start<typeof deliverEvent>('deliverEvent', {
+/** Starts a run; the server ends an older one with it. Returns whether the first task came with the reply. */
+async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery): Promise<boolean> {
+  const { eagerlyStarted } = await client.workflow.start<typeof deliverEvent>('deliverEvent', {
     taskQueue: deliverQueue,
     workflowId: workflowIdOf(input),
     args: [input],
@@ -76,6 +76,7 @@ async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     workflowIdConflictPolicy: 'TERMINATE_EXISTING',
   });
+  return eagerlyStarted;
 }
 
 async function createWorker(connection: NativeConnection, options: TemporalOptions): Promise<Worker> {
