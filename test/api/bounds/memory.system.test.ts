@@ -10,15 +10,15 @@ import { startChildApi } from '../child-api.ts';
 import { residentMiB, untilFigures } from './figures.ts';
 import { giveGrants, openReader } from './readers.ts';
 
-vi.setConfig({ testTimeout: 240_000 });
+vi.setConfig({ testTimeout: 480_000 });
 
 /** The memory limit of the chart is 512 Mi. */
 const mostMiB = 400;
 /**
  * Reads of other keys from which a quantile is taken. There are enough that fewer than 1 % of them
- * fall into the moment in which 300 connections open.
+ * fall into the moment in which 300 connections open: on a fast host these take 3 s, and it takes 60 ms.
  */
-const samples = 1_200;
+const samples = 4_800;
 /**
  * The best round counts. An attack that slows down other clients does so in every round, other work
  * on the machine only in some. At least two rounds run, so that memory that stays in use shows, and
@@ -49,7 +49,7 @@ async function setupPod(organizations: number, keysEach: number) {
   }
   const others: Bystander[] = [];
   // Enough keys that a fast machine reads all rounds within a minute without reaching a rate limit.
-  for (let n = 0; n < 200; n += 1) {
+  for (let n = 0; n < 600; n += 1) {
     const { key, orgId } = await make.apiKey();
     others.push({ key, path: `/v1/orgs/${orgId}` });
   }
@@ -67,7 +67,8 @@ async function readAsOthers(api: ChildApp, others: Bystander[], times: number): 
       const { key, path } = others[(n + index) % others.length] as Bystander;
       const startedAt = performance.now();
       const { status } = await exchange(api.url + path, { headers: { authorization: `Bearer ${key}` } });
-      expect(status, api.lines.filter((line) => line.includes('internal error')).join('\n')).toBe(200);
+      // The log is searched only for a failure: with a line for each read, it would cost more than the reads.
+      if (status !== 200) expect.fail(`${status}\n${api.lines.filter((line) => line.includes('internal error'))}`);
       took.push(performance.now() - startedAt);
     });
     await Promise.all(batch);
@@ -93,11 +94,10 @@ const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) 
 
 it.each([
   // This bound is per key. Several keys of several organizations build more rosters at once on the
-  // pod's cores, so other reads wait longer; the second bound limits how much longer. On a fast quiet
-  // host, where the p99 alone is shortest, one key's ratio was 2.0 to 4.0 in six rounds.
-  { who: 'one key', organizations: 1, keysEach: rounds.most, each: 1, mostRatio: 3 },
+  // pod's cores, so other reads wait longer; the second bound limits how much longer.
+  { who: 'one key', organizations: 1, keysEach: rounds.most, each: 1, mostRatio: 2 },
   { who: 'twelve keys of one organization', organizations: 1, keysEach: 12, each: 12, mostRatio: 6 },
-  { who: 'six organizations', organizations: 6, keysEach: 2, each: 12, mostRatio: 12 },
+  { who: 'six organizations', organizations: 6, keysEach: 2, each: 12, mostRatio: 6 },
 ])(
   '300 connections of $who that ask for 20,000 grants and read nothing leave the process under ' +
     '400 MB and slow down other keys within a bound',
