@@ -64,9 +64,10 @@ export class Relay {
   };
   readonly attemptStarted = (run: DeliveryRun): void => this.#starts.attemptStarted(run);
 
-  /** Claims at once for its organization, and for all when this process had no slot. */
-  readonly attemptEnded = (run: DeliveryRun): void =>
-    this.wake(this.#starts.attemptEnded(run) ? null : run.organizationId);
+  attemptEnded(run: DeliveryRun): void {
+    this.#starts.attemptEnded(run);
+    this.wake(run.organizationId);
+  }
 
   /** Returns the deleted webhooks that had queued deliveries since the last call. */
   drainDeleted(): string[] {
@@ -89,6 +90,8 @@ export class Relay {
     try {
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
+      // Degraded ones wait for room, too: a claim of them alone would cost as much as the next.
+      if (this.#starts.free().healthy === 0) return false;
       const after = this.#scan.next();
       const values = [after.organizationId, after.webhookId, listedAtOnce];
       const query = { name: 'listQueued', text: listQueuedSql, values };
@@ -97,7 +100,6 @@ export class Relay {
       this.#isFailing = this.#temporalIsAway;
       const selected = this.#scan.select(after, listed);
       const claimed = selected.length > 0 ? await this.#claim(selected) : 0;
-      if (claimed === null) return false;
       this.#scan.advance(listed, selected);
       return claimed > 0;
     } catch (cause) {
@@ -106,34 +108,29 @@ export class Relay {
     }
   }
 
-  /** Claims deliveries of these webhooks. Returns how many; null when this process has no capacity. */
-  async #claim(webhooks: QueuedWebhook[]): Promise<number | null> {
+  /** Claims deliveries of these webhooks. Returns how many. */
+  async #claim(webhooks: QueuedWebhook[]): Promise<number> {
     const { healthy, degraded } = this.#starts.free();
-    if (healthy === 0 && degraded === 0) return null;
     const atMost = this.#temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each shows whether Temporal is back
     const requestedAtMs = Date.now();
     const bounds = [Math.min(healthy, atMost), Math.min(degraded, atMost), reservedMs / 1_000];
     const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const query = { name: 'claimDeliveries', text: claimDeliveriesSql, values };
     const { rows } = await this.#options.pool.query<ClaimedDelivery>(query);
-    this.#scan.note(webhooks, rows);
-    if (rows.length === 0) return 0;
-    this.#options.onClaimed(rows.length);
+    this.#scan.note(webhooks, rows, rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0]);
+    if (rows.length > 0) this.#options.onClaimed(rows.length);
     const claimedAtMs = Date.now();
     for (const delivery of rows) this.#starts.add({ delivery, requestedAtMs, claimedAtMs });
-    // What this process had no capacity for was missed, too, and it may have some by now.
-    const isCut = rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0];
-    if (isCut && this.#starts.free().healthy > 0) this.wake();
     return rows.length;
   }
 
-  /** Returns whether the run's first task is here. */
+  /** Returns whether the run's first task came with the reply. */
   async #start(claim: Claim): Promise<boolean> {
     // The delivery may have a newer run, which a late start would end.
     if (Date.now() - claim.requestedAtMs > reservedMs) return false;
-    let isHere: boolean;
+    let hasFirstTask: boolean;
     try {
-      isHere = await this.#options.startRun(claim.delivery);
+      hasFirstTask = await this.#options.startRun(claim.delivery);
     } catch (cause) {
       this.#fail(cause);
       if (!this.#options.isAway(cause)) return false; // only this delivery: it is claimed again after its reservation
@@ -147,12 +144,13 @@ export class Relay {
       this.wake();
     }
     this.#options.onStarted(claim, Date.now());
-    return isHere;
+    return hasFirstTask;
   }
 
   /** Returns claims, so that no delivery has to wait until its reservation ends. */
   async #returnClaims(claims: Claim[]): Promise<void> {
     const deliveries = claims.map(({ delivery }) => delivery);
+    for (const delivery of deliveries) this.#starts.attemptEnded(delivery);
     if (claims.length === 0) return;
     const columns = columnsOf(deliveries, ['organizationId', 'webhookId', 'eventId', 'run']);
     await this.#options.pool.query(returnClaimsSql, columns).catch((cause) => this.#fail(cause));

@@ -53,11 +53,15 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
         .slice(0, selectedAtOnce);
     },
 
-    /** Notes a claim; a webhook that has no slot left after it is saturated at once. */
-    note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[]): void {
+    /**
+     * Notes a claim; a webhook that has no slot left after it is saturated at once. One that got as
+     * many as this process may claim (`isCut`) misses nothing: it says nothing of other webhooks.
+     */
+    note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[], isCut: boolean): void {
       const claimed = new Map(deliveries.map(({ webhookId, isFull }) => [webhookId, isFull]));
       for (const { organizationId, webhookId } of selected) {
         const isFull = claimed.get(webhookId);
+        if (isFull === undefined && isCut) continue;
         const times = isFull ? 2 : (misses.get(webhookId)?.times ?? 0) + 1;
         if (isFull === false) misses.delete(webhookId);
         else misses.set(webhookId, { organizationId, times });

@@ -11,9 +11,9 @@ export interface Claim {
 }
 
 /**
- * Claims of healthy webhooks whose attempts have not begun here. A process begins about a hundred
- * attempts a second, and what it has claimed no other worker can begin: with 200, an event waited a
- * second behind a backlog of other organizations, with 32 a quarter of that, at the same rate.
+ * Claims of healthy webhooks whose attempts have not begun. What a process has claimed no other can
+ * begin: with 200 a backlog of other organizations kept a new event for a second, with 32 for a
+ * quarter of that, at the same rate (2 cores, about a hundred attempts a second).
  */
 const pendingAtMost = 32;
 
@@ -24,12 +24,15 @@ const pendingAtMost = 32;
 const degradedAtMost = 8;
 const degradedRestMs = 50;
 
+/** How many more may come: claims come together, after half of those before are gone. */
+const roomFor = (count: number, atMost: number): number => (2 * count > atMost ? 0 : atMost - count);
+
 interface StartsOptions {
   /** Resolves whether the run's first task came with the reply, so that its attempt begins here. Never rejects. */
   start: (claim: Claim) => Promise<boolean>;
   /** First attempts of runs that this process makes at once for healthy webhooks. */
   slots: number;
-  /** Called after no more could be claimed: when half of the attempts have begun, or the queue is empty. */
+  /** Called when half of the claims are gone, so that more may come. */
   onFree: () => void;
 }
 
@@ -39,34 +42,28 @@ const nameOf = ({ webhookId, eventId, run }: DeliveryRun): string => `${webhookI
  * Starts the runs of claimed deliveries: those of healthy webhooks at once, those of degraded ones
  * in a queue, so others do not wait for their pauses.
  *
- * It takes only what this process can attempt soon: its first tasks arrive with the replies to its
+ * Its room is for what this process can attempt soon: its first tasks arrive with the replies to its
  * starts, and would wait there while their claims expire.
  */
 export function createStarts({ start, slots, onFree }: StartsOptions) {
-  /** Runs of healthy webhooks whose attempts have not begun here, and until when they are reserved. */
-  const pending = new Map<string, number>();
-  /** Runs of healthy webhooks whose attempts are in progress here. */
-  const begun = new Set<string>();
-  /** Degraded ones; the first is starting. */
+  /** Runs of healthy webhooks that use a slot here, and until when (`performance.now()`). */
+  const occupied = new Map<string, number>();
+  /** Those whose attempts have not begun, and will begin here. */
+  const pending = new Set<string>();
+  /** Claims of degraded webhooks; the first is starting. */
   const queued: Claim[] = [];
   const starting = new Set<Promise<void>>();
-  let wasFull = false;
-  let wasQueueFull = false;
 
   async function startHealthy(claim: Claim): Promise<void> {
-    const name = nameOf(claim.delivery);
-    pending.set(name, performance.now() + reservedMs);
-    wasFull ||= pending.size >= pendingAtMost;
-    if (!(await start(claim))) endPending(name);
+    const run = nameOf(claim.delivery);
+    occupied.set(run, performance.now() + reservedMs);
+    pending.add(run);
+    // Otherwise another process may have it, or this one later: it uses its slot while it is reserved.
+    if (!(await start(claim))) endPending(run);
   }
 
-  function endPending(name: string): boolean {
-    const wasPending = pending.delete(name);
-    if (wasFull && 2 * pending.size <= pendingAtMost) {
-      wasFull = false;
-      onFree();
-    }
-    return wasPending;
+  function endPending(run: string): void {
+    if (pending.delete(run) && 2 * pending.size === pendingAtMost) onFree();
   }
 
   async function startQueued(): Promise<void> {
@@ -74,10 +71,8 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
       await start(claim);
       await sleep(degradedRestMs);
       queued.shift();
+      if (2 * queued.length === degradedAtMost) onFree();
     }
-    if (!wasQueueFull) return;
-    wasQueueFull = false;
-    onFree();
   }
 
   function track(start: Promise<void>): void {
@@ -85,28 +80,31 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
     starting.add(tracked);
   }
 
+  function end(run: string): void {
+    occupied.delete(run);
+    endPending(run);
+  }
+
   return {
     add(claim: Claim): void {
       if (!claim.delivery.isDegraded) track(startHealthy(claim));
       else if (queued.push(claim) === 1) track(startQueued());
-      wasQueueFull ||= queued.length >= degradedAtMost;
     },
     isBusy: (): boolean => starting.size > 0,
     /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
     free() {
       const now = performance.now();
-      for (const [run, until] of pending) if (until < now) pending.delete(run);
-      const healthy = Math.min(pendingAtMost - pending.size, slots - pending.size - begun.size);
-      return { healthy: Math.max(0, healthy), degraded: Math.max(0, degradedAtMost - queued.length) };
+      for (const [run, until] of occupied) if (until < now) end(run);
+      const healthy = Math.min(roomFor(pending.size, pendingAtMost), slots - occupied.size);
+      return { healthy: Math.max(0, healthy), degraded: roomFor(queued.length, degradedAtMost) };
     },
-    attemptStarted(run: DeliveryRun): void {
-      if (endPending(nameOf(run))) begun.add(nameOf(run));
+    /** Keeps a run's slot until its attempt ends. */
+    attemptStarted(delivery: DeliveryRun): void {
+      const run = nameOf(delivery);
+      if (occupied.has(run)) occupied.set(run, Number.POSITIVE_INFINITY);
+      endPending(run);
     },
-    /** Returns whether it ended while every slot was taken. */
-    attemptEnded(run: DeliveryRun): boolean {
-      const isFull = pending.size + begun.size >= slots;
-      return begun.delete(nameOf(run)) && isFull;
-    },
+    attemptEnded: (delivery: DeliveryRun): void => end(nameOf(delivery)),
     /** Removes and returns what has not begun to start. */
     drop: (): Claim[] => queued.splice(1),
     /** Resolves when everything is started or dropped. */

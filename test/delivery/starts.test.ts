@@ -1,61 +1,64 @@
 import { expect, it, vi } from 'vitest';
 import { createStarts } from '#delivery/starts.ts';
 
-const deliveryOf = (eventId: string, isDegraded = false) =>
-  ({
-    organizationId: '',
-    webhookId: '',
-    eventId,
-    run: 1,
-    isDegraded,
-    isFull: false,
-    type: 'seat.given',
-    dueAtMs: 0,
-  }) as const;
-
-/** Starts end at once; a first task comes with each reply, unless `isHere` is false. */
-function arrange({ isHere = true } = {}) {
+/** Starts end at once; a first task comes with each reply, unless `hasFirstTask` is false. */
+function arrange({ hasFirstTask = true, slots = 1_000 } = {}) {
   const onFree = vi.fn();
-  const starts = createStarts({ start: async () => isHere, slots: 1_000, onFree });
+  const starts = createStarts({ start: async () => hasFirstTask, slots, onFree });
+  let count = 0;
+  const deliveryOf = (isDegraded: boolean) =>
+    ({
+      organizationId: '',
+      webhookId: '',
+      eventId: String(++count),
+      run: 1,
+      isDegraded,
+      isFull: false,
+      type: 'seat.given',
+      dueAtMs: 0,
+    }) as const;
   return {
     starts,
     onFree,
-    add(count: number, isDegraded = false) {
-      const deliveries = Array.from({ length: count }, (_, n) => deliveryOf(`${performance.now()}/${n}`, isDegraded));
+    add(deliveries: number, isDegraded = false) {
+      const added = Array.from({ length: deliveries }, () => deliveryOf(isDegraded));
       const at = Date.now();
-      for (const delivery of deliveries) starts.add({ delivery, requestedAtMs: at, claimedAtMs: at });
-      return deliveries;
+      for (const delivery of added) starts.add({ delivery, requestedAtMs: at, claimedAtMs: at });
+      return added;
     },
   };
 }
 
-it('reports each time that it could take no more and half of its attempts have begun', async () => {
+it('has room again, and says so, each time that half of its attempts have begun', async () => {
   const { starts, onFree, add } = arrange();
-  for (const delivery of add(31)) starts.attemptStarted(delivery);
+  for (const delivery of add(16)) starts.attemptStarted(delivery);
   expect(onFree).not.toHaveBeenCalled();
   for (const times of [1, 2]) {
     const deliveries = add(32);
     await starts.drained();
-    expect(starts.free().healthy).toBe(0); // started, and not begun
     for (const delivery of deliveries.slice(0, 15)) starts.attemptStarted(delivery);
+    expect(starts.free().healthy).toBe(0); // started, and not begun
     expect(onFree).toHaveBeenCalledTimes(times - 1);
-    for (const delivery of deliveries.slice(15)) starts.attemptStarted(delivery);
+    starts.attemptStarted(deliveries[15] as (typeof deliveries)[number]);
     expect(onFree).toHaveBeenCalledTimes(times);
-    expect(starts.free().healthy).toBe(32);
+    expect(starts.free().healthy).toBe(16);
+    for (const delivery of deliveries) starts.attemptStarted(delivery);
   }
 });
 
-it('takes more at once when the first tasks do not come here, or starts fail', async () => {
-  const { starts, onFree, add } = arrange({ isHere: false });
-  add(32);
+it('has room at once when first tasks do not come here, and counts their slots', async () => {
+  const { starts, onFree, add } = arrange({ hasFirstTask: false, slots: 40 });
+  const deliveries = add(32);
   await starts.drained();
   expect(onFree).toHaveBeenCalledTimes(1);
+  expect(starts.free().healthy).toBe(8);
+  for (const delivery of deliveries) starts.attemptEnded(delivery);
   expect(starts.free().healthy).toBe(32);
 });
 
-it('reports that a queue of degraded ones that was full is empty', async () => {
+it('says that it has room for degraded ones when half of a full queue is left', async () => {
   const { starts, onFree, add } = arrange();
-  add(7, true);
+  add(4, true);
   await starts.drained();
   expect(onFree).not.toHaveBeenCalled();
   add(8, true);
