@@ -64,9 +64,11 @@ export class Relay {
   };
   readonly attemptStarted = (run: DeliveryRun): void => this.#starts.attemptStarted(run);
 
+  /** Claims at once for its organization, and for all when nothing could be claimed. */
   attemptEnded(run: DeliveryRun): void {
+    const { healthy } = this.#starts.free();
     this.#starts.attemptEnded(run);
-    this.wake(run.organizationId);
+    this.wake(healthy === 0 ? null : run.organizationId);
   }
 
   /** Returns the deleted webhooks that had queued deliveries since the last call. */
@@ -90,8 +92,8 @@ export class Relay {
     try {
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
-      // Degraded ones wait for room, too: a claim of them alone would cost as much as the next.
-      if (this.#starts.free().healthy === 0) return false;
+      const { healthy, degraded } = this.#starts.free();
+      if (healthy === 0 && degraded === 0) return false;
       const after = this.#scan.next();
       const values = [after.organizationId, after.webhookId, listedAtOnce];
       const query = { name: 'listQueued', text: listQueuedSql, values };
@@ -117,7 +119,8 @@ export class Relay {
     const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const query = { name: 'claimDeliveries', text: claimDeliveriesSql, values };
     const { rows } = await this.#options.pool.query<ClaimedDelivery>(query);
-    this.#scan.note(webhooks, rows, rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0]);
+    const isCut = healthy > 0 && rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0];
+    this.#scan.note(webhooks, rows, isCut);
     if (rows.length > 0) this.#options.onClaimed(rows.length);
     const claimedAtMs = Date.now();
     for (const delivery of rows) this.#starts.add({ delivery, requestedAtMs, claimedAtMs });

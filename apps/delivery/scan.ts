@@ -54,8 +54,8 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
     },
 
     /**
-     * Notes a claim; a webhook that has no slot left after it is saturated at once. One that got as
-     * many as this process may claim (`isCut`) misses nothing: it says nothing of other webhooks.
+     * Notes a claim; a webhook that has no slot left after it is saturated at once. `isCut`: it got as
+     * many as this process may claim, so others may have a slot.
      */
     note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[], isCut: boolean): void {
       const claimed = new Map(deliveries.map(({ webhookId, isFull }) => [webhookId, isFull]));

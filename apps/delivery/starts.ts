@@ -11,9 +11,8 @@ export interface Claim {
 }
 
 /**
- * Claims of healthy webhooks whose attempts have not begun. What a process has claimed no other can
- * begin: with 200 a backlog of other organizations kept a new event for a second, with 32 for a
- * quarter of that, at the same rate (2 cores, about a hundred attempts a second).
+ * Claims of healthy webhooks whose attempts have not begun, which no other process can begin: with
+ * 200, others' backlog kept a new event for a second, with 32 for a quarter of that at the same rate.
  */
 const pendingAtMost = 32;
 
@@ -24,8 +23,8 @@ const pendingAtMost = 32;
 const degradedAtMost = 8;
 const degradedRestMs = 50;
 
-/** How many more may come: claims come together, after half of those before are gone. */
-const roomFor = (count: number, atMost: number): number => (2 * count > atMost ? 0 : atMost - count);
+/** How many more may be claimed: none until half of those before are gone, because a claim of many costs less. */
+const claimable = (count: number, atMost: number): number => (2 * count > atMost ? 0 : atMost - count);
 
 interface StartsOptions {
   /** Resolves whether the run's first task came with the reply, so that its attempt begins here. Never rejects. */
@@ -42,7 +41,7 @@ const nameOf = ({ webhookId, eventId, run }: DeliveryRun): string => `${webhookI
  * Starts the runs of claimed deliveries: those of healthy webhooks at once, those of degraded ones
  * in a queue, so others do not wait for their pauses.
  *
- * Its room is for what this process can attempt soon: its first tasks arrive with the replies to its
+ * It holds only what this process can attempt soon: its first tasks arrive with the replies to its
  * starts, and would wait there while their claims expire.
  */
 export function createStarts({ start, slots, onFree }: StartsOptions) {
@@ -58,7 +57,7 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
     const run = nameOf(claim.delivery);
     occupied.set(run, performance.now() + reservedMs);
     pending.add(run);
-    // Otherwise another process may have it, or this one later: it uses its slot while it is reserved.
+    // A run without its first task uses a slot here until its attempt ends here, or its reservation.
     if (!(await start(claim))) endPending(run);
   }
 
@@ -75,11 +74,6 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
     }
   }
 
-  function track(start: Promise<void>): void {
-    const tracked = start.finally(() => starting.delete(tracked));
-    starting.add(tracked);
-  }
-
   function end(run: string): void {
     occupied.delete(run);
     endPending(run);
@@ -87,16 +81,19 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
 
   return {
     add(claim: Claim): void {
-      if (!claim.delivery.isDegraded) track(startHealthy(claim));
-      else if (queued.push(claim) === 1) track(startQueued());
+      const { isDegraded } = claim.delivery;
+      if (isDegraded && queued.push(claim) > 1) return;
+      const started = (isDegraded ? startQueued() : startHealthy(claim)).finally(() => starting.delete(started));
+      starting.add(started);
     },
     isBusy: (): boolean => starting.size > 0,
-    /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
+    /** Returns how many more may be claimed; none while many are pending: a claim of one kind costs as much. */
     free() {
       const now = performance.now();
       for (const [run, until] of occupied) if (until < now) end(run);
-      const healthy = Math.min(roomFor(pending.size, pendingAtMost), slots - occupied.size);
-      return { healthy: Math.max(0, healthy), degraded: roomFor(queued.length, degradedAtMost) };
+      const begin = claimable(pending.size, pendingAtMost);
+      const healthy = Math.max(0, Math.min(begin, slots - occupied.size));
+      return { healthy, degraded: begin === 0 ? 0 : claimable(queued.length, degradedAtMost) };
     },
     /** Keeps a run's slot until its attempt ends. */
     attemptStarted(delivery: DeliveryRun): void {

@@ -18,3 +18,13 @@ it('paused webhooks are passed in one step, also when all are tried', () => {
   expect(selected).toEqual([]);
   expect(scan.next()).toBe(beginning);
 });
+
+it('a webhook of which two claims got nothing is skipped, unless those got as many as they might', () => {
+  const scan = createScan({ completeEveryMs: 3_600_000 });
+  const waiting = [{ organizationId: randomUUID(), webhookId: randomUUID(), state: 'active' as const }];
+  const beginning = scan.next();
+  for (const isCut of [true, true, true]) scan.note(waiting, [], isCut);
+  expect(scan.select(beginning, waiting)).toEqual(waiting);
+  for (const isCut of [false, false]) scan.note(waiting, [], isCut);
+  expect(scan.select(beginning, waiting)).toEqual([]);
+});

@@ -29,7 +29,7 @@ function arrange({ hasFirstTask = true, slots = 1_000 } = {}) {
   };
 }
 
-it('has room again, and says so, each time that half of its attempts have begun', async () => {
+it('takes more, and says so, each time that half of its attempts have begun', async () => {
   const { starts, onFree, add } = arrange();
   for (const delivery of add(16)) starts.attemptStarted(delivery);
   expect(onFree).not.toHaveBeenCalled();
@@ -46,7 +46,7 @@ it('has room again, and says so, each time that half of its attempts have begun'
   }
 });
 
-it('has room at once when first tasks do not come here, and counts their slots', async () => {
+it('takes more at once when first tasks do not come here, and counts their slots', async () => {
   const { starts, onFree, add } = arrange({ hasFirstTask: false, slots: 40 });
   const deliveries = add(32);
   await starts.drained();
@@ -56,7 +56,7 @@ it('has room at once when first tasks do not come here, and counts their slots',
   expect(starts.free().healthy).toBe(32);
 });
 
-it('says that it has room for degraded ones when half of a full queue is left', async () => {
+it('says that it takes more degraded ones when half of a full queue is left', async () => {
   const { starts, onFree, add } = arrange();
   add(4, true);
   await starts.drained();
