@@ -17,6 +17,7 @@ const atHost = 'one organization never has more than 20 attempts at a host, whic
 const perOrganization = 'one organization never has more than 50 attempts of healthy webhooks, and 5 of degraded ones';
 const oldestFirst = 'a claim takes the oldest first, numbers them without a gap, and no more than ten of a webhook';
 const turns = 'organizations take turns, by the slots that each holds';
+const amongBacklogs = 'an event of one organization takes its turn among backlogs of others that are older';
 const leaves = 'a claim leaves a delivery that is not due, and one whose former attempt is still in progress';
 const stopped =
   'no attempt is admitted of a paused webhook or region, a held or a gone receiver, and the delivery is queued';
@@ -69,8 +70,8 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'the oldest goes first, whatever slots its organization has',
     where: 'claim_deliveries',
-    from: 'r.organization_rank - r.organization_free, ',
-    to: '',
+    from: 'r.organization_rank - r.organization_free, random()',
+    to: 'r.created_at',
     caughtBy: turns,
   },
   {
@@ -79,6 +80,13 @@ export const mutants: readonly Mutant[] = [
     from: 'r.organization_rank - r.organization_free, ',
     to: 'r.organization_rank, ',
     caughtBy: turns,
+  },
+  {
+    change: 'the oldest goes first among organizations with equally many slots',
+    where: 'claim_deliveries',
+    from: 'random()',
+    to: 'r.created_at',
+    caughtBy: amongBacklogs,
   },
   {
     change: 'a relay waits for another',

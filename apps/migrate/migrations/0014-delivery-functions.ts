@@ -51,7 +51,8 @@ export class DeliveryFunctions extends Migration {
     //
     // The organization that has the fewest slots comes first, also with those of this claim, then
     // its webhook that has the fewest, then the oldest delivery, also one that was tried before.
-    // So none waits behind another's backlog, even when slots become free one at a time.
+    // So none waits behind another's backlog, even when slots become free one at a time. Chance
+    // decides between organizations that have equally many: by age, older backlogs would go first.
     //
     // Its cost must not depend on the statistics, which a cached plan keeps from a moment without
     // queued deliveries. So it looks up the deliveries of one webhook after another in the index of
@@ -100,7 +101,7 @@ export class DeliveryFunctions extends Migration {
             or count(*) over (partition by c.organization_id, c.host) >= c.host_free as is_full
           from (
             select r.*, row_number() over (partition by r.degraded
-              order by r.organization_rank - r.organization_free, r.created_at, r.event_id, r.webhook_id) as rank
+              order by r.organization_rank - r.organization_free, random()) as rank
             from ranked r where r.organization_rank <= r.organization_free and r.host_rank <= r.host_free
           ) c
           where c.rank <= case when c.degraded then degraded_limit else healthy_limit end
