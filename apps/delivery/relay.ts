@@ -64,11 +64,10 @@ export class Relay {
   };
   readonly attemptStarted = (run: DeliveryRun): void => this.#starts.attemptStarted(run);
 
-  /** Claims at once for its organization, and for all when nothing could be claimed. */
+  /** Claims at once for its organization. */
   attemptEnded(run: DeliveryRun): void {
-    const { healthy } = this.#starts.free();
     this.#starts.attemptEnded(run);
-    this.wake(healthy === 0 ? null : run.organizationId);
+    this.wake(run.organizationId);
   }
 
   /** Returns the deleted webhooks that had queued deliveries since the last call. */
@@ -92,8 +91,8 @@ export class Relay {
     try {
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
-      const { healthy, degraded } = this.#starts.free();
-      if (healthy === 0 && degraded === 0) return false;
+      // Nor degraded ones: such a claim would say of healthy webhooks that they have no slot.
+      if (this.#starts.free().healthy === 0) return false;
       const after = this.#scan.next();
       const values = [after.organizationId, after.webhookId, listedAtOnce];
       const query = { name: 'listQueued', text: listQueuedSql, values };
@@ -119,7 +118,7 @@ export class Relay {
     const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const query = { name: 'claimDeliveries', text: claimDeliveriesSql, values };
     const { rows } = await this.#options.pool.query<ClaimedDelivery>(query);
-    const isCut = healthy > 0 && rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0];
+    const isCut = rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0];
     this.#scan.note(webhooks, rows, isCut);
     if (rows.length > 0) this.#options.onClaimed(rows.length);
     const claimedAtMs = Date.now();

@@ -23,7 +23,7 @@ const pendingAtMost = 32;
 const degradedAtMost = 8;
 const degradedRestMs = 50;
 
-/** How many more may be claimed: none until half of those before are gone, because a claim of many costs less. */
+/** How many more may be claimed: none until half of those before are gone, so that claims are of many. */
 const claimable = (count: number, atMost: number): number => (2 * count > atMost ? 0 : atMost - count);
 
 interface StartsOptions {
@@ -41,7 +41,7 @@ const nameOf = ({ webhookId, eventId, run }: DeliveryRun): string => `${webhookI
  * Starts the runs of claimed deliveries: those of healthy webhooks at once, those of degraded ones
  * in a queue, so others do not wait for their pauses.
  *
- * It holds only what this process can attempt soon: its first tasks arrive with the replies to its
+ * It allows claims of what this process can attempt soon: its first tasks arrive with the replies to its
  * starts, and would wait there while their claims expire.
  */
 export function createStarts({ start, slots, onFree }: StartsOptions) {
@@ -87,13 +87,12 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
       starting.add(started);
     },
     isBusy: (): boolean => starting.size > 0,
-    /** Returns how many more may be claimed; none while many are pending: a claim of one kind costs as much. */
+    /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
     free() {
       const now = performance.now();
       for (const [run, until] of occupied) if (until < now) end(run);
-      const begin = claimable(pending.size, pendingAtMost);
-      const healthy = Math.max(0, Math.min(begin, slots - occupied.size));
-      return { healthy, degraded: begin === 0 ? 0 : claimable(queued.length, degradedAtMost) };
+      const healthy = Math.min(claimable(pending.size, pendingAtMost), slots - occupied.size);
+      return { healthy: Math.max(0, healthy), degraded: claimable(queued.length, degradedAtMost) };
     },
     /** Keeps a run's slot until its attempt ends. */
     attemptStarted(delivery: DeliveryRun): void {

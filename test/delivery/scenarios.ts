@@ -66,7 +66,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       await engine.attempt(run as Run, { outcome: 'delivered' });
       claimed = (run as Run).webhookId;
     }
-    expect(claims).toBeLessThan(40); // by chance not once in 100,000 times; by age 61
+    expect(claims).toBeLessThan(50); // at random not once in a million times; by age 61
   },
 
   'one organization never has more than 20 attempts at a host, whichever relays claim at once': async (engine) => {

@@ -29,7 +29,7 @@ function arrange({ hasFirstTask = true, slots = 1_000 } = {}) {
   };
 }
 
-it('takes more, and says so, each time that half of its attempts have begun', async () => {
+it('allows more claims, and calls onFree, each time that half of its attempts have begun', async () => {
   const { starts, onFree, add } = arrange();
   for (const delivery of add(16)) starts.attemptStarted(delivery);
   expect(onFree).not.toHaveBeenCalled();
@@ -46,7 +46,7 @@ it('takes more, and says so, each time that half of its attempts have begun', as
   }
 });
 
-it('takes more at once when first tasks do not come here, and counts their slots', async () => {
+it('allows more claims at once when first tasks do not come here, and counts their slots', async () => {
   const { starts, onFree, add } = arrange({ hasFirstTask: false, slots: 40 });
   const deliveries = add(32);
   await starts.drained();
@@ -56,7 +56,7 @@ it('takes more at once when first tasks do not come here, and counts their slots
   expect(starts.free().healthy).toBe(32);
 });
 
-it('says that it takes more degraded ones when half of a full queue is left', async () => {
+it('calls onFree when half of a full queue of degraded ones is left', async () => {
   const { starts, onFree, add } = arrange();
   add(4, true);
   await starts.drained();

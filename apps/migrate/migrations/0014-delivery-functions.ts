@@ -51,8 +51,8 @@ export class DeliveryFunctions extends Migration {
     //
     // The organization that has the fewest slots comes first, also with those of this claim, then
     // its webhook that has the fewest, then the oldest delivery, also one that was tried before.
-    // So none waits behind another's backlog, even when slots become free one at a time. Chance
-    // decides between organizations that have equally many: by age, older backlogs would go first.
+    // So none waits behind another's backlog, even when slots become free one at a time. Ties of
+    // organizations are broken at random: by age, older backlogs would go first.
     //
     // Its cost must not depend on the statistics, which a cached plan keeps from a moment without
     // queued deliveries. So it looks up the deliveries of one webhook after another in the index of

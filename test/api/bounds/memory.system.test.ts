@@ -94,7 +94,7 @@ const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) 
 it.each([
   // This bound is per key. Several keys of several organizations build more rosters at once on the
   // pod's cores, so other reads wait longer; the other bounds limit how much longer. One key is another
-  // in each round, and twelve are two sets by turns: keys that have used up their rate are no attack.
+  // in each round, and twelve are two sets by turns: keys that have used up their rate are rejected.
   { who: 'one key', organizations: 1, keysEach: rounds.most, each: 1, mostRatio: 2 },
   { who: 'twelve keys of one organization', organizations: 1, keysEach: 24, each: 12, mostRatio: 6 },
   { who: 'six organizations', organizations: 6, keysEach: 4, each: 12, mostRatio: 4.5 },
