@@ -1,18 +1,16 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { getDirectly } from '#runtime/get-directly.ts';
 
 const failedName = 'temporal_workflow_task_execution_failed';
 
 /** Finds a free loopback port for the metrics of the SDK's core, which cannot choose one. */
-export function findLoopbackAddress(): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(`127.0.0.1:${port}`));
-    });
-  });
+export async function findLoopbackAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return `127.0.0.1:${port}`;
 }
 
 /**

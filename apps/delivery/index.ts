@@ -53,8 +53,7 @@ interface DeliveriesOptions {
  * and the loops that expire what is past its time and redeliver ranges.
  *
  * Resolves when it runs or Temporal does not answer yet; events then wait in PostgreSQL. A failure
- * that a retry cannot repair (code that does not bundle) is unhandled on purpose: it ends the
- * process.
+ * that a retry cannot repair (code that does not bundle) is unhandled: it ends the process.
  *
  * After a failed trial it delivers nothing, until no other worker has polled for two minutes: a
  * region without a worker would deliver nothing at all.

@@ -45,9 +45,7 @@ export class Trial {
     if (this.#state === 'underway') void this.#loop.start();
   }
 
-  stop(): Promise<void> {
-    return this.#loop.stop();
-  }
+  readonly stop = (): Promise<void> => this.#loop.stop();
 
   /** Counts an attempt without an internal error, whatever the receiver answered. */
   countAttempt(): void {

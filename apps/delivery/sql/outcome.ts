@@ -109,9 +109,8 @@ export const recordOutcomeSql = /* sql */ `
   returning d.state`;
 
 /**
- * Records what is kept of a response that was still arriving when the outcome was recorded:
- * `$1`…`$3` the delivery, `$4` the attempt's id, `$5` kept bytes, `$6` the beginning, `$7` its
- * encoding or null.
+ * Records what is kept of a response that arrived after its outcome: `$1`…`$3` the delivery, `$4`
+ * the attempt's id, `$5` kept bytes, `$6` the beginning, `$7` its encoding or null.
  */
 export const recordResponseSql = /* sql */ `
   update delivery_attempt a set kept_bytes = $5::integer, response = $6::bytea, response_encoding = $7::text
