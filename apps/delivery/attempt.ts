@@ -103,14 +103,13 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const { id, admission, headers, result, waitMs } = attempted;
     const { number, endsSchedule, startedAt, resetAt, secrets } = admission;
     const { outcome, status, cause, explanation, timingsMs, peerAddress, body } = result;
-    const admitted = [id, number, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
+    const admitted = [id, resetAt, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
     const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, body.length, body];
     const rest = [headers && JSON.stringify(headers), timingsMs.total, result.retryAfterSeconds, result.encoding];
-    const values = [...idsOf(input), outcome, waitMs, ...admitted, ...response, ...rest, resetAt];
+    const values = [...idsOf(input), outcome, waitMs, ...admitted, ...response, ...rest];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const { rows } = await retried(() => pool.query<OutcomeRow>(query), giveUpAt);
-    const [row] = rows;
-    if (row !== undefined) return row.state;
+    if (rows[0] !== undefined) return rows[0].state;
     const what = `attempt ${number} ended (${cause}), but its delivery is not in the database any more`;
     onInternalError(new Error(what), input, 'delivery_missing');
     return null;

@@ -91,7 +91,7 @@ export class Relay {
     try {
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
-      // Nor degraded ones: such a claim would say of healthy webhooks that they have no slot.
+      // It claims nothing for degraded webhooks either: that claim would count a miss of each healthy one.
       if (this.#starts.free().healthy === 0) return false;
       const after = this.#scan.next();
       const values = [after.organizationId, after.webhookId, listedAtOnce];

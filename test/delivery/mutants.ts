@@ -30,6 +30,7 @@ const cancelled = 'a cancelled delivery stays cancelled, whatever its attempt in
 const schedule = 'a schedule ends with its last attempt, which its row says before it is made';
 const closes = 'an outcome closes its attempt and frees its slot in the statement that settles the delivery';
 const restored = 'an outcome whose attempt PostgreSQL has lost is inserted with its post, and settles in sequence';
+const renumbered = 'an outcome whose attempt PostgreSQL has lost gets a number of its own beside a newer attempt';
 const internal = 'an internal error counts no failure, of the delivery or of its receiver';
 const late = 'a run that is a minute late goes back to the queue, and one with a slot or before its time stays';
 const admittedLate = 'a late run that is admitted while others are looked for keeps its attempt';
@@ -377,6 +378,13 @@ export const mutants: readonly Mutant[] = [
     from: /from target\n/,
     to: 'from target where exists (select from delivery_attempt a where a.id = $6)\n',
     caughtBy: restored,
+  },
+  {
+    change: 'a restored row repeats the number of a newer attempt',
+    where: 'recordOutcomeSql',
+    from: '(select coalesce(max(o.number), 0) + 1 from delivery_attempt o',
+    to: '(select coalesce(max(o.number), 1) from delivery_attempt o',
+    caughtBy: renumbered,
   },
   {
     change: 'a lost number is not assigned',
@@ -735,21 +743,21 @@ export const mutants: readonly Mutant[] = [
     change: 'a last attempt that is made again is of another schedule',
     where: 'recordOutcomeSql',
     from: 'max(a.number) filter (where not a.ends_schedule)',
-    to: '$7::integer - 1',
+    to: 'max(a.number) - 1',
     caughtBy: lastAgain,
   },
   {
     change: 'an attempt at a former URL counts',
     where: 'recordOutcomeSql',
-    from: 'and (t.lacks_sequence or r.reset_at = $23::timestamptz)',
-    to: 'and $23::text is not null',
+    from: 'and (t.lacks_sequence or r.reset_at = $7::timestamptz)',
+    to: 'and $7::text is not null',
     caughtBy: formerUrl,
   },
   {
     change: 'an attempt at a former URL counts when it began after the statement that changed the URL',
     where: 'recordOutcomeSql',
-    from: 'r.reset_at = $23::timestamptz',
-    to: 'r.reset_at <= $10::timestamptz and $23::text is not null',
+    from: 'r.reset_at = $7::timestamptz',
+    to: 'r.reset_at <= $10::timestamptz and $7::text is not null',
     caughtBy: whileChanged,
   },
 

@@ -345,6 +345,22 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.receiver(hook)).toMatchObject({ nextSequence: 2 });
   },
 
+  'an outcome whose attempt PostgreSQL has lost gets a number of its own beside a newer attempt': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    const forgotten = await engine.admit(claim as Run);
+    await engine.owner.query('delete from delivery_attempt where webhook_id = $1', [hook.webhookId]);
+    const free = `update slot set attempt_id = null, admitted_at = null where webhook_id = $1`;
+    await engine.owner.query(free, [hook.webhookId]);
+    const newer = await engine.admit(claim as Run);
+    for (const attempt of [forgotten, newer, forgotten]) await engine.record(attempt);
+    expect(await engine.attempts(hook)).toMatchObject([
+      { id: forgotten.id, number: 2 },
+      { id: newer.id, number: 1 },
+    ]);
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'running', attempts: 2, failures: 1 });
+  },
+
   'an internal error counts no failure, of the delivery or of its receiver': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);

@@ -196,7 +196,7 @@ export class Engine {
   async record(attempt: Attempt, ending: Ending = {}, connection?: Queryable): Promise<OutcomeRow | undefined> {
     const { outcome = 'failed', tookMs = 100, waitMs = 60_000, retryAfterS = null } = ending;
     const { status = outcome === 'delivered' ? 204 : outcome === 'failed' ? 500 : null } = ending;
-    const { organizationId, webhookId, eventId, id, number, run, endsSchedule, startedAt, resetAt, secrets } = attempt;
+    const { organizationId, webhookId, eventId, id, run, endsSchedule, startedAt, resetAt, secrets } = attempt;
     const [row] = await this.send<OutcomeRow>(
       'recordOutcomeSql',
       [
@@ -206,7 +206,7 @@ export class Engine {
         outcome,
         waitMs,
         id,
-        number,
+        resetAt,
         run,
         endsSchedule,
         startedAt,
@@ -222,7 +222,6 @@ export class Engine {
         tookMs,
         retryAfterS,
         null,
-        resetAt,
       ],
       connection,
     );

@@ -21,20 +21,21 @@ const concurrencyAfter = /* sql */ `case
  * Records how an attempt ended and what follows for its delivery and its receiver.
  *
  * `$1`…`$3` the delivery; `$4` `AttemptOutcome`; `$5` the wait before the next attempt in ms, used
- * unless the delivery is settled; `$6` the attempt's id, `$7` number, `$8` run, `$9` whether it was
- * the last of the schedule, `$10` when it was admitted (`startedAt`), `$11` the secrets that signed
- * it (ids); `$12` the HTTP status or null, `$13` cause, `$14` explanation, `$15` timings (json),
- * `$16` peer address, `$17` kept bytes, `$18` the beginning of the response's body, `$19` the
- * headers as they were sent (json) or null, `$20` how long the receiver took in ms; `$21` seconds
- * for which it asked to wait (`Retry-After` of a 429 or 503) or null, `$22` the encoding of the
- * response or null, `$23` when its receiver was reset last before its admission (`resetAt`). An
- * attempt from before a later reset says nothing of the receiver.
+ * unless the delivery is settled; `$6` the attempt's id, `$7` when its receiver was reset last before
+ * its admission (`resetAt`; one from before a later reset says nothing of the receiver), `$8` run,
+ * `$9` whether it was the last of the schedule, `$10` when it was admitted (`startedAt`), `$11` the
+ * secrets that signed it (ids); `$12` the HTTP status or null, `$13` cause, `$14` explanation, `$15`
+ * timings (json), `$16` peer address, `$17` kept bytes, `$18` the beginning of the response's body,
+ * `$19` the headers as they were sent (json) or null, `$20` how long the receiver took in ms; `$21`
+ * seconds for which it asked to wait (`Retry-After` of a 429 or 503) or null, `$22` the body's
+ * encoding or null.
  *
- * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure
- * changes it only if its own slot was still there: otherwise it was closed as lost, and counted
- * then. A PostgreSQL that lost its last commits in a failover may have lost the attempt's row,
- * which is then inserted, and the claim: then a settled delivery gets its sequence number here.
- * What is settled unblocks the next delivery of its grant. Repeating the statement changes nothing.
+ * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure changes
+ * it only if its own slot was still there: otherwise it was closed as lost, and counted then. A
+ * PostgreSQL that lost its last commits in a failover may have lost the attempt's row, which is
+ * inserted with the next number, because a newer attempt may have its own; and the claim: then a
+ * settled delivery gets its sequence number here. What is settled unblocks the next delivery of its
+ * grant. Repeating the statement changes nothing.
  *
  * `target` reads and locks the delivery before any part changes a row: a part that read it later
  * would not see a row that this statement has changed, and the attempt would stay open.
@@ -51,16 +52,16 @@ export const recordOutcomeSql = /* sql */ `
     insert into delivery_attempt as a (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
       signed_with, started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, response,
       response_encoding, headers)
-    select $1::uuid, $2::uuid, $3::uuid, $6::uuid, $7::integer, $8::integer, $9::boolean, $11::uuid[], $10::timestamptz,
-      clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb, $16::inet, $17::integer, $18::bytea,
-      $22::text, $19::json
-    from target
+    select $1::uuid, $2::uuid, $3::uuid, $6::uuid, (select coalesce(max(o.number), 0) + 1 from delivery_attempt o
+        where o.organization_id = $1::uuid and o.webhook_id = $2::uuid and o.event_id = $3::uuid), $8::integer,
+      $9::boolean, $11::uuid[], $10::timestamptz, clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb,
+      $16::inet, $17::integer, $18::bytea, $22::text, $19::json from target
     on conflict (organization_id, webhook_id, event_id, id) do update set finished_at = excluded.finished_at,
       status = excluded.status, cause = excluded.cause, explanation = excluded.explanation,
       timings = excluded.timings, peer_address = excluded.peer_address, kept_bytes = excluded.kept_bytes,
       response = excluded.response, response_encoding = excluded.response_encoding, headers = excluded.headers
     where a.finished_at is null or a.cause = 'lost' and ${isDelivered}
-    returning a.id
+    returning a.number
   ), freed as (
     delete from slot s using target t
     where s.organization_id = $1::uuid and s.webhook_id = $2::uuid and s.event_id = $3::uuid and s.attempt_id = $6::uuid
@@ -81,7 +82,7 @@ export const recordOutcomeSql = /* sql */ `
       next_sequence = r.next_sequence + t.lacks_sequence::integer
     from target t
     where r.organization_id = $1::uuid and r.webhook_id = $2::uuid and $4::text <> 'internal_error'
-      and exists (select from recorded) and (t.lacks_sequence or r.reset_at = $23::timestamptz)
+      and exists (select from recorded) and (t.lacks_sequence or r.reset_at = $7::timestamptz)
       -- Most attempts are accepted by a receiver that accepts all: nothing is written then.
       and (t.lacks_sequence or r.concurrency <> ${concurrencyAfter} or case when ${isDelivered}
         then r.failing_since is not null or r.exhausted_in_row > 0
@@ -98,13 +99,13 @@ export const recordOutcomeSql = /* sql */ `
     select $1::uuid as organization_id, $2::uuid as webhook_id, $3::uuid as event_id, n.grant_id from next n
     where n.grant_id is not null and n.state in ('delivered', 'exhausted')
   ), ${unblockNextSql('settled')}
-  update delivery d set attempts = greatest(d.attempts, $7::integer), state = coalesce(n.state, d.state),
+  update delivery d set state = coalesce(n.state, d.state), attempts = greatest(d.attempts, r.number),
     failures = d.failures + coalesce(n.state <> 'delivered' and $4::text = 'failed', false)::integer,
     due_at = case n.state when 'running' then clock_timestamp() + make_interval(secs => $5::double precision / 1000)
       when 'delivered' then null when 'exhausted' then null else d.due_at end,
     settled_at = case when n.state in ('delivered', 'exhausted') then clock_timestamp() else d.settled_at end,
     sequence = coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_sequence))
-  from next n
+  from next n left join recorded r on true
   where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
   returning d.state`;
 

@@ -39,9 +39,9 @@ export async function deliver(
     const [of, attempt] = [[organizationId, webhookId, eventId], randomUUID()];
     const [admitted] = await run<AdmissionRow & pg.QueryResultRow>('admit', [...of, current, attempt, 13, 25]);
     if (admitted?.decision !== 'admitted') throw new Error('an attempt was not admitted');
-    const { number, endsSchedule, startedAt, resetAt } = admitted;
-    const response = [204, 'accepted', null, '{}', '127.0.0.1', 0, null, null, 20, null, null, resetAt];
-    await run('outcome', [...of, 'delivered', 0, attempt, number, current, endsSchedule, startedAt, [], ...response]);
+    const { endsSchedule, startedAt, resetAt } = admitted;
+    const response = [204, 'accepted', null, '{}', '127.0.0.1', 0, null, null, 20, null, null];
+    await run('outcome', [...of, 'delivered', 0, attempt, resetAt, current, endsSchedule, startedAt, [], ...response]);
   }
   return claimed.length;
 }
