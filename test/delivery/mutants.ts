@@ -31,6 +31,9 @@ const schedule = 'a schedule ends with its last attempt, which its row says befo
 const closes = 'an outcome closes its attempt and frees its slot in the statement that settles the delivery';
 const restored = 'an outcome whose attempt PostgreSQL has lost is inserted with its post, and settles in sequence';
 const renumbered = 'an outcome whose attempt PostgreSQL has lost gets a number of its own beside a newer attempt';
+const renumberedLate =
+  'an outcome whose attempt PostgreSQL has lost waits for the admission of a newer one, and sees its number';
+const repeated = 'a 2xx whose record is repeated ends no delivery that was sent again meanwhile';
 const internal = 'an internal error counts no failure, of the delivery or of its receiver';
 const late = 'a run that is a minute late goes back to the queue, and one with a slot or before its time stays';
 const admittedLate = 'a late run that is admitted while others are looked for keeps its attempt';
@@ -382,9 +385,24 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a restored row repeats the number of a newer attempt',
     where: 'recordOutcomeSql',
-    from: '(select coalesce(max(o.number), 0) + 1 from delivery_attempt o',
-    to: '(select coalesce(max(o.number), 1) from delivery_attempt o',
+    from: 'next_attempt_number($1::uuid, $2::uuid, $3::uuid)',
+    to: '1',
     caughtBy: renumbered,
+  },
+  {
+    change: 'a restored row is numbered by what the statement saw at its start',
+    where: 'recordOutcomeSql',
+    from: 'next_attempt_number($1::uuid, $2::uuid, $3::uuid)',
+    to: `case when next_attempt_number($1::uuid, $2::uuid, $3::uuid) > 0 then (select coalesce(max(o.number), 0) + 1
+      from delivery_attempt o where o.webhook_id = $2::uuid and o.event_id = $3::uuid) end`,
+    caughtBy: renumberedLate,
+  },
+  {
+    change: 'a repeated 2xx ends another schedule',
+    where: 'recordOutcomeSql',
+    from: 'and exists (select from recorded)\n          and t.state',
+    to: 'and t.state',
+    caughtBy: repeated,
   },
   {
     change: 'a lost number is not assigned',

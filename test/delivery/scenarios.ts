@@ -349,9 +349,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
     const forgotten = await engine.admit(claim as Run);
-    await engine.owner.query('delete from delivery_attempt where webhook_id = $1', [hook.webhookId]);
-    const free = `update slot set attempt_id = null, admitted_at = null where webhook_id = $1`;
-    await engine.owner.query(free, [hook.webhookId]);
+    await engine.forgetAdmission(hook);
     const newer = await engine.admit(claim as Run);
     for (const attempt of [forgotten, newer, forgotten]) await engine.record(attempt);
     expect(await engine.attempts(hook)).toMatchObject([
@@ -359,6 +357,33 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       { id: newer.id, number: 1 },
     ]);
     expect(await engine.delivery(hook)).toMatchObject({ state: 'running', attempts: 2, failures: 1 });
+  },
+
+  'an outcome whose attempt PostgreSQL has lost waits for the admission of a newer one, and sees its number': async (
+    engine,
+  ) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    const forgotten = await engine.admit(claim as Run);
+    await engine.forgetAdmission(hook);
+    let recorded: Promise<unknown> = Promise.resolve();
+    await inTransaction(engine, async (connection) => {
+      await engine.ask(claim as Run, randomUUID(), connection);
+      recorded = engine.record(forgotten);
+      await engine.isWaiting(engine.statements.recordOutcomeSql);
+    });
+    await recorded;
+    expect((await engine.attempts(hook)).map(({ number }) => number).sort()).toEqual([1, 2]);
+  },
+
+  'a 2xx whose record is repeated ends no delivery that was sent again meanwhile': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    const attempt = await engine.admit(claim as Run);
+    await engine.record(attempt, { outcome: 'delivered' });
+    expect(await engine.redeliver(claim as Run)).toBe('queued');
+    await engine.record(attempt, { outcome: 'delivered' });
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', attempts: 1 });
   },
 
   'an internal error counts no failure, of the delivery or of its receiver': async (engine) => {

@@ -193,6 +193,12 @@ export class Engine {
     return { ...run, ...row, id };
   }
 
+  /** Undoes an admission, as a failover of PostgreSQL does that loses its commit and not the claim's. */
+  async forgetAdmission({ webhookId }: Hook): Promise<void> {
+    await this.owner.query('delete from delivery_attempt where webhook_id = $1', [webhookId]);
+    await this.owner.query('update slot set attempt_id = null, admitted_at = null where webhook_id = $1', [webhookId]);
+  }
+
   async record(attempt: Attempt, ending: Ending = {}, connection?: Queryable): Promise<OutcomeRow | undefined> {
     const { outcome = 'failed', tookMs = 100, waitMs = 60_000, retryAfterS = null } = ending;
     const { status = outcome === 'delivered' ? 204 : outcome === 'failed' ? 500 : null } = ending;
@@ -253,8 +259,8 @@ export class Engine {
 
   /** Resolves when a connection that sent this text, of which PostgreSQL shows 1 KiB, waits for a lock. */
   async isWaiting(text: string): Promise<void> {
-    const waiting = `select from pg_stat_activity
-      where wait_event_type = 'Lock' and query <> '' and starts_with($1, query)`;
+    const waiting = `select from pg_stat_activity where datname = current_database() -- other tests run beside
+      and wait_event_type = 'Lock' and query <> '' and starts_with($1, query)`;
     await expect.poll(async () => (await this.owner.query(waiting, [text])).rowCount, { timeout: 20_000 }).toBe(1);
   }
 

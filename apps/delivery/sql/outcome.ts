@@ -31,11 +31,11 @@ const concurrencyAfter = /* sql */ `case
  * encoding or null.
  *
  * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure changes
- * it only if its own slot was still there: otherwise it was closed as lost, and counted then. A
- * PostgreSQL that lost its last commits in a failover may have lost the attempt's row, which is
- * inserted with the next number, because a newer attempt may have its own; and the claim: then a
- * settled delivery gets its sequence number here. What is settled unblocks the next delivery of its
- * grant. Repeating the statement changes nothing.
+ * it only if its own slot was still there: otherwise it was closed as lost and counted then, or
+ * forgotten. A PostgreSQL that lost its last commits in a failover may have lost the attempt's row,
+ * which is inserted with the next number, because a newer attempt may have its own; and the claim:
+ * then a settled delivery gets its sequence number here. What is settled unblocks the next delivery of
+ * its grant. Repeating the statement changes nothing.
  *
  * `target` reads and locks the delivery before any part changes a row: a part that read it later
  * would not see a row that this statement has changed, and the attempt would stay open.
@@ -52,10 +52,11 @@ export const recordOutcomeSql = /* sql */ `
     insert into delivery_attempt as a (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
       signed_with, started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, response,
       response_encoding, headers)
-    select $1::uuid, $2::uuid, $3::uuid, $6::uuid, (select coalesce(max(o.number), 0) + 1 from delivery_attempt o
-        where o.organization_id = $1::uuid and o.webhook_id = $2::uuid and o.event_id = $3::uuid), $8::integer,
-      $9::boolean, $11::uuid[], $10::timestamptz, clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb,
-      $16::inet, $17::integer, $18::bytea, $22::text, $19::json from target
+    select $1::uuid, $2::uuid, $3::uuid, $6::uuid, coalesce((select o.number from delivery_attempt o
+        where o.organization_id = $1::uuid and o.webhook_id = $2::uuid and o.event_id = $3::uuid and o.id = $6::uuid),
+        next_attempt_number($1::uuid, $2::uuid, $3::uuid)), $8::integer, $9::boolean, $11::uuid[], $10::timestamptz,
+      clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb, $16::inet, $17::integer, $18::bytea,
+      $22::text, $19::json from target
     on conflict (organization_id, webhook_id, event_id, id) do update set finished_at = excluded.finished_at,
       status = excluded.status, cause = excluded.cause, explanation = excluded.explanation,
       timings = excluded.timings, peer_address = excluded.peer_address, kept_bytes = excluded.kept_bytes,
@@ -90,8 +91,8 @@ export const recordOutcomeSql = /* sql */ `
           or exists (select from is_exhausted) end)
     returning r.next_sequence - 1 as sequence
   ), next as materialized (
-    select case
-        when ${isDelivered} and t.state in ('queued', 'running', 'blocked', 'exhausted') then 'delivered'
+    select case when ${isDelivered} and exists (select from recorded)
+          and t.state in ('queued', 'running', 'blocked', 'exhausted') then 'delivered'
         when exists (select from is_exhausted) then 'exhausted'
         when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_sequence, t.grant_id
     from target t

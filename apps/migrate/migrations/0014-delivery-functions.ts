@@ -152,6 +152,10 @@ export class DeliveryFunctions extends Migration {
     //
     // The run that was claimed last has a reserved slot and needs no lock. A delivery counts as due
     // a second early, because clocks differ.
+    //
+    // `next_attempt_number` is for an attempt whose row a failover lost; the caller has locked its
+    // delivery. It locks the slot before it reads: a newer attempt that is being admitted is seen,
+    // and one that is admitted afterwards sees the caller's.
     this.addSql(/* sql */ `
       create function admit_attempt(organization uuid, webhook uuid, event uuid, asking_run integer, attempt uuid,
         schedule_attempts integer, slot_seconds double precision)
@@ -254,7 +258,15 @@ export class DeliveryFunctions extends Migration {
         left join event e on e.organization_id = organization and e.id = event;
       end $$;
 
-      grant execute on function free_slots, claim_deliveries, admit_attempt to org_api_worker;
+      create function next_attempt_number(organization uuid, webhook uuid, event uuid) returns integer
+      language sql volatile as $$
+        select from slot s where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event
+        for no key update;
+        select coalesce(max(a.number), 0) + 1 from delivery_attempt a
+        where a.organization_id = organization and a.webhook_id = webhook and a.event_id = event
+      $$;
+
+      grant execute on function free_slots, claim_deliveries, admit_attempt, next_attempt_number to org_api_worker;
     `);
   }
 }
