@@ -53,7 +53,7 @@ export class Relay {
   constructor(options: RelayOptions) {
     this.#options = { isAway: () => false, claimEveryMs: 500, onClaimed() {}, onStarted() {}, ...options };
     this.#starts = createStarts({ start: (claim) => this.#start(claim), slots: options.slots, onFree: this.wake });
-    this.#scan = createScan({ completeEveryMs: this.#options.claimEveryMs });
+    this.#scan = createScan({ releaseEveryMs: this.#options.claimEveryMs });
   }
 
   readonly start = (): void => this.#poll.start();
@@ -91,7 +91,7 @@ export class Relay {
     try {
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
-      // It claims nothing for degraded webhooks either: that claim would count a miss of each healthy one.
+      // Nor are degraded ones claimed: the page would be passed without a slot for its healthy ones.
       if (this.#starts.free().healthy === 0) return false;
       const after = this.#scan.next();
       const values = [after.organizationId, after.webhookId, listedAtOnce];
@@ -99,10 +99,8 @@ export class Relay {
       const { rows: listed } = await this.#options.pool.query<QueuedWebhook>(query);
       for (const { webhookId, state } of listed) if (state === 'deleted') this.#deleted.add(webhookId);
       this.#isFailing = this.#temporalIsAway;
-      const selected = this.#scan.select(after, listed);
-      const claimed = selected.length > 0 ? await this.#claim(selected) : 0;
-      this.#scan.advance(listed, selected);
-      return claimed > 0;
+      const selected = this.#scan.select(listed);
+      return selected.length > 0 && (await this.#claim(selected)) > 0;
     } catch (cause) {
       this.#fail(cause);
       throw cause;

@@ -10,21 +10,22 @@ const nil = '00000000-0000-0000-0000-000000000000';
 const beginning = { organizationId: nil, webhookId: nil };
 
 /**
- * Reaches every waiting webhook: it goes through the webhooks in the order of their ids, a bounded
- * number in each step, and then begins again.
+ * Reaches every waiting webhook: it goes through pages of them in the order of their ids, selects a
+ * bounded number of a page in each step until all of it were selected, and then begins again.
  *
  * A webhook without a slot left, or of which claims got nothing twice, is saturated and skipped; once
  * may be chance, because another connection assigned slots of the organization. It is tried once
- * more when it may have a slot (`release`), and every `completeEveryMs`, because of other workers.
+ * more when it may have a slot (`release`), and every `releaseEveryMs`, because of other workers.
  */
-export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
+export function createScan({ releaseEveryMs }: { releaseEveryMs: number }) {
   /** How often claims got nothing of a webhook, by its id. */
   const misses = new Map<string, { organizationId: string; times: number }>();
   /** Organizations that were released since the last step; null: all. A claim in progress may miss them. */
   const released = new Set<string | null>();
+  let allReleasedAt = Number.NEGATIVE_INFINITY;
   let position: Position = beginning;
-  let isComplete = false;
-  let completeAt = Number.NEGATIVE_INFINITY;
+  /** The webhooks of this page that were selected. */
+  const tried = new Set<string>();
 
   return {
     /** Webhooks of this organization, null: of all, may have a slot: the next claims try each once. */
@@ -32,25 +33,35 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
 
     /** Returns the webhook after which the next step lists. */
     next(): Position {
-      if (position === beginning) {
-        isComplete = performance.now() - completeAt > completeEveryMs;
-        if (isComplete) released.add(null);
+      const now = performance.now();
+      if (position === beginning && tried.size === 0 && now - allReleasedAt > releaseEveryMs) {
+        released.add(null);
+        allReleasedAt = now;
       }
-      const tried = released.size === 0 ? [] : [...misses.values()];
-      for (const miss of tried) if (released.has(null) || released.has(miss.organizationId)) miss.times = 1;
+      const missed = released.size === 0 ? [] : [...misses.values()];
+      for (const miss of missed) if (released.has(null) || released.has(miss.organizationId)) miss.times = 1;
       released.clear();
       return position;
     },
 
-    select(after: Position, listed: readonly QueuedWebhook[]): QueuedWebhook[] {
+    /** Selects webhooks of the page that `listed` is; the next step lists the page after it when none is left. */
+    select(listed: readonly QueuedWebhook[]): QueuedWebhook[] {
+      const next = listed[listedAtOnce - 1] ?? beginning;
       // All that wait are listed, so others need not be remembered.
-      if (after === beginning && listed.length < listedAtOnce) {
+      if (position === next) {
         const waiting = new Set(listed.map(({ webhookId }) => webhookId));
         for (const webhookId of misses.keys()) if (!waiting.has(webhookId)) misses.delete(webhookId);
       }
-      return listed
-        .filter(({ webhookId, state }) => state === 'active' && (misses.get(webhookId)?.times ?? 0) < 2)
-        .slice(0, selectedAtOnce);
+      const isUntried = (id: string) => !tried.has(id) && (misses.get(id)?.times ?? 0) < 2;
+      const untried = listed.filter(({ webhookId, state }) => state === 'active' && isUntried(webhookId));
+      // From a random one on: the first of a page would get each slot that becomes free, and the last none.
+      const from = Math.floor(Math.random() * untried.length);
+      const selected = [...untried.slice(from), ...untried.slice(0, from)].slice(0, selectedAtOnce);
+      for (const { webhookId } of selected) tried.add(webhookId);
+      if (selected.length < untried.length) return selected;
+      tried.clear();
+      position = next;
+      return selected;
     },
 
     /**
@@ -66,15 +77,6 @@ export function createScan({ completeEveryMs }: { completeEveryMs: number }) {
         if (isFull === false) misses.delete(webhookId);
         else misses.set(webhookId, { organizationId, times });
       }
-    },
-
-    /** Advances behind the last webhook that needs no other step in this pass. */
-    advance(listed: readonly QueuedWebhook[], selected: readonly QueuedWebhook[]): void {
-      const isCut = selected.length === selectedAtOnce && selected.at(-1) !== listed.at(-1);
-      const last = isCut ? selected.at(-1) : listed.at(-1);
-      const isEnd = last === undefined || (!isCut && listed.length < listedAtOnce);
-      position = isEnd ? beginning : last;
-      if (isEnd && isComplete) completeAt = performance.now();
     },
   };
 }

@@ -2,29 +2,57 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { createScan } from '#delivery/scan.ts';
 
+const listWebhooks = (length: number, state: 'active' | 'paused' = 'active') =>
+  Array.from({ length }, () => ({ organizationId: randomUUID(), webhookId: randomUUID(), state }));
+
 // Regression: passes that try every webhook listed 64 in each step, so 2,000 paused ones delayed others by a second.
 it('paused webhooks are passed in one step, also when all are tried', () => {
-  const scan = createScan({ completeEveryMs: -1 });
-  const paused = Array.from({ length: 500 }, () => ({
-    organizationId: randomUUID(),
-    webhookId: randomUUID(),
-    state: 'paused' as const,
-  }));
+  const scan = createScan({ releaseEveryMs: -1 });
+  const paused = listWebhooks(500, 'paused');
   const beginning = scan.next();
-  const selected = scan.select(beginning, paused);
 
-  scan.advance(paused, selected);
-
-  expect(selected).toEqual([]);
+  expect(scan.select(paused)).toEqual([]);
   expect(scan.next()).toBe(beginning);
 });
 
 it('a webhook of which two claims got nothing is skipped, unless those got as many as they might', () => {
-  const scan = createScan({ completeEveryMs: 3_600_000 });
-  const waiting = [{ organizationId: randomUUID(), webhookId: randomUUID(), state: 'active' as const }];
-  const beginning = scan.next();
+  const scan = createScan({ releaseEveryMs: 3_600_000 });
+  const waiting = listWebhooks(1);
   for (const isCut of [true, true, true]) scan.note(waiting, [], isCut);
-  expect(scan.select(beginning, waiting)).toEqual(waiting);
+  expect(scan.select(waiting)).toEqual(waiting);
   for (const isCut of [false, false]) scan.note(waiting, [], isCut);
-  expect(scan.select(beginning, waiting)).toEqual([]);
+  expect(scan.select(waiting)).toEqual([]);
+});
+
+// Regression: while the slots of a process were few, the first 64 webhooks got each, and the others none.
+it('the first selection after a release may have any webhook of the page', () => {
+  const scan = createScan({ releaseEveryMs: 3_600_000 });
+  const waiting = listWebhooks(100);
+  const first = new Set<string>();
+  for (let pass = 0; pass < 100; pass += 1) {
+    scan.release(null);
+    for (let steps = 0; steps < 2; steps += 1) {
+      scan.next();
+      const selected = scan.select(waiting);
+      if (steps === 0) for (const { webhookId } of selected) first.add(webhookId);
+      scan.note(selected, [], false);
+      scan.note(selected, [], false);
+    }
+    scan.next();
+    expect(scan.select(waiting)).toEqual([]); // both steps tried all
+  }
+  expect(first.size).toBe(100);
+});
+
+it('each webhook of a page is selected once before the next page is listed', () => {
+  const scan = createScan({ releaseEveryMs: 3_600_000 });
+  const [page, beginning] = [listWebhooks(512), scan.next()];
+  const selected: string[] = [];
+  while (scan.next() === beginning) {
+    selected.push(...scan.select(page).map(({ webhookId }) => webhookId));
+  }
+  expect(selected.toSorted()).toEqual(page.map(({ webhookId }) => webhookId).toSorted());
+  expect(scan.next()).toBe(page.at(-1));
+  scan.select([]);
+  expect(scan.next()).toBe(beginning);
 });
