@@ -26,7 +26,7 @@ interface TrialOptions {
 export class Trial {
   readonly #options: TrialOptions;
   readonly #loop;
-  readonly #startedAt = performance.now();
+  #startedAt = Number.NaN;
   #state: 'underway' | 'passed' | 'failed';
   #attempts = 0;
 
@@ -41,7 +41,9 @@ export class Trial {
     return this.#state;
   }
 
+  /** Called when it delivers: Temporal may have been away since the process began. */
   start(): void {
+    this.#startedAt = performance.now();
     if (this.#state === 'underway') void this.#loop.start();
   }
 

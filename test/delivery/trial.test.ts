@@ -12,7 +12,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 
-function startTrial({ durationMs = 60_000 } = {}) {
+function arrangeTrial({ durationMs = 60_000 } = {}) {
   const counts = { failedTasks: 0, reads: 0 };
   const reasons: string[] = [];
   const trial = new Trial({
@@ -27,13 +27,18 @@ function startTrial({ durationMs = 60_000 } = {}) {
     onError: (cause) => expect.unreachable(String(cause)),
   });
   onTestFinished(() => trial.stop());
-  trial.start();
   /** Resolves after a whole check that began later. */
   const afterCheck = async () => {
     const before = counts.reads;
     await vi.waitFor(() => expect(counts.reads).toBeGreaterThan(before + 1));
   };
-  return { trial, counts, reasons, afterCheck };
+  return { trial, counts, reasons, afterCheck, start: () => trial.start() };
+}
+
+function startTrial(options: { durationMs?: number } = {}) {
+  const arranged = arrangeTrial(options);
+  arranged.start();
+  return arranged;
 }
 
 it('a worker is ready after enough attempts without an internal error, and not before', async () => {
@@ -49,6 +54,19 @@ it('a worker is ready after enough attempts without an internal error, and not b
 
 it('a worker without work is ready after its trial', async () => {
   const { trial } = startTrial({ durationMs: 20 });
+  await vi.waitFor(() => expect(trial.state).toBe('passed'));
+});
+
+// Regression: the time in which Temporal was away counted, and a build that cannot replay became ready at once.
+it('the time before a worker delivers is no part of its trial', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { trial, start, afterCheck } = arrangeTrial();
+  vi.advanceTimersByTime(3_600_000);
+  start();
+  await afterCheck();
+  expect(trial.state).toBe('underway');
+  vi.advanceTimersByTime(60_000);
   await vi.waitFor(() => expect(trial.state).toBe('passed'));
 });
 
