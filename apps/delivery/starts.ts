@@ -15,6 +15,8 @@ export interface Claim {
  * 200, others' backlog kept a new event for a second, with 32 for a quarter of that at the same rate.
  */
 const pendingAtMost = 32;
+/** After how long a claim no longer counts among these: a start that hangs must not hold back others. */
+const pendingMs = 2_000;
 
 /**
  * Deliveries of degraded webhooks start one by one, at most 20 a second: they become due together
@@ -47,8 +49,8 @@ const nameOf = ({ webhookId, eventId, run }: DeliveryRun): string => `${webhookI
 export function createStarts({ start, slots, onFree }: StartsOptions) {
   /** Runs of healthy webhooks that use a slot here, and until when (`performance.now()`). */
   const occupied = new Map<string, number>();
-  /** Those whose attempts have not begun, and will begin here. */
-  const pending = new Set<string>();
+  /** Those whose attempts have not begun and may begin here, and until when they count. */
+  const pending = new Map<string, number>();
   /** Claims of degraded webhooks; the first is starting. */
   const queued: Claim[] = [];
   const starting = new Set<Promise<void>>();
@@ -56,7 +58,7 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
   async function startHealthy(claim: Claim): Promise<void> {
     const run = nameOf(claim.delivery);
     occupied.set(run, performance.now() + reservedMs);
-    pending.add(run);
+    pending.set(run, performance.now() + pendingMs);
     // A run without its first task uses a slot here until its attempt ends here, or its reservation.
     if (!(await start(claim))) endPending(run);
   }
@@ -90,6 +92,7 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
     /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
     free() {
       const now = performance.now();
+      for (const [run, until] of pending) if (until < now) pending.delete(run);
       for (const [run, until] of occupied) if (until < now) end(run);
       const healthy = Math.min(claimable(pending.size, pendingAtMost), slots - occupied.size);
       return { healthy: Math.max(0, healthy), degraded: claimable(queued.length, degradedAtMost) };

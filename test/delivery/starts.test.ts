@@ -1,10 +1,14 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { createStarts } from '#delivery/starts.ts';
 
 /** Starts end at once; a first task comes with each reply, unless `hasFirstTask` is false. */
-function arrange({ hasFirstTask = true, slots = 1_000 } = {}) {
+function arrange({ hasFirstTask = true, slots = 1_000, replies = true } = {}) {
   const onFree = vi.fn();
-  const starts = createStarts({ start: async () => hasFirstTask, slots, onFree });
+  const starts = createStarts({
+    start: () => (replies ? Promise.resolve(hasFirstTask) : new Promise(() => {})),
+    slots,
+    onFree,
+  });
   let count = 0;
   const deliveryOf = (isDegraded: boolean) =>
     ({
@@ -54,6 +58,17 @@ it('allows more claims at once when first tasks do not come here, and counts the
   expect(starts.free().healthy).toBe(8);
   for (const delivery of deliveries) starts.attemptEnded(delivery);
   expect(starts.free().healthy).toBe(32);
+});
+
+// Regression: 17 starts that Temporal did not answer held back all claims until they failed.
+it('a start without a reply counts for two seconds, and uses its slot on', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { starts, add } = arrange({ replies: false, slots: 40 });
+  add(32);
+  expect(starts.free().healthy).toBe(0);
+  vi.advanceTimersByTime(2_001);
+  expect(starts.free().healthy).toBe(8);
 });
 
 it('calls onFree when half of a full queue of degraded ones is left', async () => {
