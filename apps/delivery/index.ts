@@ -224,6 +224,4 @@ function report(line: AttemptLine, { metrics, log, trial }: OpeningOptions): voi
 }
 
 /** Returns the time of a UUID v7 (an event's id, made by the database) in ms since 1970. */
-function uuidV7TimeMs(id: string): number {
-  return Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
-}
+const uuidV7TimeMs = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);

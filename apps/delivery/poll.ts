@@ -82,16 +82,12 @@ export class Poll {
 
   /** Ends early when woken, after the shortest wait: simultaneous wake-ups share a poll. */
   async #pause(ms: number, endsEarly = true): Promise<void> {
-    await this.#sleep(Math.min(ms, waitsMs.lately));
+    await wait(waitsMs.lately);
     if (this.#isStopped || (endsEarly && this.#isWoken) || ms <= waitsMs.lately) return;
-    await this.#sleep(ms - waitsMs.lately, endsEarly);
-  }
-
-  #sleep(ms: number, endsEarly = false): Promise<void> {
     const ended = new AbortController();
     this.#endWait = () => {
       if (endsEarly || this.#isStopped) ended.abort();
     };
-    return wait(ms, undefined, { signal: ended.signal }).catch(() => {});
+    await wait(ms - waitsMs.lately, undefined, { signal: ended.signal }).catch(() => {});
   }
 }

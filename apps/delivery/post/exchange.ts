@@ -84,12 +84,7 @@ export function exchange(options: {
       createConnection: () => socket,
       method: 'POST',
       path: `${url.pathname}${url.search}`,
-      headers: {
-        ...headers,
-        host: url.host,
-        'content-length': String(body.length),
-        connection: 'close',
-      },
+      headers: { ...headers, host: url.host, 'content-length': String(body.length), connection: 'close' },
       insecureHTTPParser: false,
     });
     post.on('error', fail);

@@ -96,15 +96,8 @@ async function runPhases(post: Post, progress: Progress, signal: AbortSignal): P
     progress.timingsMs.firstByte = since(sentAt);
   };
   progress.isSending = true;
-  const response = await exchange({
-    socket: opened.socket,
-    url: target.url,
-    headers,
-    body,
-    keepBytes,
-    signal,
-    onFirstByte,
-  });
+  const { socket } = opened;
+  const response = await exchange({ socket, url: target.url, headers, body, keepBytes, signal, onFirstByte });
   progress.exchange = response;
   if (response.status !== null) return causeOfStatus(response.status);
   return signal.aborted && response.error === null ? 'response_timeout' : causeOfError(response.error, 'response');
@@ -184,6 +177,4 @@ function aborted(signal: AbortSignal): Promise<null> {
   });
 }
 
-function since(startedAt: number): number {
-  return Math.round(performance.now() - startedAt);
-}
+const since = (startedAt: number): number => Math.round(performance.now() - startedAt);
