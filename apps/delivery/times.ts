@@ -2,7 +2,7 @@ import { attemptTimeoutMs } from '#workflows/deliver-event/types.ts';
 
 /**
  * The durations of a delivery, and how they depend on each other. Each is longer than what has to
- * happen within it, so that two posts of a delivery never overlap.
+ * happen within it, so that two posts of a delivery never overlap while PostgreSQL keeps its commits.
  */
 
 export const postDeadlineMs = 10_000;
@@ -20,9 +20,9 @@ export const postUntilMs = recordUntilMs - postDeadlineMs;
  * and another attempt may be admitted.
  */
 export const slotMs = 25_000;
-/** How long a claim's slot is reserved. Its run is started within this time. */
+/** How long a claim's slot is reserved. The request that starts its run is sent within this time. */
 export const reservedMs = 10_000;
-/** How long one request to Temporal may take. */
+/** How long one try of a request to Temporal may take. The SDK repeats some errors for up to 10 s. */
 export const startDeadlineMs = 5_000;
 /** How often an attempt asks again while another connection assigns slots of its organization or has its delivery. */
 export const askAgainMs = 10;

@@ -48,14 +48,16 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
     schema: { type: 'string', format: 'uuid' },
   },
   'webhook-attempt': {
-    description: 'The number of this attempt. Attempts that sent nothing count too, so a receiver may miss numbers.',
+    description:
+      'The number of this attempt. Attempts that sent nothing count too, so a receiver may miss numbers; one can ' +
+      'come twice after the service lost its last second in a failover.',
     required: true,
     schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 2_147_483_647 },
   },
   'webhook-sequence': {
     description:
       'Counts this webhook’s events without gaps, so that a receiver can detect a missed one. A ' +
-      'number can come twice, with two event ids, after the service lost its last second in a ' +
+      'number can come twice, with two event ids, or be left out, after the service lost its last second in a ' +
       'failover: recognize repeats by the event id. Test events have none.',
     required: false,
     schema: { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
