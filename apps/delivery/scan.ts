@@ -11,7 +11,7 @@ const beginning = { organizationId: nil, webhookId: nil };
 
 /**
  * Reaches every waiting webhook: it goes through pages of them in the order of their ids, selects a
- * bounded number of a page in each step until all of it were selected, and then begins again.
+ * bounded number of a page in each step until all others are skipped, and then begins again.
  *
  * A webhook without a slot left, or of which claims got nothing twice, is saturated and skipped; once
  * may be chance, because another connection assigned slots of the organization. It is tried once
@@ -33,10 +33,12 @@ export function createScan({ releaseEveryMs }: { releaseEveryMs: number }) {
 
     /** Returns the webhook after which the next step lists. */
     next(): Position {
-      const now = performance.now();
-      if (position === beginning && tried.size === 0 && now - allReleasedAt > releaseEveryMs) {
-        released.add(null);
-        allReleasedAt = now;
+      if (position === beginning && tried.size === 0) {
+        allReleasedAt = Math.min(allReleasedAt, performance.now()); // the pass that released all has ended
+        if (performance.now() - allReleasedAt > releaseEveryMs) {
+          released.add(null);
+          allReleasedAt = Number.POSITIVE_INFINITY;
+        }
       }
       const missed = released.size === 0 ? [] : [...misses.values()];
       for (const miss of missed) if (released.has(null) || released.has(miss.organizationId)) miss.times = 1;
@@ -44,7 +46,7 @@ export function createScan({ releaseEveryMs }: { releaseEveryMs: number }) {
       return position;
     },
 
-    /** Selects webhooks of the page that `listed` is; the next step lists the page after it when none is left. */
+    /** Returns webhooks of the page `listed` to claim. The next step lists the page after it when none is left. */
     select(listed: readonly QueuedWebhook[]): QueuedWebhook[] {
       const next = listed[listedAtOnce - 1] ?? beginning;
       // All that wait are listed, so others need not be remembered.

@@ -8,11 +8,11 @@ const listWebhooks = (length: number, state: 'active' | 'paused' = 'active') =>
 // Regression: passes that try every webhook listed 64 in each step, so 2,000 paused ones delayed others by a second.
 it('paused webhooks are passed in one step, also when all are tried', () => {
   const scan = createScan({ releaseEveryMs: -1 });
-  const paused = listWebhooks(500, 'paused');
-  const beginning = scan.next();
+  const paused = listWebhooks(512, 'paused');
+  scan.next();
 
   expect(scan.select(paused)).toEqual([]);
-  expect(scan.next()).toBe(beginning);
+  expect(scan.next()).toBe(paused.at(-1));
 });
 
 it('a webhook of which two claims got nothing is skipped, unless those got as many as they might', () => {
