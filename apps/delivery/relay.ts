@@ -89,10 +89,10 @@ export class Relay {
   /** Claims once for what waits, except for saturated webhooks. Returns whether it claimed any delivery. */
   async #claimNext(): Promise<boolean> {
     try {
+      // Degraded ones wait, too: a claim would pass the page without a slot for its healthy ones.
+      if (this.#starts.free().healthy === 0) return false;
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
-      // Nor are degraded ones claimed: the page would be passed without a slot for its healthy ones.
-      if (this.#starts.free().healthy === 0) return false;
       const after = this.#scan.next();
       const values = [after.organizationId, after.webhookId, listedAtOnce];
       const query = { name: 'listQueued', text: listQueuedSql, values };

@@ -33,7 +33,7 @@ interface StartsOptions {
   start: (claim: Claim) => Promise<boolean>;
   /** First attempts of runs that this process makes at once for healthy webhooks. */
   slots: number;
-  /** Called when half of the claims are gone, so that more may come. */
+  /** Called when half of the claims are gone, so that more may come; not when time has passed. */
   onFree: () => void;
 }
 
@@ -88,7 +88,7 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
       const started = (isDegraded ? startQueued() : startHealthy(claim)).finally(() => starting.delete(started));
       starting.add(started);
     },
-    isBusy: (): boolean => starting.size > 0,
+    isBusy: (): boolean => pending.size + queued.length > 0,
     /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
     free() {
       const now = performance.now();

@@ -95,6 +95,23 @@ describe('a relay whose starts fail', () => {
     expect(errors).toHaveLength(1);
   });
 
+  // Regression: as long as one start had no reply, nothing was claimed after another one had failed.
+  it('tries again although others of its starts get no reply', async () => {
+    const { openRelay } = await arrange();
+    const replies = Promise.withResolvers<boolean>();
+    let starts = 0;
+    const { begun } = await openRelay({
+      isAway: () => true,
+      startRun: (): Promise<boolean> => {
+        starts += 1;
+        if (starts === 1) return Promise.reject(new Error('away'));
+        return starts <= 30 ? replies.promise : Promise.resolve(false);
+      },
+    });
+    onTestFinished(() => replies.resolve(false));
+    await vi.waitFor(() => expect(begun).toHaveLength(31), patient);
+  });
+
   it('starts again although only degraded webhooks have deliveries', async () => {
     const { openRelay, rows } = await arrange();
     await rows('update receiver set concurrency = 1');
@@ -176,6 +193,8 @@ describe('a relay with more deliveries than it can start', () => {
   it('claims what can begin here soon, and leaves the rest to other relays', async () => {
     const { openRelay, addWebhooks } = await arrange();
     await addWebhooks(60);
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(0); // what was claimed two seconds ago no longer counts
+    onTestFinished(() => clock.mockRestore());
     const first = await openRelay({ hasFirstTask: true });
     await vi.waitFor(() => expect(first.claimed).toBe(32), patient);
     const second = await openRelay({ hasFirstTask: true });
