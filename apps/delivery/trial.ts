@@ -41,7 +41,7 @@ export class Trial {
     return this.#state;
   }
 
-  /** Called when it delivers: Temporal may have been away since the process began. */
+  /** Called when the process delivers: Temporal may have been away since the process began. */
   start(): void {
     this.#startedAt = performance.now();
     if (this.#state === 'underway') void this.#loop.start();

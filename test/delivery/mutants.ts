@@ -5,7 +5,14 @@ export interface Mutant {
   /** What is broken. */
   change: string;
   /** The statement, or the function of PostgreSQL. */
-  where: keyof Statements | 'free_slots' | 'claim_deliveries' | 'admit_attempt' | 'record_event' | 'unblock_deliveries';
+  where:
+    | keyof Statements
+    | 'free_slots'
+    | 'claim_deliveries'
+    | 'admit_attempt'
+    | 'next_attempt_number'
+    | 'record_event'
+    | 'unblock_deliveries';
   /** The text that is replaced, everywhere in it, and its replacement. */
   from: string | RegExp;
   to: string;
@@ -395,6 +402,13 @@ export const mutants: readonly Mutant[] = [
     from: 'next_attempt_number($1::uuid, $2::uuid, $3::uuid)',
     to: `case when next_attempt_number($1::uuid, $2::uuid, $3::uuid) > 0 then (select coalesce(max(o.number), 0) + 1
       from delivery_attempt o where o.webhook_id = $2::uuid and o.event_id = $3::uuid) end`,
+    caughtBy: renumberedLate,
+  },
+  {
+    change: 'the admission of a newer attempt is not waited for',
+    where: 'next_attempt_number',
+    from: 'for no key update;',
+    to: ';',
     caughtBy: renumberedLate,
   },
   {

@@ -370,7 +370,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await inTransaction(engine, async (connection) => {
       await engine.ask(claim as Run, randomUUID(), connection);
       recorded = engine.record(forgotten);
-      await engine.isWaiting(engine.statements.recordOutcomeSql);
+      await engine.isWaiting(engine.statements.recordOutcomeSql, recorded);
     });
     await recorded;
     expect((await engine.attempts(hook)).map(({ number }) => number).sort()).toEqual([1, 2]);

@@ -257,11 +257,19 @@ export class Engine {
     return rows.length > 0;
   }
 
-  /** Resolves when a connection that sent this text, of which PostgreSQL shows 1 KiB, waits for a lock. */
-  async isWaiting(text: string): Promise<void> {
+  /**
+   * Resolves when a connection that sent this text, of which PostgreSQL shows 1 KiB, waits for a
+   * lock, or `ended` has resolved.
+   */
+  async isWaiting(text: string, ended: Promise<unknown> = new Promise(() => {})): Promise<void> {
+    let hasEnded = false;
+    void ended.then(() => {
+      hasEnded = true;
+    });
     const waiting = `select from pg_stat_activity where datname = current_database() -- other tests run beside
       and wait_event_type = 'Lock' and query <> '' and starts_with($1, query)`;
-    await expect.poll(async () => (await this.owner.query(waiting, [text])).rowCount, { timeout: 20_000 }).toBe(1);
+    const isOver = async () => hasEnded || (await this.owner.query(waiting, [text])).rowCount === 1;
+    await expect.poll(isOver, { timeout: 20_000 }).toBe(true);
   }
 
   /** Pauses, resumes or deletes a webhook, as a person does. */

@@ -31,11 +31,11 @@ const concurrencyAfter = /* sql */ `case
  * encoding or null.
  *
  * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure changes
- * it only if its own slot was still there: otherwise it was closed as lost and counted then, or
- * forgotten. A PostgreSQL that lost its last commits in a failover may have lost the attempt's row,
- * which is inserted with the next number, because a newer attempt may have its own; and the claim:
- * then a settled delivery gets its sequence number here. What is settled unblocks the next delivery of
- * its grant. Repeating the statement changes nothing.
+ * it only if its own slot was still there: otherwise it was closed as lost and counted then, or a
+ * failover lost it. A PostgreSQL that lost its last commits in a failover may have lost the attempt's
+ * row, which is inserted with the next number, because a newer attempt may have its own; and the
+ * claim: then a settled delivery gets its sequence number here. What is settled unblocks the next
+ * delivery of its grant. Repeating the statement changes nothing.
  *
  * `target` reads and locks the delivery before any part changes a row: a part that read it later
  * would not see a row that this statement has changed, and the attempt would stay open.

@@ -37,7 +37,7 @@ export class Deliveries extends Migration {
         run integer not null default 0 constraint delivery_run_not_negative check (run >= 0),
         -- Its position in the schedule: failed and lost attempts since the event or the last redelivery.
         failures smallint not null default 0 constraint delivery_failures_not_negative check (failures >= 0),
-        -- The number of its last attempt that has ended.
+        -- The highest number of its attempts that have ended.
         attempts integer not null default 0 constraint delivery_attempts_not_negative check (attempts >= 0),
         -- The sequence number in the webhook, without gaps; assigned by the first claim.
         sequence bigint,
