@@ -27,7 +27,7 @@ export const lockDueRedeliverySql = /* sql */ `
     r.cancel_requested_at is not null as "isCancelRequested", r.reached
   from redelivery r join webhook w on w.organization_id = r.organization_id and w.id = r.webhook_id
   where r.state in ('requested', 'running') and (r.due_at <= clock_timestamp() or r.cancel_requested_at is not null)
-  order by r.due_at, r.id
+  order by random() -- one whose page fails each time holds back no other
   limit 1
   for no key update of r skip locked`;
 

@@ -196,6 +196,24 @@ describe('a page', () => {
     });
   });
 
+  // Regression: the oldest page came first each time, so one that failed held up those of every organization.
+  it('holds back no other one while its page fails', async () => {
+    const t = await setupRedeliveries();
+    await t.failed(3);
+    const failing = await t.request(lately);
+    await t.rows(`update redelivery set range_from = '9999-12-31', range_to = '10001-01-01', failed_since = null,
+      due_at = now() - interval '1 hour'`); // a page of years that no event's id can name fails
+    await expect(redeliverPage(t.owner)).rejects.toThrow();
+    const webhook = await t.make.webhook({ orgId: t.organizationId });
+    await t.make.delivery({ ...exhausted(webhook), createdAt: hoursAgo(3), settledAt: hoursAgo(3) });
+    const by: Authority = { personId: t.manager.userId };
+    const other = await requestRedelivery(t.owner, { ...t.of(webhook.id, by), selection: lately });
+    for (let pages = 0; pages < 200 && (await t.find(other.id))?.state !== 'done'; pages += 1)
+      await redeliverPage(t.owner).catch(() => {});
+    expect(await t.find(other.id)).toMatchObject({ state: 'done' });
+    expect(await t.find(failing.id)).toMatchObject({ state: 'requested' });
+  });
+
   it('contains no event that happened after the request, so that the redelivery of a busy webhook ends', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
