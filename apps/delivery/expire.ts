@@ -6,8 +6,6 @@ import { unblockSql } from './sql/order.ts';
 import { type ChangedDeliveriesRow, cancelDeletedSql, requeueHeldSql } from './sql/requests.ts';
 import { expireEveryMs } from './times.ts';
 
-/** How many deliveries one statement repairs. */
-const repairedAtOnce = 500;
 /**
  * How many lost attempts follow a request at most, after those of the schedule. The receiver may
  * not have got the last one, but when the attempt itself kills its process, the delivery must end.
@@ -38,26 +36,25 @@ interface ExpireOptions {
  */
 export function createExpire(options: ExpireOptions): IntervalLoop {
   const { pool, delaysMs, lateMs, drainDeleted, onExpired, onUnblocked, onChanged, onError } = options;
-  const values = [delaysMs.length + 1 + lostRepeats, lateMs / 1_000, delaysMs, repairedAtOnce];
+  const values = [delaysMs.length + 1 + lostRepeats, lateMs / 1_000, delaysMs];
 
   /** Returns whether there may be more, as `change`. */
   async function expire(): Promise<boolean> {
     const { rows } = await pool.query<ExpiredRow>({ name: 'expire', text: expireSql, values });
     if (rows.length > 0) onExpired(rows);
-    return rows.length >= repairedAtOnce;
+    return rows.length >= deliveriesPerStatement;
   }
 
-  async function change(how: 'requeued' | 'cancelled', text: string, more: unknown[] = []): Promise<boolean> {
-    const { rows } = await pool.query<ChangedDeliveriesRow>(text, [deliveriesPerStatement, ...more]);
+  async function change(how: 'requeued' | 'cancelled', text: string, values: unknown[] = []): Promise<boolean> {
+    const { rows } = await pool.query<ChangedDeliveriesRow>(text, values);
     for (const { deliveries } of rows) onChanged(how, deliveries);
     return rows.reduce((sum, { deliveries }) => sum + deliveries, 0) >= deliveriesPerStatement;
   }
 
   async function unblock(): Promise<boolean> {
-    const query = { name: 'unblock', text: unblockSql, values: [repairedAtOnce] };
-    const { rows } = await pool.query<{ waits: boolean }>(query);
+    const { rows } = await pool.query<{ waits: boolean }>({ name: 'unblock', text: unblockSql });
     if (rows.some(({ waits }) => !waits)) onUnblocked();
-    return rows.length >= repairedAtOnce;
+    return rows.length >= deliveriesPerStatement;
   }
 
   return createIntervalLoop({

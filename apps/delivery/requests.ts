@@ -9,7 +9,6 @@ import {
 } from '#domain/webhooks/access.ts';
 import { deliveryState, noSuchDelivery, type ShownState } from '#domain/webhooks/deliveries.ts';
 import { WebhookError } from '#domain/webhooks/errors.ts';
-import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
 import { WebhookSecret, type WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import {
@@ -162,7 +161,7 @@ export async function deleteWebhook(database: Database, request: WebhookRequest)
     // Deliveries of an object's webhook are left to the worker: the operator's login may change none.
     const { by } = request;
     if (by !== 'orgctl' && 'objectUid' in by) return change;
-    const cancel = CompiledQuery.raw(cancelWebhookDeliveriesSql, [deliveriesPerStatement, organizationId, webhookId]);
+    const cancel = CompiledQuery.raw(cancelWebhookDeliveriesSql, [organizationId, webhookId]);
     for (const { deliveries } of await tx.query<ChangedDeliveriesRow>(cancel))
       await recordWebhookEntry(tx, request, 'delivery.cancel', { deliveries });
     return change;

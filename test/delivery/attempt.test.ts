@@ -459,7 +459,7 @@ async function arrange({ proxied, url = 'http://127.0.0.1:9/', errors = [], ...r
     /** Ends the time of the slots, and repairs. */
     async expire() {
       await pool.query('update slot set until = now()');
-      return (await pool.query(expireSql, [delaysMs.length + 4, 60, delaysMs, 100])).rows;
+      return (await pool.query(expireSql, [delaysMs.length + 4, 60, delaysMs])).rows;
     },
   };
 }

@@ -487,7 +487,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hooks = [await engine.webhook({ events: 60 }), await engine.webhook({ events: 60 })];
     for (const hook of hooks) await engine.change(hook, 'deleted');
     for (let cancelled = 100; cancelled > 0; ) {
-      const rows = await engine.cancelDeleted();
+      const rows = await engine.cancelDeleted([], 100);
       cancelled = rows.reduce((sum, { deliveries }) => sum + deliveries, 0);
       expect(cancelled).toBeLessThanOrEqual(100);
     }

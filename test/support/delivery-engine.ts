@@ -16,6 +16,7 @@ import {
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import type { Database } from '#domain/db/database.ts';
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
+import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import type { TestDatabase } from './database.ts';
 import { type OnFinished, setupDatabase } from './setup.ts';
@@ -239,13 +240,16 @@ export class Engine {
     return this.record(await this.admit(run), ending);
   }
 
-  expire = (most = 500, { lateS = 60, waitsMs = [30_000, 60_000] } = {}) =>
-    this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs, most]);
+  expire = ({ lateS = 60, waitsMs = [30_000, 60_000] } = {}) =>
+    this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs]);
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
-  unblock = () => this.send<{ waits: boolean }>('unblockSql', [500]);
-  requeueHeld = () => this.send<ChangedDeliveriesRow>('requeueHeldSql', [100]);
-  cancelDeleted = (webhookIds: string[] = []) => this.send<ChangedDeliveriesRow>('cancelDeletedSql', [100, webhookIds]);
+  unblock = () => this.send<{ waits: boolean }>('unblockSql', []);
+  requeueHeld = () => this.send<ChangedDeliveriesRow>('requeueHeldSql', []);
+  async cancelDeleted(webhookIds: string[] = [], atMost = deliveriesPerStatement): Promise<ChangedDeliveriesRow[]> {
+    const text = this.statements.cancelDeletedSql.replaceAll(`limit ${deliveriesPerStatement}`, `limit ${atMost}`);
+    return (await this.worker.query<ChangedDeliveriesRow>(text, [webhookIds])).rows;
+  }
 
   async redeliver({ organizationId, webhookId, eventId }: Omit<Run, 'run'>): Promise<string | undefined> {
     const { rows } = await this.owner.query(this.statements.redeliverOneSql, [organizationId, webhookId, eventId]);

@@ -1,3 +1,4 @@
+import { deliveriesPerStatement as atMost } from '#domain/webhooks/limits.ts';
 import { unblockNextSql } from './order.ts';
 
 /** A delivery that `expireSql` requeued or settled, or whose slot it freed. */
@@ -27,8 +28,8 @@ export interface ExpiredRow {
  * a claim whose attempt was not admitted goes back to the queue. Runs that have not asked `$2` seconds after they
  * were due go back to the queue, too. The run's number stays: one that was only late may still ask
  * until another is claimed. `$3`: the wait after each failure in ms, in order; the last one is used
- * for all further ones, and a tenth is added at random. At most `$4` of each. Returns an
- * `ExpiredRow` per delivery.
+ * for all further ones, and a tenth is added at random. At most `deliveriesPerStatement` of each.
+ * Returns an `ExpiredRow` per delivery.
  *
  * Times are compared with `statement_timestamp()`: a volatile function would use no index (122 ms
  * instead of 0.4 with 500,000 sleeping deliveries). Each delivery is locked by its key before its
@@ -38,7 +39,7 @@ export interface ExpiredRow {
 export const expireSql = /* sql */ `
   with target as materialized (
     select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.grant_id
-    from (select s.* from slot s where s.until < statement_timestamp() order by s.until limit $4) o
+    from (select s.* from slot s where s.until < statement_timestamp() order by s.until limit ${atMost}) o
     cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.grant_id from delivery d
       where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id
@@ -70,7 +71,7 @@ export const expireSql = /* sql */ `
       and not exists (
         select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
           and s.event_id = d.event_id)
-    order by d.due_at limit $4
+    order by d.due_at limit ${atMost}
     for no key update skip locked
   ), expired as (
     select f.organization_id, f.webhook_id, f.event_id, f.run, f.is_current,

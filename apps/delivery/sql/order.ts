@@ -1,3 +1,5 @@
+import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
+
 /**
  * The parts of a statement that unblock the next delivery of a webhook and grant. `settled`: rows
  * with `organization_id`, `webhook_id`, `event_id` and `grant_id` of what the statement settles,
@@ -27,7 +29,7 @@ export const unblockNextSql = (settled: string) => /* sql */ `next_of_grant as m
   )`;
 
 /**
- * Looks up blocked deliveries that are due for it, at most `$1`, and unblocks those without an open
+ * Looks up blocked deliveries that are due for it, a bounded number, and unblocks those without an open
  * one before them; any worker runs it each second. Two transactions did not see each other, because
  * neither had committed: the writer of such a row and the settlement of the one before, or two
  * settlements. The others are looked up again after as long as they have waited, ten minutes at
@@ -41,7 +43,7 @@ export const unblockSql = /* sql */ `
           and p.state in ('queued', 'running', 'blocked')
           and (p.created_at, p.event_id) < (b.created_at, b.event_id)) as waits
     from delivery b where b.state = 'blocked' and b.due_at < statement_timestamp()
-    order by b.due_at limit $1
+    order by b.due_at limit ${deliveriesPerStatement}
     for no key update skip locked
   ), looked_up as (
     update delivery d set state = case when u.waits then 'blocked' else 'queued' end, due_at = clock_timestamp()

@@ -1,3 +1,4 @@
+import { deliveriesPerStatement as atMost } from '#domain/webhooks/limits.ts';
 import { isHoldingSql, isOpenSql } from '#domain/webhooks/open-deliveries.ts';
 import { unblockNextSql } from './order.ts';
 
@@ -109,7 +110,7 @@ const recently = /* sql */ `w.state_at > statement_timestamp() - interval '1 hou
 
 /**
  * Puts sleeping deliveries of webhooks that were paused or suspended within the last hour back into
- * the queue, at most `$1`, so that they are tried first when it is resumed. It only speeds
+ * the queue, a bounded number, so that they are tried first when it is resumed. It only speeds
  * up what each run does when it asks. Returns a `ChangedDeliveriesRow` per webhook.
  */
 export const requeueHeldSql = /* sql */ `
@@ -118,10 +119,10 @@ export const requeueHeldSql = /* sql */ `
     from webhook w cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'running' and not ${hasSlot}
-      limit $1
+      limit ${atMost}
       for no key update skip locked
     ) d
-    where ${isHoldingSql} and ${recently} limit $1
+    where ${isHoldingSql} and ${recently} limit ${atMost}
   ), requeued as (
     update delivery d set ${requeued} from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
@@ -130,7 +131,7 @@ export const requeueHeldSql = /* sql */ `
   select count(*)::integer as deliveries from requeued q group by q.webhook_id`;
 
 /**
- * Cancels open deliveries of deleted webhooks, at most `$1`. Rows that another process has locked are
+ * Cancels open deliveries of deleted webhooks, a bounded number. Rows that another process has locked are
  * skipped. An attempt in progress ends by itself. Returns a `ChangedDeliveriesRow` per webhook.
  *
  * The limit is that of all webhooks together: a statement for many of them could exceed its time
@@ -142,10 +143,10 @@ const cancelSql = (which: string, record = '') => /* sql */ `
     from webhook w cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and ${isOpenSql}
-      limit $1
+      limit ${atMost}
       for no key update skip locked
     ) d
-    where w.state = 'deleted' and ${which} limit $1
+    where w.state = 'deleted' and ${which} limit ${atMost}
   ), cancelled as (
     update delivery d set state = 'cancelled', due_at = null, settled_at = clock_timestamp()
     from picked p
@@ -163,14 +164,14 @@ const byWorker = /* sql */ `cross join lateral record_worker_entry(q.organizatio
       jsonb_build_object('webhookId', q.webhook_id, 'deliveries', q.deliveries))`;
 
 /**
- * The same for webhooks that were deleted within the last hour, and for the webhooks `$2` (ids)
+ * The same for webhooks that were deleted within the last hour, and for the webhooks `$1` (ids)
  * that the poll found queued: an event may be stored while its webhook is deleted. An audit entry
  * of the worker per webhook.
  */
-export const cancelDeletedSql = cancelSql(`(${recently} or w.id = any ($2::uuid[]))`, byWorker);
+export const cancelDeletedSql = cancelSql(`(${recently} or w.id = any ($1::uuid[]))`, byWorker);
 
-/** The same for a webhook just deleted, `$2` organization, `$3` id. The caller writes the audit entry. */
-export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $2 and w.id = $3');
+/** The same for a webhook just deleted, `$1` organization, `$2` id. The caller writes the audit entry. */
+export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $1 and w.id = $2');
 
 /** Counts open deliveries, up to 10,000: `{deliveries}`. `$1` organization, `$2` webhook. */
 export const countOpenDeliveriesSql = /* sql */ `

@@ -12,7 +12,10 @@ export const secretOverlapDefaultSeconds = 86_400;
 export const signingSecretsAtMost = 5;
 /** How long after its time an event can be sent again. */
 export const redeliverableDays = 30;
-/** Deliveries that one statement moves or cancels. */
+/**
+ * Deliveries that one statement moves, cancels or repairs. Part of its text: for a parameter, a plan for any
+ * values expects a tenth of the rows, and may read the whole table for a few.
+ */
 export const deliveriesPerStatement = 2_000;
 /** The least days that a settled delivery is kept: one more than its event can be sent again. */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;

@@ -51,8 +51,16 @@ export interface Touched {
   written: Record<string, number>;
 }
 
-/** Executes a statement and counts its rows, those of the functions it calls included. */
-export async function countTouched(pool: Pool, text: string, values: unknown[]): Promise<Touched> {
+/**
+ * Executes a statement and counts its rows, those of the functions it calls included. By a plan for
+ * any values, as on the product's connections; `seqScans` are off as for large tables.
+ */
+export async function countTouched(
+  pool: Pool,
+  text: string,
+  values: unknown[],
+  { seqScans = false } = {},
+): Promise<Touched> {
   const client = await pool.connect();
   const counters = async () => {
     const { rows } = await client.query<{ name: string; read: number; written: number }>(
@@ -64,8 +72,7 @@ export async function countTouched(pool: Pool, text: string, values: unknown[]):
   };
   try {
     await client.query('begin');
-    // As on the product's connections, and as for large tables.
-    await client.query('set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off');
+    await client.query(`set local plan_cache_mode = force_generic_plan; set local enable_seqscan = ${seqScans}`);
     const before = new Map((await counters()).map((row) => [row.name, row]));
     await client.query(text, values);
     const after = await counters();
