@@ -4,8 +4,6 @@
  */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ClaimedDelivery } from '#delivery/sql/claim.ts';
-import { cancelDeletedSql } from '#delivery/sql/requests.ts';
-import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { Engine } from '#test/delivery-engine.ts';
@@ -256,11 +254,10 @@ describe('the maintenance, with the worker’s own login', () => {
     for (let event = 0; event < 7; event += 1) await t.open();
     const right = await t.make.delivery({ webhook: active });
     const moved: unknown[] = [];
-    const threeAtOnce = cancelDeletedSql.replaceAll(`limit ${deliveriesPerStatement}`, 'limit 3');
     for (;;) {
-      const { rows } = await t.engine.worker.query<{ deliveries: number }>(threeAtOnce, [[]]);
-      if (rows[0] === undefined) break;
-      moved.push(rows[0].deliveries);
+      const [row] = await t.engine.cancelDeleted([], 3);
+      if (row === undefined) break;
+      moved.push(row.deliveries);
     }
     expect(moved).toEqual([3, 3, 1]);
     expect(await t.stateOf(right)).toMatchObject({ state: 'queued' });
