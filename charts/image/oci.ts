@@ -1,12 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import type { Build } from './build-id.ts';
 import { configFlags, openStore, run } from './buildah.ts';
-import { listFiles } from './files.ts';
+import { listFiles, readJson } from './files.ts';
 import { getSysroot } from './foreign.ts';
 import { getModules } from './modules.ts';
+import { placeholders } from './packages.ts';
 
 const architectures = ['amd64', 'arm64'] as const;
 
@@ -16,11 +17,17 @@ export interface DebianPackage {
   architecture: string;
 }
 
-/** An image for several architectures, as an OCI layout. */
+export interface NpmPackage {
+  name: string;
+  version: string;
+}
+
+/** An image for several architectures, as an OCI layout, and the packages that its file systems contain. */
 export interface OciImage {
   /** Digest of the index of both images. */
   digest: string;
-  packages: DebianPackage[];
+  debian: DebianPackage[];
+  npm: NpmPackage[];
 }
 
 /**
@@ -42,7 +49,8 @@ export async function buildOciImage(options: {
     const buildah = openStore(work);
     const list = 'localhost/org-api:all';
     buildah('manifest', 'create', list);
-    const packages: DebianPackage[] = [];
+    const debian: DebianPackage[] = [];
+    const npm: NpmPackage[] = [];
     for (const architecture of architectures) {
       report(`assembling and packing the image for ${architecture}`);
       const rootfs = path.join(work, architecture);
@@ -58,7 +66,8 @@ export async function buildOciImage(options: {
         rootfs,
         ...from,
       ]);
-      packages.push(...readPackages(rootfs));
+      debian.push(...listDebianPackages(rootfs));
+      npm.push(...listNpmPackages(rootfs));
       const container = buildah('from', 'scratch');
       buildah('copy', '--quiet', '--chown', '0:0', container, rootfs, '/');
       buildah('config', ...configFlags(build), '--os', 'linux', '--arch', architecture, container);
@@ -70,7 +79,7 @@ export async function buildOciImage(options: {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(path.dirname(folder), { recursive: true });
     buildah('manifest', 'push', '--quiet', '--all', list, `oci:${folder}`);
-    return { digest: readDigest(folder), packages };
+    return { digest: readDigest(folder), debian, npm };
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -84,11 +93,19 @@ function readDigest(folder: string): string {
 }
 
 /** Returns the Debian packages that an image's root file system names, as scanners read them. */
-function readPackages(rootfs: string): DebianPackage[] {
+function listDebianPackages(rootfs: string): DebianPackage[] {
   const folder = path.join(rootfs, 'var/lib/dpkg/status.d');
   return listFiles(folder).map((name) => {
     const text = readFileSync(path.join(folder, name), 'utf8');
     const field = (key: string) => new RegExp(`^${key}: (.*)$`, 'm').exec(text)?.[1] ?? '';
     return { name: field('Package'), version: field('Version'), architecture: field('Architecture') };
   });
+}
+
+/** Returns the npm packages of an image's root file system, without the placeholders of packages that it lacks. */
+export function listNpmPackages(rootfs: string): NpmPackage[] {
+  return globSync('app/**/node_modules/{*,@*/*}/package.json', { cwd: rootfs })
+    .map((file) => readJson<NpmPackage>(rootfs, file))
+    .filter(({ name }) => !placeholders.some((one) => one === name))
+    .map(({ name, version }) => ({ name, version }));
 }

@@ -10,7 +10,7 @@ import { run } from '../image/buildah.ts';
 import { buildOciImage } from '../image/oci.ts';
 import { packageCharts } from './charts.ts';
 import { notesOf } from './notes.ts';
-import { completeBom } from './sbom.ts';
+import { describeContents } from './sbom.ts';
 
 /**
  * `npm run tool -- release --dry-run`: writes everything that a release publishes into a folder, and
@@ -57,12 +57,10 @@ async function main(): Promise<void> {
   report('packing the charts');
   await packageCharts({ repository, out, version, build });
   report('listing what the image contains');
-  const npmBom = run(
-    'npm',
-    ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev', '--omit', 'optional'],
-    { cwd: repository },
+  const lock = JSON.parse(
+    run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], { cwd: repository }),
   );
-  const bom = completeBom(JSON.parse(npmBom), { packages: image.packages, node: process.versions.node });
+  const bom = describeContents(lock, { ...image, node: process.versions.node });
   writeFileSync(path.join(out, 'org-api.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
   writeFileSync(path.join(out, 'NOTES.md'), notes);
   writeChecksums(out);

@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '#test/temporary-folder.ts';
+import { placeholders } from '../../charts/image/packages.ts';
+import type { Bom } from '../../charts/release/sbom.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -27,10 +29,20 @@ it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums 
     ].sort(),
   );
   execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out, stdio: 'pipe' });
-  const entry = <T>(name: string): T =>
-    JSON.parse(execFileSync('tar', ['-xOf', path.join(out, 'org-api-image.oci.tar'), name], { encoding: 'utf8' }));
+  const archive = path.join(out, 'org-api-image.oci.tar');
+  const entry = <T>(name: string): T => JSON.parse(execFileSync('tar', ['-xOf', archive, name], { encoding: 'utf8' }));
   const blob = (digest: string) => `./blobs/${digest.replace(':', '/')}`;
   const [index] = entry<Manifest>('./index.json').manifests;
   const images = entry<Manifest>(blob(index?.digest ?? '')).manifests;
   expect(images.map(({ platform }) => platform?.architecture)).toEqual(['amd64', 'arm64']);
+  const bom = JSON.parse(readFileSync(path.join(out, 'org-api.cdx.json'), 'utf8')) as Bom;
+  const listed = bom.components.filter(({ purl }) => purl.startsWith('pkg:npm/')).map(({ name }) => name);
+  for (const { digest } of images) {
+    const [layer] = entry<{ layers: { digest: string }[] }>(blob(digest)).layers;
+    const packed = execFileSync('tar', ['-xOf', archive, blob(layer?.digest ?? '')], { maxBuffer: 2 ** 30 });
+    const files = execFileSync('tar', ['-tzf', '-'], { input: packed, encoding: 'utf8', maxBuffer: 2 ** 28 });
+    const found = files.matchAll(/\/node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\/package\.json$/gm);
+    const names = [...found].map(([, name = '']) => name).filter((name) => !placeholders.some((one) => one === name));
+    expect(new Set(listed)).toEqual(new Set(names));
+  }
 });

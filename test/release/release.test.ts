@@ -1,13 +1,18 @@
 /** What a release says of itself, from CHANGELOG, Chart.yaml and the image. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { temporaryFolder } from '#test/temporary-folder.ts';
+import { listNpmPackages } from '../../charts/image/oci.ts';
+import { listRuntimePackages } from '../../charts/image/packages.ts';
 import { describeChart } from '../../charts/release/charts.ts';
 import { notesOf } from '../../charts/release/notes.ts';
-import { completeBom } from '../../charts/release/sbom.ts';
+import { describeContents } from '../../charts/release/sbom.ts';
 
 const root = path.join(import.meta.dirname, '../..');
+const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const packageFile = (folder: string, name: string) => path.join(folder, name, 'package.json');
 
 it('its notes are the part of CHANGELOG about its version, with the date', () => {
   const changelog =
@@ -15,7 +20,6 @@ it('its notes are the part of CHANGELOG about its version, with the date', () =>
   expect(notesOf(changelog, '0.2.0')).toEqual({ notes: '- New.\n', date: '2027-01-31' });
   expect(notesOf(changelog, '0.1.0')).toEqual({ notes: '- First.\n', date: null });
   expect(() => notesOf(changelog, '0.3.0')).toThrow('says nothing about 0.3.0');
-  const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   expect(notesOf(readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8'), version).notes).toContain('#### For SREs');
 });
 
@@ -28,30 +32,30 @@ it('is not built for a tag of another version', () => {
   expect(stderr).toMatch(/the tag v9\.9\.9 is not v\d/);
 });
 
-it('its SBOM has npm’s packages, Node, and Debian’s packages of each architecture', () => {
-  const bom = JSON.parse(
-    execFileSync(
-      'npm',
-      ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev', '--omit', 'optional'],
-      {
-        cwd: root,
-        encoding: 'utf8',
-        maxBuffer: 2 ** 26,
-      },
-    ),
-  );
-  const packages = ['amd64', 'arm64'].map((architecture) => ({
-    name: 'libc6',
-    version: '2.36-9+deb12u1',
-    architecture,
-  }));
-  const { bomFormat, components } = completeBom(bom, { packages, node: '26.10.0' });
-  expect(bomFormat).toBe('CycloneDX');
-  const names = components.map(({ purl }) => purl);
+it('its SBOM has each npm package of the image and no other one, Node, and Debian’s packages of each architecture', () => {
+  const rootfs = temporaryFolder();
+  const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
+  const included = listRuntimePackages(packages);
+  for (const folder of included) cpSync(packageFile(root, folder), packageFile(path.join(rootfs, 'app'), folder));
+  const sbom = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
+  const lock = JSON.parse(execFileSync('npm', sbom, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 26 }));
+  const debian = ['amd64', 'arm64'].map((architecture) => ({ name: 'libc6', version: '2.36-9+deb12u1', architecture }));
+
+  const bom = describeContents(lock, { npm: listNpmPackages(rootfs), debian, node: '26.10.0' });
+
+  expect(bom).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'org-api', version } } });
+  const names = bom.components.map(({ purl }) => purl);
   expect(names).toContain('pkg:generic/node@26.10.0');
   expect(names).toContain('pkg:deb/debian/libc6@2.36-9%2Bdeb12u1?arch=arm64&distro=debian-12');
-  expect(names.filter((name) => name.startsWith('pkg:npm/koa@'))).toHaveLength(1);
-  expect(names.filter((name) => name.startsWith('pkg:npm/vitest@'))).toEqual([]);
+  const npm = bom.components.filter(({ purl }) => purl.startsWith('pkg:npm/')).map((one) => one['bom-ref']);
+  const installed = included.map((folder) => `${folder.split('node_modules/').at(-1)}@${packages[folder].version}`);
+  expect(npm).toEqual([...new Set(installed)].sort());
+  for (const name of ['zod', 'pino', '@opentelemetry/api', 'standardwebhooks'])
+    expect(npm.filter((ref) => ref.startsWith(`${name}@`))).toHaveLength(1);
+  const refs = bom.dependencies.flatMap(({ ref, dependsOn = [] }) => [ref, ...dependsOn]);
+  expect(new Set(refs)).toEqual(new Set([bom.metadata.component['bom-ref'], ...npm]));
+  const other = { name: 'unlisted', version: '1.0.0' };
+  expect(() => describeContents(lock, { npm: [other], debian, node: '26.10.0' })).toThrow('has unlisted@1.0.0, which');
 });
 
 it('its charts say where the repository is, with an icon, and no other chart names an address', () => {
