@@ -127,3 +127,29 @@ it('in the hour that is repeated as summer time ends, a range to a time in it ha
   expect(rows).toEqual([{ from: '2025-10-26T00:35:00.000Z', to: '2025-10-26T01:45:00.000Z' }]);
   expectQuiet(visit);
 });
+
+it('a viewer whose zone has no name finds entries by the times that the page shows, and one without a zone by UTC', {
+  timeout,
+}, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  await writeEntries(t.owner, [{ orgId: ada.orgId, at: new Date('2025-11-20T08:00:30Z') }]);
+  for (const { zone, from, named } of [
+    { zone: 'GMT+02:00', from: '2025-11-20T10:00', named: '+02:00' },
+    { zone: 'Etc/Unknown', from: '2025-11-20T08:00', named: 'UTC' },
+  ]) {
+    const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken, zone });
+    const { page } = visit;
+    await page.goto(`/o/${ada.orgId}/audit-log`);
+    await ready(page);
+    await page.getByText(`Times are in ${named}.`, { exact: true }).waitFor();
+    await page.getByLabel('From').fill(from);
+    await page.getByLabel('To', { exact: true }).fill(from.replace(':00', ':01'));
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('link', { name: 'Clear all' }).waitFor();
+    await ready(page);
+    await page.getByText(`Times are in ${named}.`, { exact: true }).waitFor();
+    expect([zone, await page.locator('tbody tr').count()]).toEqual([zone, 1]);
+    expectQuiet(visit);
+  }
+});

@@ -6,6 +6,7 @@ import { unescaped } from '#test/http-visitor.ts';
 import { writeEntries } from '#test/write-entries.ts';
 import { byteOrderMark } from '../../apps/console/web/csv.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
+import { insertWebhook } from './webhook-stories.ts';
 
 const logOf = ({ orgId }: Pick<Enrolled, 'orgId'>, rest = '') => `/o/${orgId}/audit-log${rest}`;
 const rowsOf = (text: string) => text.match(/<th scope="row"/g)?.length ?? 0;
@@ -78,6 +79,41 @@ describe('the audit log', () => {
     expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', '')).toBe(true);
     expect(await shows('2026-07-01T08:00', '2026-07-01T08:01', 'America/New_York')).toBe(true);
     expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', 'America/New_York')).toBe(false);
+    // Fixed offsets, as browsers name the zone of a system without an IANA name.
+    for (const zone of ['+02:00', 'GMT+02:00', 'Etc/GMT-2']) {
+      const query = encodeURIComponent(zone);
+      expect([zone, await shows('2026-07-01T14:00', '2026-07-01T14:01', query)]).toEqual([zone, true]);
+      expect([zone, await shows('2026-07-01T12:00', '2026-07-01T12:01', query)]).toEqual([zone, false]);
+    }
+  });
+
+  it('applies no time in an unknown zone, says so, and names the zone in which times are read', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const webhook = await insertWebhook(t, ada);
+    const visitor = t.http(ada);
+    const lists = ['audit-log', 'deliveries', `webhooks/${webhook.id}/deliveries`];
+    const range = `webhooks/${webhook.id}/redeliver/review`;
+    const zoneOf = (text: string) => [
+      /name="zone" value="([^"]*)"/.exec(text)?.[1],
+      /data-zone-name>([^<]*)</.exec(text)?.[1],
+    ];
+    for (const zone of ['Mars/Olympus', 'UTC+2', '+02:00:30', '+25:00', 'x'.repeat(100), '2026-01-01T00:00[UTC]'])
+      for (const path of [...lists, range]) {
+        const query = new URLSearchParams({ what: 'range', from: '2026-07-01T12:00', until: '2026-07-01T12:01', zone });
+        const { text } = await visitor.get(`/o/${ada.orgId}/${path}?${query}`);
+        const shown = zone.length > 64 ? 'unknown' : zone;
+        const problems = text.split(`The time zone “${shown}” is unknown. Enter the time in UTC.`).length - 1;
+        expect([zone, path, problems, ...zoneOf(text)]).toEqual([zone, path, 2, 'UTC', 'UTC']);
+      }
+    for (const path of lists) {
+      // A time without a zone is one of UTC, also where a script would fill in the viewer's.
+      const { text } = await visitor.get(`/o/${ada.orgId}/${path}?from=2026-07-01T12:00`);
+      expect([path, ...zoneOf(text)]).toEqual([path, 'UTC', 'UTC']);
+      expect(zoneOf((await visitor.get(`/o/${ada.orgId}/${path}`)).text)[0]).toBe('');
+    }
+    const csv = '?from=2026-07-01T12%3A00&zone=Mars%2FOlympus';
+    expect((await visitor.get(logOf(ada, `/csv${csv}`))).to).toBe(logOf(ada, csv));
   });
 
   it('opens one of its entries, and answers 404 for another organization’s', async () => {

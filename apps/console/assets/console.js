@@ -204,11 +204,15 @@
     open?.querySelector('summary')?.focus();
   });
 
-  /** Typed times are in the viewer's zone, unless the URL names another. */
+  /**
+   * Typed times are in the viewer's zone, unless a time is set already. A browser that cannot tell
+   * its zone (`Etc/Unknown`) shows UTC.
+   */
   function fillZone() {
     const zone = document.querySelector('input[data-zone]');
-    if (!(zone instanceof HTMLInputElement) || zone.value !== '') return;
-    zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    if (!(zone instanceof HTMLInputElement) || zone.value !== '' || !timeZone || timeZone === 'Etc/Unknown') return;
+    zone.value = timeZone;
     for (const element of document.querySelectorAll('[data-zone-name]')) element.textContent = zone.value;
   }
 

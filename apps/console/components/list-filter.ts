@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseDateTime, timeZonePattern } from '../web/date-time.ts';
+import { dateTimeProblem, findTimeZone, timeZoneField } from '../web/date-time.ts';
 import { type FormState, freshForm } from '../web/form.ts';
 import { attributes, type Html, html, nothing } from '../web/html.ts';
 import { selectField, textField } from './form.ts';
@@ -14,18 +14,30 @@ export const queryNameOf = (label: string): string => label.toLowerCase().replac
 export const timeRangeFields = {
   from: z.string().max(40).catch(''),
   until: z.string().max(40).catch(''),
-  zone: filterText(timeZonePattern),
+  zone: timeZoneField,
 };
 
 type TimeRange = { from: string; until: string; zone: string };
 
-const badTime = 'Enter a date and a time. This filter was not applied.';
-
 /** Returns what is wrong with the times of a filter, by field. */
 export function timeRangeProblems({ from, until, zone }: TimeRange): Record<string, string> {
-  const isBad = (text: string) => text !== '' && parseDateTime(text, zone, 'from') === null;
-  const times = Object.entries({ from, until });
-  return Object.fromEntries(times.filter(([, text]) => isBad(text)).map(([name]) => [name, badTime]));
+  const problems: Record<string, string> = {};
+  for (const [name, text] of Object.entries({ from, until })) {
+    const problem = text === '' ? null : dateTimeProblem(text, zone);
+    if (problem !== null) problems[name] = `${problem} This filter was not applied.`;
+  }
+  return problems;
+}
+
+/**
+ * Renders the zone of a form's times, and its name. The script fills in the viewer's zone while no
+ * time is set: a time that is shown has the zone in which it was read.
+ */
+export function timeZoneOf({ from, until, zone }: TimeRange): Html {
+  const isSet = from !== '' || until !== '';
+  const name = isSet && zone !== '' && findTimeZone(zone) !== null ? zone : 'UTC';
+  return html`<input type="hidden" name="zone" value="${isSet ? name : ''}" data-zone>
+    <span class="quiet">Times are in <span data-zone-name>${name}</span>.</span>`;
 }
 
 /** Returns whether any filter is set. A zone alone filters nothing. */
@@ -81,9 +93,8 @@ export function filterForm(parts: {
     <form method="get" action="${action}">
       <div class="filter-fields">${fields.map((field) => renderField(state, field))}
         ${timeField('from', 'From')}${timeField('until', 'To')}</div>
-      <input type="hidden" name="zone" value="${query.zone}" data-zone>
       <p class="actions"><button type="submit" class="secondary">Apply</button>
-        <span class="quiet">Times are in <span data-zone-name>${query.zone || 'UTC'}</span>.</span></p>
+        ${timeZoneOf(query)}</p>
     </form>
   </details>
   ${activeFilters(action, query, fields)}`;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { dayMs, hourMs } from '#domain/contract/durations.ts';
 import { redeliverableDays } from '#domain/webhooks/limits.ts';
 import type { Selection } from '#domain/webhooks/redeliveries.ts';
-import { parseDateTime } from '../../../web/date-time.ts';
+import { dateTimeProblem, parseDateTime, timeZoneField } from '../../../web/date-time.ts';
 
 /** Choices of how far back failed deliveries are redelivered, in hours. */
 export const failedSince = [
@@ -21,13 +21,14 @@ export const redeliverForm = z
     hours: z.enum(failedSince.map(({ value }) => value) as [string, ...string[]]).catch('24'),
     from: z.string().max(30).default(''),
     until: z.string().max(30).default(''),
-    zone: z.string().max(64).default(''),
+    zone: timeZoneField,
   })
   .superRefine(({ what, from, until, zone }, context) => {
     if (what !== 'range') return;
-    for (const [name, text] of Object.entries({ from, until }))
-      if (parseDateTime(text, zone, 'from') === null)
-        context.addIssue({ code: 'custom', path: [name], message: 'Enter a date and a time.' });
+    for (const [name, text] of Object.entries({ from, until })) {
+      const message = dateTimeProblem(text, zone);
+      if (message !== null) context.addIssue({ code: 'custom', path: [name], message });
+    }
   });
 
 export type RedeliverFields = z.output<typeof redeliverForm>;

@@ -4,6 +4,7 @@ import { copyableUrl } from '../../../components/copy.ts';
 import { emptyState } from '../../../components/empty-state.ts';
 import { form, hiddenField } from '../../../components/form.ts';
 import { time } from '../../../components/time.ts';
+import { timeZoneField } from '../../../web/date-time.ts';
 import { domainProblemOf } from '../../../web/domain-problems.ts';
 import { type FormState, problemsOf, textOf } from '../../../web/form.ts';
 import { type Html, html } from '../../../web/html.ts';
@@ -18,7 +19,7 @@ import { eventCount } from './redelivery-cells.ts';
 
 /** Accepts any query. `redeliverForm` validates it, so that problems are shown at their fields. */
 const text = z.string().catch('');
-const query = z.object({ what: text, hours: text, from: text, until: text, zone: text });
+const query = z.object({ what: text, hours: text, from: text, until: text, zone: timeZoneField });
 
 /** Shows how many events a redelivery sends, and starts it when that is confirmed. */
 export const redeliverReviewRoutes = member.formPage({

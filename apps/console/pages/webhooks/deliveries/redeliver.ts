@@ -4,7 +4,7 @@ import { listRedeliveries, type RedeliveryRow } from '#domain/webhooks/redeliver
 import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import type { WebhookHead } from '#domain/webhooks/summary.ts';
 import { hiddenField, problemNotice, selectField, textField } from '../../../components/form.ts';
-import { queryString } from '../../../components/list-filter.ts';
+import { queryString, timeZoneOf } from '../../../components/list-filter.ts';
 import { notice } from '../../../components/notice.ts';
 import { pager } from '../../../components/pager.ts';
 import { redeliveryStatus } from '../../../components/status.ts';
@@ -78,8 +78,7 @@ function obstacle(
 
 function renderForms(visit: MemberVisit, state: FormState): Html {
   // Typed values and problems belong to the form that was sent.
-  const stateOf = (what: 'failed' | 'range') =>
-    textOf(state, 'what') === what ? state : freshForm({ hours: '24', zone: '' });
+  const stateOf = (what: 'failed' | 'range') => (textOf(state, 'what') === what ? state : freshForm({ hours: '24' }));
   const [failed, range] = [stateOf('failed'), stateOf('range')];
   const failedFields = html`${hiddenField('what', 'failed')}
     ${selectField(failed, {
@@ -96,8 +95,7 @@ function renderForms(visit: MemberVisit, state: FormState): Html {
       hint: 'Includes events that were delivered.',
     })}
     ${textField(range, { name: 'until', label: 'To', type: 'datetime-local' })}
-    <input type="hidden" name="zone" value="${textOf(range, 'zone')}" data-zone>
-    <p class="quiet">Times are in <span data-zone-name>${textOf(range, 'zone') || 'UTC'}</span>.</p>`;
+    <p>${timeZoneOf({ from: textOf(range, 'from'), until: textOf(range, 'until'), zone: textOf(range, 'zone') })}</p>`;
   return html`
     <p>Events keep their IDs, so a receiver that ignores duplicates processes each event once. You can redeliver events
       of the last ${redeliverableDays} days. Cancelled deliveries are not sent. The next page shows how many events are
