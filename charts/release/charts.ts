@@ -8,6 +8,8 @@ import { run } from '../image/buildah.ts';
 interface ChartFile {
   name: string;
   type: string;
+  version?: string;
+  appVersion?: string;
   home?: string;
   sources?: string[];
   icon?: string;
@@ -16,8 +18,8 @@ interface ChartFile {
 
 /**
  * Packs every chart that can be installed, as `helm push` takes it, with what only a release knows:
- * where the repository is, and with it the icon, and what Artifact Hub shows. Without a remote these
- * are left out.
+ * its version, where the repository is, and with it the icon, what Artifact Hub shows, and the
+ * addresses of pages that the package does not contain. Without a remote these are left out.
  */
 export async function packageCharts(options: {
   repository: string;
@@ -37,6 +39,12 @@ export async function packageCharts(options: {
       const chart = parse(readFileSync(file, 'utf8')) as ChartFile;
       if (chart.type === 'library') continue;
       writeFileSync(file, stringify(describeChart(chart, { version, source: build.source })));
+      for (const page of readdirSync(path.join(work, name), { recursive: true, encoding: 'utf8' })) {
+        if (!page.endsWith('.md')) continue;
+        const markdown = readFileSync(path.join(work, name, page), 'utf8');
+        const place = { chart: name, page, pagesUrl: findPagesUrl(version, build.source) };
+        writeFileSync(path.join(work, name, page), rewriteLinks(markdown, place));
+      }
       run(helm, ['package', '--dependency-update', '--destination', out, path.join(work, name)]);
     }
   } finally {
@@ -45,17 +53,18 @@ export async function packageCharts(options: {
 }
 
 /** Returns a chart's description as it is published. */
-export function describeChart(chart: ChartFile, release: { version: string; source: string | null }): ChartFile {
+export function describeChart(given: ChartFile, release: { version: string; source: string | null }): ChartFile {
   const { version } = release;
+  const chart = { ...given, version, appVersion: version };
   const annotations = {
     ...chart.annotations,
     'artifacthub.io/license': 'Apache-2.0',
-    'artifacthub.io/prerelease': String(version.startsWith('0.')),
+    'artifacthub.io/prerelease': String(/^0\.|-/.test(version)),
     'artifacthub.io/operator': String(chart.name === 'org-api-operator'),
   };
-  const home = release.source?.replace(/\.git$/, '') ?? null;
-  if (home === null || !home.startsWith('https://')) return { ...chart, annotations };
-  const at = (name: string) => `${home}/blob/v${version}/${name}`;
+  const home = findHome(release.source);
+  if (home === null) return { ...chart, annotations };
+  const at = (name: string) => `${findPagesUrl(version, release.source)}/${name}`;
   return {
     ...chart,
     home,
@@ -70,4 +79,33 @@ export function describeChart(chart: ChartFile, release: { version: string; sour
       ]),
     },
   };
+}
+
+/** Returns the https URL of the repository; null without a remote of that form. */
+function findHome(source: string | null): string | null {
+  return source?.startsWith('https://') ? source.replace(/\.git$/, '') : null;
+}
+
+/** Returns the URL below which the repository's files of a version are; null without a repository. */
+function findPagesUrl(version: string, source: string | null): string | null {
+  const home = findHome(source);
+  return home === null ? null : `${home}/blob/v${version}`;
+}
+
+/**
+ * Returns a page of a chart with the links that lead out of the package, or to the examples that it
+ * lacks (`ci/`), as URLs of the repository; without a repository, as text.
+ *
+ * @param place - the chart's folder below `charts`, and the page's path in it.
+ */
+export function rewriteLinks(
+  markdown: string,
+  { chart, page, pagesUrl }: { chart: string; page: string; pagesUrl: string | null },
+): string {
+  const folder = path.posix.join('charts', chart);
+  return markdown.replace(/\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)/g, (link, text: string, target: string) => {
+    const file = path.posix.join(folder, path.posix.dirname(page), target);
+    if (file.startsWith(`${folder}/`) && !file.startsWith(`${folder}/ci/`)) return link;
+    return pagesUrl === null ? text : `[${text}](${pagesUrl}/${file})`;
+  });
 }

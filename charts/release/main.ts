@@ -7,9 +7,10 @@ import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { describeBuild } from '../image/build-id.ts';
 import { run } from '../image/buildah.ts';
+import { readJson } from '../image/files.ts';
 import { buildOciImage } from '../image/oci.ts';
 import { packageCharts } from './charts.ts';
-import { notesOf } from './notes.ts';
+import { getTaggedVersion, notesOf } from './notes.ts';
 import { describeContents } from './sbom.ts';
 
 /**
@@ -21,7 +22,7 @@ const usage = `Usage: npm run tool -- release --dry-run [--out FOLDER]
        npm run tool -- release --tag vVERSION [--out FOLDER]
 
   --dry-run     for any commit, also with changes and without a date in CHANGELOG.md
-  --tag TAG     the tag that is released: v and the version of package.json
+  --tag TAG     the tag that is released: v and the version of package.json; for a candidate, -rc.N after it
   --out FOLDER  where to write it (.org-api/release/VERSION)
 `;
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -40,10 +41,12 @@ try {
 }
 
 async function main(): Promise<void> {
-  const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8')) as { version: string };
+  const { version: planned } = readJson<{ version: string }>(repository, 'package.json');
   const isDryRun = values['dry-run'] === true;
-  const { notes, date } = notesOf(readFileSync(path.join(repository, 'CHANGELOG.md'), 'utf8'), version);
-  if (!isDryRun) rejectUnready(version, date);
+  const version = isDryRun ? planned : getTaggedVersion(values.tag, planned);
+  const { notes, date } = notesOf(readFileSync(path.join(repository, 'CHANGELOG.md'), 'utf8'), planned);
+  if (!isDryRun) rejectChanges();
+  if (!isDryRun && version === planned && date === null) throw new Error(`CHANGELOG.md gives no date for ${version}`);
   const out = path.resolve(values.out ?? path.join(repository, '.org-api/release', version));
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
@@ -68,11 +71,8 @@ async function main(): Promise<void> {
   process.stdout.write(`${JSON.stringify(made, null, 2)}\n`);
 }
 
-/** @throws Error unless this commit is what the tag promises. */
-function rejectUnready(version: string, date: string | null): void {
-  if (values.tag !== `v${version}`)
-    throw new Error(`the tag ${values.tag ?? '(none)'} is not v${version}; --dry-run builds without a tag`);
-  if (date === null) throw new Error(`CHANGELOG.md gives no date for ${version}`);
+/** @throws Error when the checkout is not the tagged commit alone. */
+function rejectChanges(): void {
   if (execFileSync('git', ['status', '--porcelain'], { cwd: repository, encoding: 'utf8' }).trim() !== '')
     throw new Error('the checkout has changes');
 }

@@ -12,3 +12,14 @@ export function notesOf(changelog: string, version: string): { notes: string; da
   const text = lines.join('\n').replace(/^\[[^\]]+\]: .*$/gm, '');
   return { notes: `${text.trim()}\n`, date };
 }
+
+/**
+ * Returns the version that a tag releases: the planned one, or a candidate for it, such as `0.1.0-rc.1`.
+ *
+ * @throws Error when the tag is neither.
+ */
+export function getTaggedVersion(tag: string | undefined, planned: string): string {
+  const version = tag?.replace(/^v/, '') ?? '';
+  if (tag === `v${version}` && version.replace(/-rc\.[1-9]\d*$/, '') === planned) return version;
+  throw new Error(`the tag ${tag ?? '(none)'} is not v${planned} or v${planned}-rc.N; --dry-run builds without a tag`);
+}

@@ -30,11 +30,12 @@ const verbs: Record<string, readonly string[]> = {
   gcloud: ['storage'],
   npm: ['run'],
   curl: ['-H'],
-  skopeo: ['copy'],
+  skopeo: ['copy', 'inspect'],
 };
 const plain = [
   'export',
   'url',
+  'verify',
   'grep',
   'base',
   'echo',

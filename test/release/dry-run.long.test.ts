@@ -1,6 +1,6 @@
 /** Everything that a release publishes, made on this machine. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '#test/temporary-folder.ts';
@@ -17,6 +17,7 @@ it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums 
   timeout: 900_000,
 }, () => {
   const out = temporaryFolder();
+  const unpacked = temporaryFolder();
   execFileSync(process.execPath, ['charts/release/main.ts', '--dry-run', '--out', out], { cwd: root, stdio: 'pipe' });
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   expect(readdirSync(out).sort()).toEqual(
@@ -35,6 +36,16 @@ it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums 
   const [index] = entry<Manifest>('./index.json').manifests;
   const images = entry<Manifest>(blob(index?.digest ?? '')).manifests;
   expect(images.map(({ platform }) => platform?.architecture)).toEqual(['amd64', 'arm64']);
+  for (const chart of ['org-api', 'org-api-crds', 'org-api-operator']) {
+    execFileSync('tar', ['-xzf', path.join(out, `${chart}-${version}.tgz`), '-C', unpacked]);
+    const pages = globSync('**/*.md', { cwd: path.join(unpacked, chart) });
+    expect(pages).toContain('README.md');
+    for (const page of pages) {
+      const file = path.join(unpacked, chart, page);
+      for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(/\]\((?!https?:|#)([^)#\s]+)/g))
+        expect(existsSync(path.join(path.dirname(file), target)), `${chart}/${page}: ${target}`).toBe(true);
+    }
+  }
   const bom = JSON.parse(readFileSync(path.join(out, 'org-api.cdx.json'), 'utf8')) as Bom;
   const listed = bom.components.filter(({ purl }) => purl.startsWith('pkg:npm/')).map(({ name }) => name);
   for (const { digest } of images) {

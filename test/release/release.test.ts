@@ -6,8 +6,8 @@ import { expect, it } from 'vitest';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { listNpmPackages } from '../../charts/image/oci.ts';
 import { listRuntimePackages } from '../../charts/image/packages.ts';
-import { describeChart } from '../../charts/release/charts.ts';
-import { notesOf } from '../../charts/release/notes.ts';
+import { describeChart, rewriteLinks } from '../../charts/release/charts.ts';
+import { getTaggedVersion, notesOf } from '../../charts/release/notes.ts';
 import { describeContents } from '../../charts/release/sbom.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -21,6 +21,13 @@ it('its notes are the part of CHANGELOG about its version, with the date', () =>
   expect(notesOf(changelog, '0.1.0')).toEqual({ notes: '- First.\n', date: null });
   expect(() => notesOf(changelog, '0.3.0')).toThrow('says nothing about 0.3.0');
   expect(notesOf(readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8'), version).notes).toContain('#### For SREs');
+});
+
+it('a tag is the version of package.json, or a candidate for it', () => {
+  expect(getTaggedVersion('v0.1.0', '0.1.0')).toBe('0.1.0');
+  expect(getTaggedVersion('v0.1.0-rc.12', '0.1.0')).toBe('0.1.0-rc.12');
+  for (const tag of [undefined, '0.1.0', 'v0.1.1', 'v0.1.0-rc', 'v0.1.0-rc.0', 'v0.1.0-beta.1', 'v0.1.1-rc.1'])
+    expect(() => getTaggedVersion(tag, '0.1.0'), tag).toThrow('is not v0.1.0 or v0.1.0-rc.N');
 });
 
 it('is not built for a tag of another version', () => {
@@ -67,6 +74,23 @@ it('its charts say where the repository is, with an icon, and no other chart nam
     annotations: { 'artifacthub.io/license': 'Apache-2.0', 'artifacthub.io/prerelease': 'true' },
   });
   expect(describeChart(chart, { version: '0.1.0', source: null })).not.toHaveProperty('home');
+  expect(describeChart(chart, { version: '0.2.0-rc.1', source })).toMatchObject({
+    version: '0.2.0-rc.1',
+    appVersion: '0.2.0-rc.1',
+    icon: 'https://github.com/owner/org-api/raw/v0.2.0-rc.1/apps/console/assets/icon.svg',
+  });
   for (const name of ['org-api', 'org-api-crds', 'org-api-operator'])
     expect(readFileSync(path.join(root, 'charts', name, 'Chart.yaml'), 'utf8')).not.toMatch(/https?:/);
+});
+
+it('a packed page links what the package contains, and the repository’s file of that version for the rest', () => {
+  const page =
+    'See [a](../../docs/a.md#b), [guide](../README.md), [r](runbooks/r.md), [v](ci/v.yaml), [x](https://x.y), [s](#s).';
+  const place = { chart: 'org-api', page: 'README.md', pagesUrl: 'https://h/blob/v1' };
+  expect(rewriteLinks(page, place)).toBe(
+    'See [a](https://h/blob/v1/docs/a.md#b), [guide](https://h/blob/v1/charts/README.md), [r](runbooks/r.md), ' +
+      '[v](https://h/blob/v1/charts/org-api/ci/v.yaml), [x](https://x.y), [s](#s).',
+  );
+  const inFolder = '[up](../README.md), [guide](../../README.md)';
+  expect(rewriteLinks(inFolder, { ...place, page: 'runbooks/r.md', pagesUrl: null })).toBe('[up](../README.md), guide');
 });

@@ -19,7 +19,9 @@ interface Job {
   strategy?: { matrix: { stage: string[] } };
   container?: { image: string };
   permissions?: Record<string, string>;
-  steps: { uses?: string; run?: string; with?: Record<string, string> }[];
+  uses?: string;
+  needs?: string;
+  steps?: { uses?: string; run?: string; with?: Record<string, string> }[];
 }
 const workflow = (name: string): Workflow => parse(read(name));
 
@@ -29,17 +31,30 @@ it('are accepted by actionlint', async () => {
   expect(status).toBe(0);
 });
 
+it('a tag of a version or of a candidate for it starts the release', () => {
+  const { on } = parse(read('release.yml')) as { on: { push: { tags: string[] } } };
+  expect(on.push.tags).toEqual(['v[0-9]+.[0-9]+.[0-9]+', 'v[0-9]+.[0-9]+.[0-9]+-rc.[0-9]+']);
+});
+
+it('Dependabot proposes newer actions, packages and base images', () => {
+  const { updates } = parse(readFileSync(path.join(root, '.github/dependabot.yml'), 'utf8')) as {
+    updates: { 'package-ecosystem': string }[];
+  };
+  expect(updates.map((one) => one['package-ecosystem'])).toEqual(['npm', 'docker', 'github-actions']);
+});
+
 it.each(files)('%s uses actions only by the digest of a commit, with the version beside it', (name) => {
   const uses = read(name).match(/uses: .*/g) ?? [];
   expect(uses.length).toBeGreaterThan(1);
-  for (const one of uses) expect(one).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  for (const one of uses)
+    expect(one).toMatch(/^uses: (?:[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\.\/\.github\/workflows\/ci\.yml)$/);
 });
 
 it.each(files)('%s may only read; a job that may write checks out and installs nothing', (name) => {
   const { permissions, jobs } = workflow(name);
   expect(permissions).toEqual({ contents: 'read' });
   for (const job of Object.values(jobs).filter((one) => one.permissions !== undefined))
-    expect(job.steps.filter(({ uses = '', run = '' }) => /checkout/.test(uses) || /\bnpm\b/.test(run))).toEqual([]);
+    expect(job.steps?.filter(({ uses = '', run = '' }) => /checkout/.test(uses) || /\bnpm\b/.test(run))).toEqual([]);
 });
 
 it.each(files)('%s runs in the image whose Node and libraries go into the release', (name) => {
@@ -50,9 +65,13 @@ it.each(files)('%s runs in the image whose Node and libraries go into the releas
 });
 
 it('release.yml publishes what the dry run makes: image and charts signed, with SBOM, provenance and checksums', () => {
-  const { build, publish } = workflow('release.yml').jobs;
-  const runsOf = (job?: Job) => job?.steps.map(({ run = '' }) => run).join('\n') ?? '';
-  expect(runsOf(build)).toMatch(/npm audit --audit-level=high\nnpm run tool -- release --tag "\$GITHUB_REF_NAME"/);
+  const { checks, build, publish } = workflow('release.yml').jobs;
+  // The tagged commit passes every stage of CI, and the audit of the lock file, before anything is built.
+  expect([checks?.uses, build?.needs, publish?.needs]).toEqual(['./.github/workflows/ci.yml', 'checks', 'build']);
+  expect(read('ci.yml')).toMatch(/^ {2}workflow_call:/m);
+  expect(read('ci.yml')).toContain('npm audit --audit-level=high');
+  const runsOf = (job?: Job) => job?.steps?.map(({ run = '' }) => run).join('\n') ?? '';
+  expect(runsOf(build)).toContain('npm run tool -- release --tag "$GITHUB_REF_NAME"');
   const steps = runsOf(publish);
   expect(steps).toContain('sha256sum --check --strict SHA256SUMS');
   expect(steps).toMatch(/skopeo copy --all [\s\S]*cosign sign --yes "\$registry\/org-api@\$\(cat digest\)"/);
@@ -62,8 +81,8 @@ it('release.yml publishes what the dry run makes: image and charts signed, with 
   expect(steps).toMatch(
     /cosign attest --yes --type cyclonedx --predicate dist\/org-api\.cdx\.json "\$registry\/org-api@/,
   );
-  expect(steps).toMatch(/gh release create "\$TAG" dist\/\* .*--notes-file dist\/NOTES\.md/);
-  const provenance = publish?.steps.filter(({ uses }) => uses?.startsWith('actions/attest-build-provenance@'));
+  expect(steps).toMatch(/gh release create "\$TAG" dist\/\* .*--notes-file dist\/NOTES\.md \$kind/);
+  const provenance = publish?.steps?.filter(({ uses }) => uses?.startsWith('actions/attest-build-provenance@'));
   expect(provenance?.map((step) => Object.keys(step.with ?? {})[0])).toEqual(['subject-name', 'subject-checksums']);
 });
 
