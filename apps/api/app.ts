@@ -5,6 +5,7 @@ import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { securityHeaders } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
+import { rejectPooler } from '#runtime/reject-pooler.ts';
 import { RejectedCallCounter } from '#runtime/rejected-call-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
@@ -43,6 +44,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     applicationName: 'org-api',
     poolMax: config.databasePoolMax,
   });
+  await rejectPooler(database, 'API_DATABASE_URL');
   const { pool } = database;
   const metrics = createMetrics(pool, serving, () => bodyReader);
   const bodyReader = new BodyReader({

@@ -2,6 +2,7 @@ import Koa from 'koa';
 import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
+import { rejectPooler } from '#runtime/reject-pooler.ts';
 import { RejectedCallCounter } from '#runtime/rejected-call-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
@@ -41,6 +42,7 @@ export async function startConsole(
     applicationName: 'org-console',
     poolMax: config.databasePoolMax,
   });
+  await rejectPooler(database, 'CONSOLE_DATABASE_URL');
   const { pool } = database;
   const metrics = createMetrics(pool, serving);
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });

@@ -12,6 +12,9 @@ const sentences: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'No PostgreSQL answers at DATABASE_URL. Check that it runs; npm start starts one.',
   ENOTFOUND: 'The host of DATABASE_URL cannot be resolved.',
   ETIMEDOUT: 'PostgreSQL does not respond at DATABASE_URL.',
+  '08P01':
+    'DATABASE_URL leads to a pooler, such as PgBouncer, whose sessions lack the parameters that they ask for. Name ' +
+    'PostgreSQL itself.',
   '25006': 'DATABASE_URL leads to a server that is read-only, such as a standby. Run the command again at the primary.',
   '28000': 'PostgreSQL rejects the user of DATABASE_URL.',
   '28P01': 'PostgreSQL rejects the user or password of DATABASE_URL.',

@@ -4,6 +4,7 @@ import { once } from '#runtime/flow/once.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, errorLogger, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
+import { rejectPooler } from '#runtime/reject-pooler.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createAnchorSender } from './audit-log-anchors.ts';
@@ -31,6 +32,7 @@ export async function startWorker(
     applicationName: 'org-api-worker',
     poolMax: config.databasePoolMax,
   });
+  await rejectPooler(database, 'WORKER_DATABASE_URL');
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
   void settings.start();
   let findUnreadiness: () => string | null = () => 'starting';

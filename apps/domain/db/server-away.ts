@@ -16,6 +16,12 @@ const transientCode = /^(?:57014|40P01|55P03|40001)$/;
 export const readOnly = '25006';
 
 /**
+ * The code of a connection through a pooler: PgBouncer has it for a session that asks for parameters,
+ * and `Session` for one that did not get them.
+ */
+export const pooled = '08P01';
+
+/**
  * Codes that hold for every connection to the server: it became read-only, shuts down, crashed, or
  * is starting (57P01 to 57P03).
  */

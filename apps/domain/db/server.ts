@@ -79,6 +79,9 @@ export const sessionParameters: Readonly<Record<string, string>> = {
   tcp_keepalives_count: '6',
 };
 
+/** A parameter that only the start of a session sets: one without it lacks the others, too. */
+export const startMarker = 'org_api.session';
+
 /**
  * Returns the options of every connection to PostgreSQL: of pools, single clients and MikroORM. It
  * states everything that says where a connection leads and as whom, because `pg` would take what is
@@ -88,6 +91,7 @@ export function connectionOptions(server: PostgresServer, session: SessionOption
   const { connectTimeoutMs, statementTimeoutMs, queryTimeoutMs, lockTimeoutMs, parameters = {} } = session;
   const settings = {
     ...sessionParameters,
+    [startMarker]: 'on',
     statement_timeout: `${statementTimeoutMs ?? 0}`,
     lock_timeout: `${lockTimeoutMs ?? 0}`,
     ...parameters,

@@ -1,5 +1,6 @@
 import pg, { type Pool, type PoolClient } from 'pg';
-import { leavesServer, readOnly, unanswered } from './server-away.ts';
+import { startMarker } from './server.ts';
+import { leavesServer, pooled, readOnly, unanswered } from './server-away.ts';
 
 /** What PostgreSQL reports at the start of a session, and when it changes: not the primary. */
 const readOnlyParameters = new Set(['in_hot_standby', 'default_transaction_read_only']);
@@ -13,15 +14,19 @@ interface ParameterStatus {
  * A connection to PostgreSQL; every connection of every process is one.
  *
  * It is only for the primary: `connect` fails with 25006 at a server that says it is read-only, which
- * costs no round trip. Emits `away` when its server became read-only, ends sessions, or does not
- * answer a statement in time. Its errors quote no values.
+ * costs no round trip. And it is only for a session that has the parameters it asked for, which costs
+ * one: `connect` fails with 08P01 through a pooler, which rejects or drops them. Emits `away` when its
+ * server became read-only, ends sessions, or does not answer a statement in time. Its errors quote no
+ * values.
  */
 export class Session extends pg.Client {
+  readonly #config: pg.ClientConfig;
   #isReadOnly = false;
   #isConnected = false;
 
-  constructor(config?: pg.ClientConfig) {
+  constructor(config: pg.ClientConfig = {}) {
     super(config);
+    this.#config = config;
     this.#watchQueries();
     // Before `pg` listens, so that no error reaches a caller as the server sent it.
     this.connection.on('errorMessage', (error: pg.DatabaseError) => {
@@ -49,12 +54,28 @@ export class Session extends pg.Client {
 
   async #connectToPrimary(): Promise<pg.Client> {
     await super.connect();
-    if (this.#isReadOnly) {
+    try {
+      if (this.#isReadOnly)
+        throw Object.assign(new Error('the server is read-only, so it is not the primary'), { code: readOnly });
+      if (!(await this.#hasItsParameters()))
+        throw Object.assign(new Error('a pooler dropped the parameters of the session'), { code: pooled });
+    } catch (error) {
       this.end().catch(() => {});
-      throw Object.assign(new Error('the server is read-only, so it is not the primary'), { code: readOnly });
+      throw error;
     }
     this.#isConnected = true;
     return this;
+  }
+
+  /** Asks for the marker, because all others may also be the defaults of a server or a login. */
+  async #hasItsParameters(): Promise<boolean> {
+    const { options, connectionTimeoutMillis } = this.#config;
+    if (!options?.includes(startMarker)) return true;
+    const { rows } = await this.query<{ value: string | null }>({
+      text: `select current_setting('${startMarker}', true) as value`,
+      ...(connectionTimeoutMillis && { query_timeout: connectionTimeoutMillis }),
+    });
+    return rows[0]?.value === 'on';
   }
 
   /** Returns the start of the connection without what `pg` takes from PGREPLICATION. */
