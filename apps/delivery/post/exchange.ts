@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import type { KeptBody } from './result.ts';
-import { createStatusLineReader } from './status-line.ts';
+import { createStatusLineReader, StatusLineError } from './status-line.ts';
 
 /** `status` is null without a status line; `error` is null after a close or an abort. */
 export interface Exchange extends KeptBody {
@@ -15,20 +15,28 @@ export interface Exchange extends KeptBody {
 
 /** What follows the status line is only kept with the attempt, and must not take up a slot. */
 const restMs = 1_000;
+/**
+ * How much of a connection is read, TLS included. What may come up to a status line fits: OpenSSL
+ * takes 100 KB of certificates, and the reader of the status line 16 KiB.
+ */
+const mostBytes = 131_072;
+const countEveryMs = 100;
 /** The statuses whose `Retry-After` counts: the head has to arrive, too. */
 export const retryAfterStatuses: readonly (number | null)[] = [429, 503];
 
 /**
  * Posts a body over a new connection. Resolves with the status line, and after a 429 or 503 with
  * the head, so that the outcome is known while the body still arrives. It reads the response until
- * it ends, `keepBytes` of it are kept, a second has passed since the status line, or `signal`
- * aborts. The connection is then closed. Nothing is decompressed, so a small response cannot become
- * a large one.
+ * it ends, `keepBytes` of it are kept, more than 128 KiB have arrived, a second has passed since the
+ * status line, or `signal` aborts. The connection is then closed. Nothing is decompressed, so a
+ * small response cannot become a large one.
  *
  * It uses node:http because undici 8.12 destroys the connection after `100 Continue`, which RFC
  * 9110 permits, and reports no status before the last header.
  */
 export function exchange(options: {
+  /** The TCP connection, and what is spoken to over it: itself, or TLS. */
+  connection: Socket;
   socket: Socket;
   url: URL;
   headers: Readonly<Record<string, string>>;
@@ -37,7 +45,7 @@ export function exchange(options: {
   signal: AbortSignal;
   onFirstByte: () => void;
 }): Promise<Exchange> {
-  const { socket, url, headers, body, keepBytes, signal, onFirstByte } = options;
+  const { connection, socket, url, headers, body, keepBytes, signal, onFirstByte } = options;
   return new Promise((resolve) => {
     const statusLine = createStatusLineReader();
     const kept: Buffer[] = [];
@@ -47,9 +55,14 @@ export function exchange(options: {
     let error: Error | null = null;
     let restTimer: NodeJS.Timeout | undefined;
     const end = () => void socket.destroy();
+    const endIfTooLong = () => {
+      if (connection.bytesRead > mostBytes) end();
+    };
+    // TLS reads tickets and renegotiations, of which this socket has no event.
+    const countTimer = setInterval(endIfTooLong, countEveryMs);
 
     const read = (): Omit<Exchange, 'rest'> => ({
-      status: statusLine.status ?? response?.statusCode ?? null,
+      status: statusLine.status,
       retryAfter: response?.headers['retry-after'] ?? null,
       body: Buffer.concat(kept),
       encoding: namedEncoding(response?.headers['content-encoding'] ?? ''),
@@ -57,20 +70,23 @@ export function exchange(options: {
     });
     // Most responses are whole by then: they come in one piece.
     const resolveSoon = () => setImmediate(() => resolve({ ...read(), rest: socket.destroyed ? null : rest.promise }));
-    const readStatus = (bytes: Buffer) => {
-      statusLine.read(bytes);
-      if (statusLine.status === null || restTimer !== undefined) return;
-      restTimer = setTimeout(end, restMs);
-      if (!retryAfterStatuses.includes(statusLine.status)) resolveSoon();
-    };
     const fail = (cause: Error) => {
       error ??= cause;
       end();
+    };
+    const readStatus = (bytes: Buffer) => {
+      endIfTooLong();
+      statusLine.read(bytes);
+      if (statusLine.isRejected) fail(new StatusLineError());
+      if (statusLine.status === null || restTimer !== undefined) return;
+      restTimer = setTimeout(end, restMs);
+      if (!retryAfterStatuses.includes(statusLine.status)) resolveSoon();
     };
 
     const finish = () => {
       signal.removeEventListener('abort', end);
       clearTimeout(restTimer);
+      clearInterval(countTimer);
       const whole = read();
       rest.resolve(whole);
       resolve({ ...whole, rest: null });
@@ -97,8 +113,6 @@ export function exchange(options: {
     });
     post.on('response', (message) => {
       response = message;
-      // The parser takes status lines that the reader rejects, such as that of HTTP/2.0 in text.
-      restTimer ??= setTimeout(end, restMs);
       resolveSoon();
       message.on('error', fail);
       message.on('end', end);

@@ -1,10 +1,11 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { Socket } from 'node:net';
 import { type AllowList, checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { checkUrl, type Target } from '#domain/webhooks/address/url.ts';
 import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
 import { type Cause, causeOfStatus, propertiesOf } from '#domain/webhooks/causes.ts';
 import { postDeadlineMs } from '../times.ts';
-import { type OpenedSocket, openConnection, secureConnection } from './connect.ts';
+import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange, retryAfterStatuses } from './exchange.ts';
 import { causeOfError } from './fault.ts';
 import type { Resolution, Resolve } from './resolve.ts';
@@ -96,14 +97,18 @@ async function runPhases(post: Post, progress: Progress, signal: AbortSignal): P
     progress.timingsMs.firstByte = since(sentAt);
   };
   progress.isSending = true;
-  const { socket } = opened;
-  const response = await exchange({ socket, url: target.url, headers, body, keepBytes, signal, onFirstByte });
+  const { connection, socket } = opened;
+  const { url } = target;
+  const response = await exchange({ connection, socket, url, headers, body, keepBytes, signal, onFirstByte });
   progress.exchange = response;
   if (response.status !== null) return causeOfStatus(response.status);
   return signal.aborted && response.error === null ? 'response_timeout' : causeOfError(response.error, 'response');
 }
 
-async function open(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<OpenedSocket> {
+type Opened = { ok: true; connection: Socket; socket: Socket } | { ok: false; cause: Cause };
+
+/** Opens a TCP connection, and TLS over it for an `https:` URL. */
+async function open(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Opened> {
   const { timingsMs } = progress;
   const found = await findAddresses(target, post, progress, signal);
   if (!found.ok) return found;
@@ -112,22 +117,24 @@ async function open(target: Target, post: Post, progress: Progress, signal: Abor
   const opened = await openConnection({ ...target, addresses: found.addresses, signal });
   if (!opened.ok) return opened;
   timingsMs.connect = since(connectAt);
-  progress.peerAddress = opened.socket.remoteAddress ?? null;
-  if (target.url.protocol !== 'https:') return opened;
+  const { socket: connection } = opened;
+  progress.peerAddress = connection.remoteAddress ?? null;
+  if (target.url.protocol !== 'https:') return { ok: true, connection, socket: connection };
 
   const tlsAt = performance.now();
   const { origin } = target.url;
   const { sessions, webhookId = '' } = post.tls ?? {};
   const secured = await secureConnection({
     ...target,
-    socket: opened.socket,
+    socket: connection,
     ca: post.ca,
     session: sessions?.find(webhookId, origin) ?? null,
     onSession: (session, isResumed) => sessions?.keep(webhookId, origin, session, isResumed),
     signal,
   });
-  if (secured.ok) timingsMs.tls = since(tlsAt);
-  return secured;
+  if (!secured.ok) return secured;
+  timingsMs.tls = since(tlsAt);
+  return { ok: true, connection, socket: secured.socket };
 }
 
 /**

@@ -1,5 +1,11 @@
-/** Longer lines are not read. The parser of node:http also stops at 16 KiB of headers. */
-const lineMaxCharacters = 16_384;
+/** How many bytes may come up to the end of the status line, interim responses included. */
+const maxBytes = 16_384;
+
+/** The versions are those that the parser of node:http takes. */
+const statusLine = /^HTTP\/(?:0\.9|1\.[01]|2\.0) +(\d{3})(?: .*)?\r?$/;
+
+/** A response that has no status line of HTTP/1.x in its first 16 KiB. */
+export class StatusLineError extends Error {}
 
 /**
  * Reads the status line from a response's bytes as they arrive, and skips interim responses (1xx).
@@ -10,37 +16,43 @@ const lineMaxCharacters = 16_384;
  */
 export function createStatusLineReader() {
   let status: number | null = null;
-  let done = false;
-  let inInterim = false;
+  let isDone = false;
+  let isInterim = false;
+  let bytesLeft = maxBytes;
   let rest = '';
 
   function readLine(line: string): void {
-    if (inInterim) {
-      inInterim = line !== '\r' && line !== '';
-      return;
-    }
-    const code = /^HTTP\/1\.[01] +(\d{3})(?: .*)?\r?$/.exec(line)?.[1];
+    const isEmpty = line === '\r' || line === '';
+    if (isInterim) isInterim = !isEmpty;
+    if (isInterim || isEmpty) return;
+    const code = statusLine.exec(line)?.[1];
     const value = code === undefined ? null : Number(code);
-    inInterim = value !== null && value >= 100 && value < 200 && value !== 101; // 101 ends HTTP on the connection
-    if (inInterim) return;
+    isInterim = value !== null && value >= 100 && value < 200 && value !== 101; // 101 ends HTTP on the connection
+    if (isInterim) return;
     status = value;
-    done = true;
+    isDone = true;
   }
 
   return {
     /** Reads the next bytes; those after the status line are ignored. */
     read(bytes: Buffer): void {
-      if (done) return;
-      const lines = (rest + bytes.toString('latin1')).split('\n');
+      if (isDone) return;
+      const counted = bytes.subarray(0, bytesLeft);
+      bytesLeft -= counted.length;
+      const lines = (rest + counted.toString('latin1')).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
-        if (!done) readLine(line);
+        if (!isDone) readLine(line);
       }
-      if (rest.length > lineMaxCharacters) done = true;
+      if (bytesLeft === 0) isDone = true;
     },
-    /** Null until a whole status line has arrived, and when the response is not HTTP/1.x. */
+    /** Null until a whole status line has arrived. */
     get status(): number | null {
       return status;
+    },
+    /** Whether no status line can come any more: the response is not HTTP, or too long up to it. */
+    get isRejected(): boolean {
+      return isDone && status === null;
     },
   };
 }

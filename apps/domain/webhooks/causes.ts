@@ -77,7 +77,7 @@ const failures = {
   response_missing: failed(
     'The connection was closed before a status line arrived: see the receiver’s log for a crash.',
   ),
-  response_not_http: failed('The response is not HTTP/1.1: check which server listens on this port.'),
+  response_not_http: failed('The response has no status line of HTTP/1.1: check which server listens on this port.'),
 
   answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
   answered_unauthorized: failed(

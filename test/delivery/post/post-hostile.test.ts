@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import { describe, expect, it } from 'vitest';
+import { makeCertificate } from '#test/certificates.ts';
 import { keepOn, post, startRawServer, startSocketServer } from './raw-server.ts';
 
 /** Short, because most of these receivers never end by themselves. */
@@ -163,6 +165,7 @@ describe('an attempt has failed when', () => {
     ['the response is HTML alone', 'response_not_http', (s) => s.end('<html>200 OK</html>\r\n\r\n')],
     ['the response is HTTP/2', 'response_not_http', (s) => s.end(Buffer.from('00000404000000000000', 'hex'))],
     ['the response claims HTTP/9.9', 'response_not_http', (s) => s.end('HTTP/9.9 200 OK\r\n\r\n')],
+    ['it names http/1.1 in lower case', 'response_not_http', (s) => s.end('http/1.1 200 OK\r\n\r\n')],
     ['the status is no number', 'response_not_http', (s) => s.end('HTTP/1.1 2OO OK\r\n\r\n')],
     ['the status has two digits', 'response_not_http', (s) => s.end('HTTP/1.1 20 OK\r\n\r\n')],
     [
@@ -209,6 +212,60 @@ describe('an attempt has failed when', () => {
     };
     const result = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs, resolve: slowLookUp });
     expect(result).toMatchObject(failed('response_timeout'));
+  });
+});
+
+/** More than the buffers of both sockets have, and less than comes within a second. */
+const mostSent = 16 * 1024 * 1024;
+
+describe('what a receiver sends without end is read up to a bound, and the connection is closed:', () => {
+  const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+
+  it.each<[string, string, string, string]>([
+    ['interim responses', '', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'response_not_http'],
+    ['interim responses with headers', '', `HTTP/1.1 103 x\r\n${'x: y\r\n'.repeat(100)}\r\n`, 'response_not_http'],
+    ['interim responses of HTTP/2.0', '', 'HTTP/2.0 103 x\r\n\r\n', 'response_not_http'],
+    ['headers of an interim response', 'HTTP/1.1 100 Continue\r\n', 'x: y\r\n', 'response_not_http'],
+    ['empty lines', '', '\r\n', 'response_not_http'],
+    ['line feeds', '', '\n', 'response_not_http'],
+    ['a status line', 'HTTP/1.1 200 ', 'x', 'response_not_http'],
+    ['headers', 'HTTP/1.1 200 OK\r\n', 'x: y\r\n', 'accepted'],
+    ['headers of a 429', 'HTTP/1.1 429 Slow down\r\n', 'x: y\r\n', 'answered_too_many'],
+    ['a body', 'HTTP/1.1 200 OK\r\n\r\n', 'x', 'accepted'],
+    ['a chunk’s size', chunked, '0', 'accepted'],
+    ['a chunk’s extension', `${chunked}1;a=`, 'x', 'accepted'],
+    ['chunks of one byte with extensions', chunked, `1;a=${'b'.repeat(16_000)}\r\nx\r\n`, 'accepted'],
+    ['trailers', `${chunked}0\r\n`, 'x: y\r\n', 'accepted'],
+    ['what follows a response', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', 'HTTP/1.1 200 OK\r\n\r\n', 'accepted'],
+  ])('%s', async (_what, beginning, repeated, cause) => {
+    const piece = Buffer.from(repeated.repeat(Math.ceil(65_536 / repeated.length)));
+    let sent = 0;
+    const flood = (socket: Socket) => {
+      socket.write(beginning);
+      const pump = () => {
+        if (socket.destroyed || sent > mostSent) return;
+        sent += piece.length;
+        socket.write(piece, () => setImmediate(pump));
+      };
+      pump();
+    };
+    const result = await postTo(flood, {});
+    expect(result.cause).toBe(cause);
+    expect(sent).toBeLessThan(mostSent);
+  });
+
+  it('renegotiations of TLS 1.2, of which the response has no byte', async () => {
+    const { cert, key } = makeCertificate({ subject: 'receiver', names: ['127.0.0.1'] });
+    const server = await startRawServer(
+      (socket) => {
+        socket.removeAllListeners('error').on('error', () => {}); // node:tls reports the attack, and continues
+        const renegotiate = () => void (socket.destroyed || (socket as TLSSocket).renegotiate({}, renegotiate));
+        renegotiate();
+      },
+      { cert, key, maxVersion: 'TLSv1.2' },
+    );
+    const result = await post(`https://127.0.0.1:${server.port}/`, { ca: cert });
+    expect(result).toMatchObject({ outcome: 'failed', cause: 'response_missing' });
   });
 });
 
