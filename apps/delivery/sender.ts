@@ -7,7 +7,6 @@ import type { DeliveryId } from '#workflows/deliver-event/types.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { type Post, postOnce } from './post/post.ts';
 import { createResolve } from './post/resolve.ts';
-import { TlsSessions } from './post/tls-sessions.ts';
 import type { Trial } from './trial.ts';
 
 export type SignedRequest = Pick<Post, 'url' | 'body'> & { webhookId: string; headers: Record<string, string> };
@@ -50,7 +49,6 @@ const internalErrors = {
  */
 export function createSender({ config, metrics, log, trial }: SenderOptions) {
   const resolve = createResolve();
-  const sessions = new TlsSessions();
   const sign = signWith(() => config.webhookSecretKeys);
   return {
     /** Makes one HTTP request for a webhook; never throws because of the receiver. */
@@ -59,7 +57,6 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
         ...request,
         allow: allowOf(config, webhookId),
         resolve,
-        tls: { sessions, webhookId },
         onInternalError: (error) => {
           log.error({ ...describe(error), webhookId }, internalErrors.internal_error);
           trial.fail('A request could not be prepared.');

@@ -80,7 +80,7 @@ it('docs/architecture.md lists the files of an event, of which each function tha
 
   // PostgreSQL and Temporal's sandbox run some, others are text of statements and durations. A
   // receiver on loopback has no name to look up and no TLS.
-  const unseen = /migrations\/|workflow\.ts$|sql\/\w+\.ts$|times\.ts$|post\/(resolve|tls-sessions|result)\.ts$/;
+  const unseen = /migrations\/|workflow\.ts$|sql\/\w+\.ts$|times\.ts$|post\/(resolve|result)\.ts$/;
   expect(
     compare(
       way,

@@ -30,36 +30,23 @@ export function openConnection(options: {
 
 /**
  * Opens TLS over a connection: 1.2 or newer, with a certificate for the host of the URL. `ca` (PEM)
- * replaces Node's authorities. `session` is resumed if the receiver accepts it; `onSession` gets
- * the ones that it offers, once its certificate is checked.
+ * replaces Node's authorities. No session is resumed: some receivers reject what they offered.
  */
 export function secureConnection(options: {
   socket: Socket;
   hostname: string;
   ca?: string | undefined;
-  session: Buffer | null;
-  onSession: (session: Buffer, isResumed: boolean) => void;
   signal: AbortSignal;
 }): Promise<OpenedSocket> {
-  const { hostname, ca, session, onSession } = options;
+  const { hostname, ca } = options;
   const socket = connectTls({
     socket: options.socket,
     host: hostname,
     ...(isIP(hostname) === 0 ? { servername: hostname } : {}),
     ...(ca === undefined ? {} : { ca }),
-    ...(session === null ? {} : { session }),
     minVersion: 'TLSv1.2',
     rejectUnauthorized: true, // a variable could turn it off
     ALPNProtocols: ['http/1.1'],
-  });
-  // Node does not check the host of a resumed session again, so none is kept before it was checked.
-  let early: Buffer | null = null;
-  socket.on('session', (offered) => {
-    if (socket.authorized) onSession(offered, socket.isSessionReused());
-    else early = offered;
-  });
-  socket.once('secureConnect', () => {
-    if (early !== null) onSession(early, socket.isSessionReused());
   });
   return reach(socket, 'secureConnect', options.signal);
 }

@@ -12,7 +12,6 @@ import type { Resolution, Resolve } from './resolve.ts';
 import type { PostResult } from './result.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { type HasRoute, hasRoute } from './route.ts';
-import type { TlsSessions } from './tls-sessions.ts';
 
 export interface Post {
   url: string;
@@ -25,8 +24,6 @@ export interface Post {
   keepBytes?: number;
   allow: AllowList;
   resolve: Resolve;
-  /** TLS sessions, and the webhook whose ones may be resumed; without them, each handshake is full. */
-  tls?: { sessions: TlsSessions; webhookId: string };
   /** Asked after an error that a missing route causes. By default the kernel's routing table. */
   hasRoute?: HasRoute;
   /** Unix time in ms, for dates in `Retry-After`. */
@@ -122,16 +119,7 @@ async function open(target: Target, post: Post, progress: Progress, signal: Abor
   if (target.url.protocol !== 'https:') return { ok: true, connection, socket: connection };
 
   const tlsAt = performance.now();
-  const { origin } = target.url;
-  const { sessions, webhookId = '' } = post.tls ?? {};
-  const secured = await secureConnection({
-    ...target,
-    socket: connection,
-    ca: post.ca,
-    session: sessions?.find(webhookId, origin) ?? null,
-    onSession: (session, isResumed) => sessions?.keep(webhookId, origin, session, isResumed),
-    signal,
-  });
+  const secured = await secureConnection({ ...target, socket: connection, ca: post.ca, signal });
   if (!secured.ok) return secured;
   timingsMs.tls = since(tlsAt);
   return { ok: true, connection, socket: secured.socket };

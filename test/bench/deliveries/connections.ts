@@ -1,5 +1,4 @@
 import { postOnce } from '#delivery/post/post.ts';
-import { TlsSessions } from '#delivery/post/tls-sessions.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { median } from '../reads/compare.ts';
@@ -13,7 +12,7 @@ import { describeRatios, type Result } from './results.ts';
 const underWay = 10;
 const warmUpPosts = 100;
 
-const sides = ['HTTP', 'HTTPS, full', 'HTTPS, resumed'] as const;
+const sides = ['HTTP', 'HTTPS'] as const;
 type Side = (typeof sides)[number];
 
 interface Turn {
@@ -25,9 +24,8 @@ interface Turn {
 }
 
 /**
- * Compares posts of one webhook by HTTP, by HTTPS with full handshakes, and with resumed sessions,
- * in turns.
- * The sender is this process, with the worker's code for an attempt.
+ * Compares posts of one webhook by HTTPS and by HTTP, in turns. The sender is this process, with
+ * the worker's code for an attempt.
  */
 export async function compareConnections(
   { rounds, connectionPosts }: BenchOptions,
@@ -36,16 +34,9 @@ export async function compareConnections(
   const authority = makeCertificate({ subject: 'Bench Authority', isAuthority: true });
   const { cert, key } = makeCertificate({ subject: 'receiver', names: ['127.0.0.1'], issuer: authority });
   const [plain, secure] = await Promise.all([startReceiver(), startReceiver({ cert, key })]);
-  const sessions = new TlsSessions();
-  const receiverOf = (side: Side) => (side.startsWith('HTTPS') ? secure : plain);
   const measure = (side: Side, posts: number) =>
-    measureTurn({
-      receiver: receiverOf(side),
-      sessions: side === 'HTTPS, resumed' ? sessions : null,
-      ca: authority.cert,
-      posts,
-    });
-  const turns: Record<Side, Turn[]> = { HTTP: [], 'HTTPS, full': [], 'HTTPS, resumed': [] };
+    measureTurn({ receiver: side === 'HTTPS' ? secure : plain, ca: authority.cert, posts });
+  const turns: Record<Side, Turn[]> = { HTTP: [], HTTPS: [] };
   try {
     for (const side of sides) await measure(side, warmUpPosts);
     for (let round = 0; round < rounds; round += 1)
@@ -56,13 +47,13 @@ export async function compareConnections(
   } finally {
     await Promise.all([plain.stop(), secure.stop()]);
   }
-  const ratios = turns['HTTPS, resumed'].map((turn, round) => {
-    const full = turns['HTTPS, full'][round] as Turn;
-    return (turn.senderMicros + turn.receiverMicros) / (full.senderMicros + full.receiverMicros);
+  const ratios = turns.HTTPS.map((turn, round) => {
+    const plainTurn = turns.HTTP[round] as Turn;
+    return (turn.senderMicros + turn.receiverMicros) / (plainTurn.senderMicros + plainTurn.receiverMicros);
   });
   report('connections: done');
   return {
-    title: 'processor time of a post by HTTPS, resumed session / full handshake',
+    title: 'processor time of a post, HTTPS / HTTP',
     headline: describeRatios(ratios),
     details: [
       `${connectionPosts} posts a turn, ${underWay} under way at once; processor time in µs a post`,
@@ -72,13 +63,8 @@ export async function compareConnections(
   };
 }
 
-async function measureTurn(options: {
-  receiver: Receiver;
-  sessions: TlsSessions | null;
-  ca: string;
-  posts: number;
-}): Promise<Turn> {
-  const { receiver, sessions, ca, posts } = options;
+async function measureTurn(options: { receiver: Receiver; ca: string; posts: number }): Promise<Turn> {
+  const { receiver, ca, posts } = options;
   const allow = addressBlocks.parse('127.0.0.0/8');
   const body = Buffer.from(JSON.stringify({ id: '0', data: 'x'.repeat(200) }));
   const resolve = async () => ({ ok: false as const, cause: 'dns_unavailable' as const });
@@ -95,7 +81,6 @@ async function measureTurn(options: {
         allow,
         resolve,
         ca,
-        ...(sessions === null ? {} : { tls: { sessions, webhookId: 'webhook' } }),
       });
       if (result.outcome !== 'delivered') throw new Error(`a post of the benchmark failed: ${result.cause}`);
       tookMs.push(performance.now() - startedAt);
