@@ -17,7 +17,6 @@
  */
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { compiledCode } from './apps/dev/compiled-code.ts';
-import { LongestFirst } from './test/support/longest-first.ts';
 import { poolSize } from './test/support/pools.ts';
 
 const shared: TestProjectInlineConfiguration['test'] = {
@@ -36,7 +35,6 @@ const journeys = 'test/console/{audit-log,enrolment,keys,members,webhooks}.brows
 export default defineConfig({
   test: {
     maxWorkers: poolSize,
-    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

@@ -5,7 +5,6 @@ import path from 'node:path';
 import { readNoOptions, startCommand } from '#runtime/command-line.ts';
 import { findDocstringErrors } from './docstrings.ts';
 import { findLongLines } from './lines.ts';
-import { findLargeRooms } from './rooms.ts';
 
 startCommand({ usage: 'Usage: npm run lint\n\nRuns every check of style and words.', read: readNoOptions });
 const root = path.join(import.meta.dirname, '..');
@@ -28,25 +27,17 @@ function run(command: string, args: string[]): boolean {
 
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
 
-/** Reports messages. Returns whether there are none. */
-function reportAll(messages: readonly string[]): boolean {
-  for (const message of messages) console.error(message);
-  return messages.length === 0;
-}
-
 /** Reports what `find` finds in each of the files. Returns whether it found nothing. */
 function report(pattern: RegExp, find: (file: string, text: string) => string[]): boolean {
-  return reportAll(files.filter((file) => pattern.test(file)).flatMap((file) => find(file, read(file))));
+  const messages = files.filter((file) => pattern.test(file)).flatMap((file) => find(file, read(file)));
+  for (const message of messages) console.error(message);
+  return messages.length === 0;
 }
 
 const checks: Record<string, () => boolean> = {
   style: () => run('biome', ['ci', '--colors=off', '.']),
   imports: () =>
     run('depcruise', ['--config', 'lint/imports.cjs', 'apps', 'charts', 'docs', 'lint', 'test', 'workflows']),
-  rooms: () => {
-    const product = files.filter((file) => /^(apps|charts|workflows)\/.*\.ts$/.test(file));
-    return reportAll(findLargeRooms(new Map(product.map((file) => [file, read(file).split('\n').length - 1]))));
-  },
   columns: () => report(/\.(ts|js|mjs|cjs|css|ya?ml|tpl|sh|lua|pml|py|go|java|rs|md)$/, findLongLines),
   docstrings: () => report(/\.ts$/, findDocstringErrors),
   terms: () => run('textlint', ['--format', 'unix', ...files]),
