@@ -1,6 +1,6 @@
 /**
  * Text for terminals. Values come from organizations and receivers, so control characters, which a
- * terminal would execute, are shown as U+FFFD.
+ * terminal would execute, and those that change the order of a text or hide are shown by name.
  */
 import { printable } from '#runtime/command-line.ts';
 

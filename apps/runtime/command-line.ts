@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { nameCharacters, plainText } from '#domain/contract/unseen-characters.ts';
 
 /** The exit code of a command whose reader is gone, as shells report one that SIGPIPE ended. */
 export const closedPipeCode = 141;
@@ -37,8 +38,12 @@ export function startCommand<Options = undefined>(command: {
   }
 }
 
-/** Returns a text of other people without control characters, which a terminal would obey. */
-export const printable = (text: string): string => text.replace(/\p{Cc}/gu, '\uFFFD');
+/**
+ * Returns a text of other people in one line, with the names (`[U+202E]`) of characters that a
+ * terminal would obey, or that change the order of the text or hide in it.
+ */
+export const printable = (text: string): string =>
+  plainText(text).replace(/[\n\t]/g, (one) => `[${nameCharacters(one)}]`);
 
 /** Rejects all arguments, for commands without any. */
 export const readNoOptions = (): void => void parseArgs({ options: {} });

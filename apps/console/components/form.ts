@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { readableEmail } from '#domain/contract/email.ts';
+import { plainText } from '#domain/contract/unseen-characters.ts';
 import { type FormState, freshForm, listOf, textOf } from '../web/form.ts';
 import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
-import { plainText } from './foreign-text.ts';
 import { notice } from './notice.ts';
 
 /** The hidden fields of every form: the session's token and the id of this rendering. */
@@ -58,7 +58,7 @@ export function buttonForm(
     about?: string;
     values?: Record<string, string>;
     kind?: 'primary' | 'secondary' | 'danger';
-    /** Of the button: it keeps the focus when a `live` part is replaced. */
+    /** Of the button: a `live` part makes no button of another id from it. */
     id?: string;
   },
 ): Html {

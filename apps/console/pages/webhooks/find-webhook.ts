@@ -1,7 +1,7 @@
+import { plainText } from '#domain/contract/unseen-characters.ts';
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { getWebhook as getHead, getWebhookWithSecrets } from '#domain/webhooks/list.ts';
 import { pageCounts, type WebhookHead } from '#domain/webhooks/summary.ts';
-import { plainText } from '../../components/foreign-text.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Returns the domain request for the webhook in a page's path. */
