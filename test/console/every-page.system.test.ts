@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest';
 import { causes } from '#domain/webhooks/causes.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { closeBrowser, openVisit, ready } from './browser.ts';
-import { pages } from './pages/all.ts';
+import { liveRoutes, pages } from './pages/all.ts';
 import { setupConsole } from './setup.ts';
 
 afterAll(closeBrowser);
@@ -143,6 +143,11 @@ async function listWrong(page: Page): Promise<string[]> {
   return wrong;
 }
 
+async function noteRoute(page: Page, route: string, routesWith: Record<string, Set<string>>): Promise<void> {
+  for (const [selector, routes] of Object.entries(routesWith))
+    if ((await page.locator(selector).count()) > 0) routes.add(route);
+}
+
 it('every page fits 320 px, marks the current page without color, has local dates and no code of a cause, stores nothing, replaces lost secrets, and posts each form once, again after Esc', {
   timeout: 300_000,
 }, async () => {
@@ -151,7 +156,8 @@ it('every page fits 320 px, marks the current page without color, has local date
   const hers = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen: 'narrow' });
   const found: Record<string, string[]> = {};
   const stopped: Stopped = { forms: new Set(), paths: new Set(), passkeyPaths: new Set() };
-  const withTimes = new Set<string>();
+  /** The routes of pages that have such an element. */
+  const routesWith = { '[type=datetime-local]': new Set<string>(), '.live[hx-get]': new Set<string>() };
   let current = 0;
   let reloaded = 0;
   for (const judged of pages) {
@@ -164,7 +170,7 @@ it('every page fits 320 px, marks the current page without color, has local date
     await judged.steps?.(page, t, ada);
     await ready(page);
     const wrong = await listWrong(page);
-    if ((await page.locator('[type=datetime-local]').count()) > 0) withTimes.add(judged.route);
+    await noteRoute(page, judged.route, routesWith);
     current += await page.locator('nav a[aria-current]').count();
     wrong.push(...(await stopEveryForm(page, stopped)));
     if ((await page.locator('.shown-once').count()) > 0) {
@@ -183,6 +189,13 @@ it('every page fits 320 px, marks the current page without color, has local date
   const requested = new Set([...routesOf(stopped.paths), ...routesOf(stopped.passkeyPaths)]);
   expect(posting.filter((name) => !requested.has(name))).toEqual([]);
   // Each is tested in the hour that is repeated as summer time ends, in `audit-log.browser.test.ts`.
-  expect([...withTimes].sort()).toEqual(['listAllDeliveries', 'listAuditEntries', 'listDeliveries', 'showRedeliver']);
+  expect([...routesWith['[type=datetime-local]']].sort()).toEqual([
+    'listAllDeliveries',
+    'listAuditEntries',
+    'listDeliveries',
+    'showRedeliver',
+  ]);
+  // Each keeps the focus of its controls, in `keyboard.browser.test.ts`.
+  expect([...routesWith['.live[hx-get]']].sort()).toEqual(liveRoutes);
   expect(current).toBeGreaterThan(pages.length / 2);
 });

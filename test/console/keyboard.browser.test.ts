@@ -2,7 +2,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
-import { goodPassword, setupConsole } from './setup.ts';
+import { liveRoutes, pages } from './pages/all.ts';
+import { type ConsoleInstallation, goodPassword, setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 
 const timeout = 120_000;
@@ -170,6 +171,30 @@ describe('with the keyboard alone', () => {
     await expect.poll(() => said.textContent(), { timeout: 20_000 }).toBe('Delivered');
   });
 
+  it('every control and link of a part that updates keeps the focus, on every page that has one', {
+    timeout: 300_000,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: 'Ada Rivers' });
+    const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    const lost: string[] = [];
+    const walked = new Set<string>();
+    for (const { route, picture, path } of pages.filter((one) => liveRoutes.includes(one.route))) {
+      await page.goto(await path(t, ada));
+      await ready(page);
+      // Without a delivery that changes there is nothing to update.
+      if ((await page.locator('.live[hx-get]:not(:has(.empty-state))').count()) === 0) continue;
+      const controls = await page.evaluate<string[]>(`${liveControls}.filter(isAtEdge).map(nameOf)`);
+      for (const control of controls) {
+        const now = await focusedAfterUpdate(t, page, ada.orgId, control);
+        if (now !== control) lost.push(`${picture}: ${control}: the focus is on ${now}`);
+      }
+      if (controls.length > 0) walked.add(route);
+    }
+    expect(lost).toEqual([]);
+    expect([...walked].sort()).toEqual(liveRoutes);
+  });
+
   it('nothing is animated for people who prefer reduced motion', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
@@ -206,6 +231,60 @@ const coveredBySkipLink = (page: Page) =>
         box.top < skip.bottom && box.bottom > skip.top;
     }).length;
   })()`);
+
+/**
+ * The visible controls of the live part. `nameOf` names one by what it does and by its row, so that
+ * another row's differs; `isAtEdge` chooses those of the first and last row, and outside of rows.
+ */
+const liveControls = `(globalThis.nameOf = (control) => {
+    if (control.matches('.live, body')) return control.matches('.live') ? 'the part' : 'the page';
+    const row = control.closest('tr, li')?.querySelector('a[id]')?.id ?? '';
+    const text = control.ariaLabel ?? control.textContent;
+    return [row, control.tagName, control.getAttribute('href'), control.id, text.replace(/\\s+/g, ' ')].join(' ');
+  }, globalThis.isAtEdge = (control) => {
+    const row = control.closest('tr, li');
+    return row === null || row.previousElementSibling === null || row.nextElementSibling === null;
+  }, [...document.querySelectorAll('.live[hx-get] :is(a[href], button, input, select, summary, [tabindex])')]
+  .filter((control) => control.checkVisibility()))`;
+
+/** Adds a newest delivery to each webhook, which moves the rows of lists. Returns their events. */
+async function insertNewer({ owner, make }: ConsoleInstallation, orgId: string): Promise<string[]> {
+  const { rows } = await owner.pool.query<{ id: string }>(
+    `select id from webhook where organization_id = $1 and state <> 'deleted'`,
+    [orgId],
+  );
+  const insert = ({ id }: { id: string }) => make.delivery({ webhook: { id, orgId, secret: '' }, state: 'delivered' });
+  return Promise.all(rows.map(insert));
+}
+
+/**
+ * Focuses a control, and returns what has the focus after an update that adds newer rows: the same
+ * also for the part whose last row, with the control, was moved off the list.
+ */
+async function focusedAfterUpdate(t: ConsoleInstallation, page: Page, orgId: string, control: string): Promise<string> {
+  const named = JSON.stringify(control);
+  await page.evaluate(`${liveControls}.find((one) => nameOf(one) === ${named}).focus()`);
+  const newer = await insertNewer(t, orgId);
+  await updatePart(t, page);
+  const [isThere, now] = await page.evaluate<[boolean, string]>(
+    `[${liveControls}.map(nameOf).includes(${named}), nameOf(document.activeElement)]`,
+  );
+  await t.owner.pool.query('delete from delivery where event_id = any($1)', [newer]);
+  await updatePart(t, page);
+  return !isThere && now === 'the part' ? control : now;
+}
+
+/** Changes what every live part shows, lets the page's request itself, and resolves when it shows the change. */
+async function updatePart({ owner }: ConsoleInstallation, page: Page): Promise<void> {
+  await owner.pool.query(
+    `update delivery set settled_at = settled_at + interval '1 second', due_at = due_at + interval '61 seconds'`,
+  );
+  await owner.pool.query('update redelivery set seen = seen + 1');
+  const version = `document.querySelector('.live').dataset.version`;
+  const before = await page.evaluate<string>(version);
+  await page.evaluate(`document.querySelector('.live').dispatchEvent(new Event('refresh'))`);
+  await expect.poll(() => page.evaluate<string>(version), { timeout: 20_000, interval: 20 }).not.toBe(before);
+}
 
 /** Returns the label, text or name of the focused element. */
 const focused = (page: Page) =>

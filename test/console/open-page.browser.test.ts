@@ -121,6 +121,38 @@ it('a page requests nothing while it is hidden or leaves unchanged what has not 
   await expect.poll(() => part.getByRole('link', { name: 'client.started' }).count(), { timeout: 30_000 }).toBe(2);
 });
 
+it('selected text, an open table and a checked row of a part stay while other rows change and as time passes', {
+  timeout,
+}, async () => {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const ada = await t.enrol();
+  const webhook = await insertWebhook(t, ada);
+  const eventId = await t.make.delivery({ webhook, state: 'delivered' });
+  const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  await context.clock.install();
+  for (const path of ['', '/deliveries']) {
+    await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}${path}`);
+    await ready(page);
+    const row = page.locator('tbody tr', { hasText: eventId });
+    // The whole row, which has times that the script writes.
+    await row.selectText();
+    const selection = () => page.evaluate<string>('String(getSelection())');
+    const selected = await selection();
+    expect(selected).toContain(eventId);
+    if (path === '') await page.locator('.live details summary').first().press('Enter');
+    else await row.getByRole('checkbox').check();
+    expect(await selection()).toBe(selected);
+    await t.make.delivery({ webhook, state: 'delivered' });
+    const before = await page.locator('tbody tr').count();
+    await page.locator('.live').dispatchEvent('refresh');
+    await expect.poll(() => page.locator('tbody tr').count(), { timeout: 20_000 }).toBeGreaterThan(before);
+    await context.clock.fastForward(16_000);
+    expect(await selection()).toBe(selected);
+    if (path === '') expect(await page.locator('.live details[open]').count()).toBe(1);
+    else expect(await row.getByRole('checkbox').isChecked()).toBe(true);
+  }
+});
+
 it('a session warns before it ends, can be extended, and its end loses no input', {
   timeout,
 }, async () => {

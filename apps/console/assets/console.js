@@ -45,7 +45,9 @@
       const time = /** @type {HTMLTimeElement} */ (element);
       const date = new Date(time.dateTime);
       if (Number.isNaN(date.getTime())) continue;
-      time.textContent = describeTime(date, time.dataset);
+      const text = describeTime(date, time.dataset);
+      // Writing the same text would lose a selection in it.
+      if (time.textContent !== text) time.textContent = text;
     }
   }
 
@@ -258,8 +260,8 @@
   const statesOf = (part) => [...part.querySelectorAll('.badge')].map(({ textContent }) => textContent ?? '');
 
   /**
-   * Announces a changed badge of a live part: screen readers ignore the part itself, which is
-   * replaced. @param {Element} part
+   * Announces a changed badge of a live part: screen readers ignore the part itself. @param
+   * {Element} part
    */
   function sayChange(part) {
     const before = states.get(part.id);
@@ -281,7 +283,7 @@
 
   /**
    * Shows once in a live part that it is not up to date, and why. It continues to request itself,
-   * and the next response replaces this. @param {Element} part @param {number} status
+   * and the next response removes this. @param {Element} part @param {number} status
    */
   function standStill(part, status) {
     const isSignedOut = status === 401;
@@ -305,17 +307,11 @@
     say(words);
   }
 
-  /**
-   * Keeps what a person has opened in a part that is replaced. @param {Element} part @param
-   * {ParentNode} next
-   */
-  function keepOpen(part, next) {
-    const opened = [...part.querySelectorAll('details')].map(({ open }) => open);
-    for (const [index, details] of next.querySelectorAll('details').entries()) details.open = opened[index] ?? false;
-  }
-
-  // A live part is replaced only by itself, and only when it has changed: an error page or the
-  // sign-in page would empty it and end its requests.
+  /** Whether the focus is in the live part that changes. */
+  let hasFocus = false;
+  // A live part becomes only itself, and only when it has changed: an error page or the sign-in page
+  // would empty it and end its requests. What is the same keeps its elements, and so the focus,
+  // selected text, checks and what is open.
   document.addEventListener('htmx:before:swap', (event) => {
     const { ctx, tasks } = /** @type {CustomEvent} */ (event).detail;
     const part = ctx.sourceElement;
@@ -323,9 +319,19 @@
     const isUpdate = ctx.response.status === 200 && tasks.length === 1 && tasks.every(isItself);
     const isSame = (/** @type {any} */ { fragment }) =>
       part.dataset.version !== undefined && fragment.firstElementChild.dataset.version === part.dataset.version;
-    if (isUpdate && !tasks.every(isSame)) return void keepOpen(part, tasks[0].fragment);
+    if (isUpdate && !tasks.every(isSame)) {
+      hasFocus = part.contains(document.activeElement);
+      showTimes(tasks[0].fragment);
+      return void showCopyButtons(tasks[0].fragment);
+    }
     event.preventDefault();
     if (!isUpdate) standStill(part, ctx.response.status);
+  });
+  document.addEventListener('htmx:after:swap', (event) => {
+    const part = /** @type {CustomEvent} */ (event).detail.ctx.sourceElement;
+    sayChange(part);
+    // The focused control is there no more.
+    if (hasFocus && !part.contains(document.activeElement)) part.focus({ preventScroll: true });
   });
   document.addEventListener('htmx:error', (event) => {
     const part = /** @type {CustomEvent} */ (event).detail.ctx?.sourceElement;
@@ -341,13 +347,6 @@
     for (const id of states.keys()) document.getElementById(id)?.dispatchEvent(new Event('refresh'));
   });
 
-  /** Prepares what a response added to the page. @param {HTMLElement} node */
-  function showAdded(node) {
-    sayChange(node);
-    showTimes(node.parentNode ?? node);
-    showCopyButtons(node);
-  }
-
   function start() {
     fillZone();
     for (const part of document.querySelectorAll('[hx-get][id]')) states.set(part.id, statesOf(part));
@@ -356,10 +355,6 @@
     showCopyButtons(document);
     for (const button of document.querySelectorAll('button[data-show]')) button.removeAttribute('hidden');
     setInterval(() => showTimes(document), 15_000);
-    new MutationObserver((changes) => {
-      for (const { addedNodes } of changes)
-        for (const node of addedNodes) if (node instanceof HTMLElement) showAdded(node);
-    }).observe(document.body, { childList: true, subtree: true });
     document.body.dataset.ready = '';
     openLink();
   }

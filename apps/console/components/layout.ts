@@ -39,8 +39,17 @@ const sections: readonly Section[] = [
   { label: 'Audit log', icon: 'auditLog', path: '/audit-log', permissions: ['org.activity.read'] },
 ];
 
-/** htmx: same origin only, no style in the page, no history. */
-const htmxConfig = 'includeIndicatorCSS:false, mode:same-origin, history:false, defaultTimeout:10000';
+/**
+ * htmx: same origin only, no style in the page, no history. `open` is the viewer's, so that no
+ * update closes what they have opened.
+ */
+const htmxConfig = JSON.stringify({
+  includeIndicatorCSS: false,
+  mode: 'same-origin',
+  history: false,
+  defaultTimeout: 10_000,
+  morphIgnore: ['data-htmx-powered', 'open'],
+});
 
 /**
  * The whole document around a page: head, navigation of the organization, what the last page had to

@@ -8,3 +8,6 @@ import { pages as webhooks } from './webhooks.ts';
 
 /** Every page that is judged. */
 export const pages = [...frame, ...keys, ...webhooks, ...deliveries, ...members, ...clients, ...auditLog];
+
+/** The routes of pages with a part that updates. */
+export const liveRoutes = ['listAllDeliveries', 'listDeliveries', 'showDelivery', 'showRedelivery', 'showWebhook'];

@@ -28,12 +28,12 @@ export const deliveriesBreadcrumbs = (visit: MemberVisit, webhook: NamedWebhook)
 /** The form that the checkboxes of a list belong to. */
 export const selectionForm = 'redeliver-selected';
 
-/** Renders a checkbox that selects a delivery. `hx-preserve` keeps it when the list reloads. */
+/** Renders a checkbox that selects a delivery. It stays checked when the list updates. */
 function selectBox(delivery: ListedDelivery): Html {
   const { webhookId, eventId, type } = delivery;
   if (!isSelectable(delivery)) return nothing;
   return html`<input type="checkbox" id="select-${webhookId}-${eventId}" name="delivery" value="${webhookId}.${eventId}"
-    form="${selectionForm}" aria-label="Select ${type} ${eventId}" autocomplete="off" hx-preserve>`;
+    form="${selectionForm}" aria-label="Select ${type} ${eventId}" autocomplete="off">`;
 }
 
 /** Returns whether a delivery can be sent again: not cancelled, of a webhook managed here. */
