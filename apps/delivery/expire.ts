@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { type ExpiredRow, expireSql } from './sql/expire.ts';
-import { unblockSql } from './sql/order.ts';
 import { type ChangedDeliveriesRow, cancelDeletedSql, requeueHeldSql } from './sql/requests.ts';
+import { type UnblockedRow, unblockSql } from './sql/unblock.ts';
 import { expireEveryMs } from './times.ts';
 
 /**
@@ -11,6 +11,10 @@ import { expireEveryMs } from './times.ts';
  * not have got the last one, but when the attempt itself kills its process, the delivery must end.
  */
 export const lostRepeats = 3;
+
+const nil = '00000000-0000-0000-0000-000000000000';
+/** A webhook and an event before all others. */
+const beforeAll = [nil, nil];
 
 interface ExpireOptions {
   pool: Pool;
@@ -21,7 +25,7 @@ interface ExpireOptions {
   drainDeleted: () => string[];
   /** Called with what was repaired; at least one. */
   onExpired: (expired: ExpiredRow[]) => void;
-  /** Called when deliveries that waited for another of their grant were put into the queue. */
+  /** Called when deliveries that waited for another of their subject were put into the queue. */
   onUnblocked: () => void;
   /** Deliveries of paused and suspended webhooks that were requeued, or of deleted ones that were cancelled. */
   onChanged: (how: 'requeued' | 'cancelled', deliveries: number) => void;
@@ -51,10 +55,14 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
     return rows.reduce((sum, { deliveries }) => sum + deliveries, 0) >= deliveriesPerStatement;
   }
 
+  let after = beforeAll;
+  /** Goes round all blocked deliveries, one page a second, and at once where pages had some to unblock. */
   async function unblock(): Promise<boolean> {
-    const { rows } = await pool.query<{ waits: boolean }>({ name: 'unblock', text: unblockSql });
-    if (rows.some(({ waits }) => !waits)) onUnblocked();
-    return rows.length >= deliveriesPerStatement;
+    const { rows } = await pool.query<UnblockedRow>({ name: 'unblock', text: unblockSql, values: after });
+    const { unblocked, last } = rows[0] as UnblockedRow;
+    after = last ?? beforeAll;
+    if (unblocked > 0) onUnblocked();
+    return unblocked > 0;
   }
 
   return createIntervalLoop({

@@ -52,7 +52,7 @@ const create: Command = {
     url: { value: 'U', about: 'the endpoint URL (https)', required: true },
     types: { value: 'a,b', about: 'event types: client.started, client.ended, seat.given, seat.ended', required: true },
     description: { value: 'D', about: 'a name for people' },
-    unordered: { value: null, about: 'send the events of one grant without waiting for the one before' },
+    unordered: { value: null, about: 'send the events of a client or seat without waiting for the one before' },
     ...sameUrlOption,
   },
   async run(options, context) {
@@ -133,7 +133,7 @@ const change: Command = {
     url: { value: 'U', about: 'a new URL, used from the next attempt' },
     types: { value: 'a,b', about: 'new event types, used for new events' },
     description: { value: 'D', about: 'a name for people' },
-    ordered: { value: 'yes|no', about: 'whether an event waits for the one before of its grant' },
+    ordered: { value: 'yes|no', about: 'whether an event waits for the one before of its client or seat' },
     ...sameUrlOption,
   },
   async run(options, context) {

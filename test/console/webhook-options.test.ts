@@ -34,7 +34,9 @@ it('a new webhook is offered with order, which its page shows and its form turns
   const t = await setup();
   expect((await t.visitor.get(t.at('/new'))).text).toMatch(/<input[^>]*name="ordered"[^>]*checked/);
   const page = t.at(`/${t.webhook.id}`);
-  expect((await t.visitor.get(`${page}?tab=settings`)).text).toContain('The events of each client, in order');
+  expect((await t.visitor.get(`${page}?tab=settings`)).text).toContain(
+    'The events of each client and each seat, in order',
+  );
   const fields = { url: 'https://hooks.example.com/events', eventTypes: ['client.started'], description: '' };
   await t.visitor.submit(`${page}/edit`, `${page}/edit`, fields);
   expect((await t.visitor.get(`${page}?tab=settings`)).text).toContain('Any order');
@@ -49,5 +51,5 @@ it('a webhook that its receiver holds says until when, and a blocked delivery fo
   for (const _ of [1, 2])
     await t.owner.pool.query(`select record_event($1, 'client.started', '{}', $2)`, [t.ada.orgId, grant]);
   const list = await t.visitor.get(t.at(`/${t.webhook.id}/deliveries`));
-  expect(list.text.match(/Waiting for an earlier event of the same client/g)).toHaveLength(1);
+  expect(list.text.match(/Waiting for an earlier event of the same client or seat/g)).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createExpire } from '#delivery/expire.ts';
-import { type Run, setupEngine } from '#test/delivery-engine.ts';
+import { blockedPerPage } from '#delivery/sql/unblock.ts';
+import { type Hook, type Run, setupEngine } from '#test/delivery-engine.ts';
 import { shareInstallation } from '#test/setup.ts';
 
 const engine = shareInstallation(setupEngine);
@@ -46,24 +46,68 @@ it('an error of the repair stops neither the other parts nor the next repair', a
   expect(await engine().delivery(lost)).toMatchObject({ failures: 1, attempts: 1, hasAttempt: null });
 });
 
-// Regression: it looked up 500 a second, so that 300,000 that wait for ten minutes each were too many.
-it('blocked deliveries are looked up in one repair, whatever number of statements that takes', async () => {
-  const hook = await engine().webhook();
-  await engine().events(hook.organizationId, 1_300, randomUUID());
-  const { owner } = engine();
-  await owner.query(`update delivery set due_at = now() - interval '1 hour' where state = 'blocked'`);
+it('what waited when order was turned off is put into the queue, however much it is', async () => {
+  const hook = await manyBlocked();
+  await engine().owner.query('update webhook set ordered = false where id = $1', [hook.webhookId]);
   const errors: unknown[] = [];
 
-  await setupExpire(errors).start();
+  void setupExpire(errors).start();
 
-  const { rows } = await owner.query(
-    `select count(*)::integer as blocked,
-       count(*) filter (where due_at > now() - interval '1 minute')::integer as "lookedUp"
-     from delivery where state = 'blocked' and webhook_id = $1`,
-    [hook.webhookId],
-  );
+  await vi.waitFor(async () => expect(await countBlocked(hook)).toBe(0), { timeout: 20_000 });
   expect(errors).toEqual([]);
-  expect(rows).toEqual([{ blocked: 1_299, lookedUp: expect.any(Number) }]);
-  // A repair may end after a second; one statement looks up 500.
-  expect(rows[0].lookedUp).toBeGreaterThan(500);
 });
+
+it('blocked deliveries are looked up page by page and again, and those that wait are not written', async () => {
+  const hook = await manyBlocked();
+  const { owner } = engine();
+  const waiting = async () => {
+    const { rows } = await owner.query(
+      `select event_id, xmin::text from delivery where state = 'blocked' and webhook_id = $1 order by event_id`,
+      [hook.webhookId],
+    );
+    return rows;
+  };
+  const before = await waiting();
+  const errors: unknown[] = [];
+  void setupExpire(errors).start();
+  // The last one of all pages, and afterwards, with a lower id, one of the first page.
+  for (const id of ['ffffffff-ffff-7fff-bfff-ffffffffffff', '00000000-0000-7000-8000-000000000000']) {
+    await owner.query(
+      `with made as (insert into event (organization_id, id, type, created_at, body, delivery_count)
+         values ($1, $3, 'seat.given', now(), '{}', 1) returning id)
+       insert into delivery (organization_id, webhook_id, event_id, subject_id, state, due_at, created_at)
+       select $1, $2, id, new_id(), 'blocked', now(), now() from made`,
+      [hook.organizationId, hook.webhookId, id],
+    );
+    await vi.waitFor(
+      async () => {
+        const { rows } = await owner.query('select state from delivery where event_id = $1', [id]);
+        expect(rows).toEqual([{ state: 'queued' }]);
+      },
+      { timeout: 20_000 },
+    );
+  }
+
+  expect(errors).toEqual([]);
+  expect(await waiting()).toEqual(before);
+});
+
+/** Makes a webhook with more blocked deliveries than two statements look up. */
+async function manyBlocked() {
+  const hook = await engine().webhook();
+  const events = 2 * blockedPerPage + 2;
+  await engine().owner.query(
+    `select record_event($1, 'seat.given', '{}', s.id) from new_id() s (id), generate_series(1, $2)`,
+    [hook.organizationId, events],
+  );
+  expect(await countBlocked(hook)).toBe(events - 1);
+  return hook;
+}
+
+async function countBlocked({ webhookId }: Hook): Promise<number> {
+  const { rows } = await engine().owner.query(
+    `select count(*)::integer as blocked from delivery where state = 'blocked' and webhook_id = $1`,
+    [webhookId],
+  );
+  return rows[0].blocked;
+}

@@ -11,8 +11,7 @@ export interface Mutant {
     | 'claim_deliveries'
     | 'admit_attempt'
     | 'next_attempt_number'
-    | 'record_event'
-    | 'unblock_deliveries';
+    | 'record_event';
   /** The text that is replaced, everywhere in it, and its replacement. */
   from: string | RegExp;
   to: string;
@@ -52,12 +51,14 @@ const retryAfter = 'Retry-After delays the webhook for its time, and then one de
 const heldByFailure = 'a failure holds its webhook only with Retry-After';
 const gone = '410 Gone suspends the webhook with its own cause';
 const suspended = 'two events that failed at their last attempt suspend a webhook that has long accepted nothing';
-const ordered = 'of one grant, an event waits until the one before is settled, and delays no other grant';
-const orderLost = 'an event whose attempts kill their workers unblocks the next of its grant, and not before it ends';
-const twoEnd = 'two events of a grant that a repair ends at once unblock the next one';
+const ordered = 'of one subject, an event waits until the one before is settled, and delays no other subject';
+const orderLost = 'an event whose attempts kill their workers unblocks the next of its subject, and not before it ends';
+const twoEnd = 'two events of a subject that a repair ends at once unblock the next one';
 const unseen = 'an event whose writer and the settlement before it did not see each other is unblocked';
-const redelivered = 'a redelivery waits for no event of its grant, and a new event waits for it';
+const redelivered = 'a redelivery waits for no event of its subject, and a new event waits for it';
 const unordered = 'a webhook without order holds nothing back, also what waited when order was turned off';
+const heldUnblocked = 'what waits on a paused webhook is not unblocked before it is resumed';
+const removedType = 'nothing waits for an event of a type that was removed from the webhook, also what waited before';
 const lastAgain =
   'a last attempt that is lost or has an internal error is made again, and its failure counts for suspension';
 const formerUrl = 'an attempt in progress at a former URL says nothing of the new receiver';
@@ -646,10 +647,10 @@ export const mutants: readonly Mutant[] = [
     caughtBy: ordered,
   },
   {
-    change: 'an event waits for another grant',
+    change: 'an event waits for another subject',
     where: 'record_event',
-    from: 'and d.grant_id = about_grant',
-    to: 'and d.grant_id is not null',
+    from: 'and d.subject_id = subject',
+    to: 'and d.subject_id is not null',
     caughtBy: ordered,
   },
   {
@@ -668,30 +669,58 @@ export const mutants: readonly Mutant[] = [
   },
   {
     change: 'what waited still waits without the option',
-    where: 'unblock_deliveries',
-    from: "d.state = 'blocked'",
-    to: 'false',
+    where: 'unblockSql',
+    from: 'not (w.ordered and exists',
+    to: 'not (exists',
     caughtBy: unordered,
+  },
+  {
+    change: 'what waits on a paused webhook is put into the queue',
+    where: 'unblockSql',
+    from: "w.state = 'active' and",
+    to: '',
+    caughtBy: heldUnblocked,
+  },
+  {
+    change: 'a new event waits for one of a removed type',
+    where: 'record_event',
+    from: '= any (s.event_types)',
+    to: 'is not null',
+    caughtBy: removedType,
+  },
+  {
+    change: 'what waited for an event of a removed type still waits',
+    where: 'unblockSql',
+    from: 'select e.type = any (w.event_types)',
+    to: 'select true',
+    caughtBy: removedType,
+  },
+  {
+    change: 'an open event of a removed type holds back the next when another is settled',
+    where: 'cancelOneSql',
+    from: 'select e.type = any (w.event_types)',
+    to: 'select true',
+    caughtBy: removedType,
   },
   {
     change: 'a 2xx unblocks nothing',
     where: 'recordOutcomeSql',
-    from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
+    from: "n.subject_id is not null and n.state in ('delivered', 'exhausted')",
     to: "n.state = 'exhausted'",
     caughtBy: ordered,
   },
   {
     change: 'the end of the schedule unblocks nothing',
     where: 'recordOutcomeSql',
-    from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
+    from: "n.subject_id is not null and n.state in ('delivered', 'exhausted')",
     to: "n.state = 'delivered'",
     caughtBy: ordered,
   },
   {
     change: 'any failure unblocks the next',
     where: 'recordOutcomeSql',
-    from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
-    to: 'n.grant_id is not null',
+    from: "n.subject_id is not null and n.state in ('delivered', 'exhausted')",
+    to: 'n.subject_id is not null',
     caughtBy: ordered,
   },
   {
@@ -739,29 +768,15 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a blocked delivery stays without one before it',
     where: 'unblockSql',
-    from: "case when u.waits then 'blocked' else 'queued' end",
-    to: 'd.state',
+    from: "set state = 'queued'",
+    to: 'set state = d.state',
     caughtBy: unseen,
   },
   {
     change: 'a blocked delivery overtakes',
     where: 'unblockSql',
-    from: "case when u.waits then 'blocked' else 'queued' end",
-    to: "'queued'",
-    caughtBy: unseen,
-  },
-  {
-    change: 'a blocked delivery is looked up all the time',
-    where: 'unblockSql',
-    from: "greatest(interval '1 second',",
-    to: "least(interval '0',",
-    caughtBy: unseen,
-  },
-  {
-    change: 'a blocked delivery is looked up after days',
-    where: 'unblockSql',
-    from: "least(interval '10 minutes',",
-    to: "least(interval '10 days',",
+    from: 'where g.is_free and',
+    to: 'where',
     caughtBy: unseen,
   },
   {

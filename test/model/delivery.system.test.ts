@@ -75,24 +75,25 @@ describe('the delivery protocol, in every state of its model', () => {
   }
 });
 
-describe('the order of one grant’s events, in every state of its model', () => {
+describe('the order of one subject’s events, in every state of its model', () => {
   beforeAll(prepareSpin, 300_000);
   const model = 'order.pml';
 
   it('is kept beside redeliveries, and no event stays blocked, whatever does not see each other', async () => {
-    const verification = await verify({ PEOPLE: 2 }, { model });
+    const verification = await verify({ PEOPLE: 2, REMOVALS: 1 }, { model });
     expect(verification).toMatchObject({ errors: 0, violation: null, isComplete: true });
     expect(verification.states).toBeGreaterThan(1_000);
     expect(verification.unreached.filter(isStatement)).toEqual([]);
   }, 600_000);
 
   it.each([
-    ['nothing looks for blocked events', 'NO_UNBLOCK', /state\[k\]/],
-    ['no event waits for the one before', 'NO_ORDER', /count<=1/],
+    ['nothing looks for blocked events', { NO_UNBLOCK: 1 }, /state\[k\]/],
+    ['no event waits for the one before', { NO_ORDER: 1 }, /count<=1/],
+    ['an event of a removed type is waited for', { NO_REMOVED: 1, REMOVALS: 1 }, /state\[k\]/],
   ])(
     'fails where %s',
-    async (_change, definition, fails) => {
-      const verification = await verify({ [definition]: 1 }, { isMutant: true, model });
+    async (_change, definitions, fails) => {
+      const verification = await verify(definitions, { isMutant: true, model });
       expect(verification.errors).toBe(1);
       expect(verification.violation).toMatch(fails);
     },

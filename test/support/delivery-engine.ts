@@ -4,7 +4,6 @@ import { expect } from 'vitest';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/sql/admit.ts';
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSql } from '#delivery/sql/claim.ts';
 import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
-import { unblockSql } from '#delivery/sql/order.ts';
 import { type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import {
   type ChangedDeliveriesRow,
@@ -14,12 +13,15 @@ import {
   requeueHeldSql,
 } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
+import { type UnblockedRow, unblockSql } from '#delivery/sql/unblock.ts';
 import type { Database } from '#domain/db/database.ts';
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
 import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import type { TestDatabase } from './database.ts';
 import { type OnFinished, setupDatabase } from './setup.ts';
+
+const nil = '00000000-0000-0000-0000-000000000000';
 
 /** The attempts of the schedule, and how many more follow when attempts are lost. */
 export const scheduleAttempts = 3;
@@ -59,8 +61,8 @@ export interface DeliveryState extends Run {
   failures: number;
   attempts: number;
   sequence: number | null;
-  /** The grant that its event is about. */
-  grantId: string | null;
+  /** The seat or grant that its event is about. */
+  subjectId: string | null;
   dueInSeconds: number | null;
   /** Its slot: null without one, else whether an attempt holds it. */
   hasAttempt: boolean | null;
@@ -132,7 +134,7 @@ export class Engine {
       );
     const { rows } = await this.owner.query<{ id: string }>(
       `insert into webhook (organization_id, url, event_types, number)
-       select $1, 'https://' || $2 || '/hooks', '{seat.given}', coalesce(max(number), 0) + 1
+       select $1, 'https://' || $2 || '/hooks', '{seat.given, seat.ended}', coalesce(max(number), 0) + 1
        from webhook where organization_id = $1 returning id`,
       [org, host],
     );
@@ -147,12 +149,17 @@ export class Engine {
   }
 
   /**
-   * Stores events, each in a separate transaction, oldest first. `key`: the grant that they are
-   * about.
+   * Stores events, each in a separate transaction, oldest first. `subjectId`: the seat or grant that
+   * they are about.
    */
-  async events(organizationId: string, count: number, grantId: string | null = null): Promise<void> {
+  async events(
+    organizationId: string,
+    count: number,
+    subjectId: string | null = null,
+    type = 'seat.given',
+  ): Promise<void> {
     for (let made = 0; made < count; made += 1)
-      await this.owner.query(`select record_event($1, 'seat.given', '{}', $2)`, [organizationId, grantId]);
+      await this.owner.query(`select record_event($1, $3, '{}', $2)`, [organizationId, subjectId, type]);
   }
 
   /** Claims what the given webhooks have; all with queued deliveries by default. */
@@ -164,12 +171,7 @@ export class Engine {
     return this.send('claimDeliveriesSql', [...values, healthy, degraded, reserveS], connection);
   }
 
-  listQueued = () =>
-    this.send<Hook & { state: string }>('listQueuedSql', [
-      '00000000-0000-0000-0000-000000000000',
-      '00000000-0000-0000-0000-000000000000',
-      1000,
-    ]);
+  listQueued = () => this.send<Hook & { state: string }>('listQueuedSql', [nil, nil, 1000]);
 
   async returnClaims(claims: readonly Run[]): Promise<void> {
     const columns = (['organizationId', 'webhookId', 'eventId', 'run'] as const).map((name) =>
@@ -244,7 +246,11 @@ export class Engine {
     this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs]);
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
-  unblock = () => this.send<{ waits: boolean }>('unblockSql', []);
+  /** Looks up blocked deliveries, the first page of them. Returns how many it unblocked. */
+  async unblock(): Promise<number> {
+    const [row] = await this.send<UnblockedRow>('unblockSql', [nil, nil]);
+    return row?.unblocked ?? 0;
+  }
   requeueHeld = () => this.send<ChangedDeliveriesRow>('requeueHeldSql', []);
   async cancelDeleted(webhookIds: string[] = [], atMost = deliveriesPerStatement): Promise<ChangedDeliveriesRow[]> {
     const text = this.statements.cancelDeletedSql.replaceAll(`limit ${deliveriesPerStatement}`, `limit ${atMost}`);
@@ -302,7 +308,7 @@ export class Engine {
   async deliveries({ webhookId }: Hook): Promise<DeliveryState[]> {
     const { rows } = await this.owner.query<DeliveryState>(
       `select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.run,
-         d.state, d.failures, d.attempts, d.sequence::integer, d.grant_id as "grantId",
+         d.state, d.failures, d.attempts, d.sequence::integer, d.subject_id as "subjectId",
          case when s.event_id is not null then s.attempt_id is not null end as "hasAttempt",
          extract(epoch from d.due_at - clock_timestamp())::float8 as "dueInSeconds"
        from delivery d left join slot s on s.organization_id = d.organization_id and s.webhook_id = d.webhook_id

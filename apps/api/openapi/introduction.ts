@@ -122,10 +122,12 @@ A 429 or 503 with \`Retry-After\` delays everything of the webhook for that time
 first then. A 410 suspends the webhook until a member resumes it.
 Every delivery names its webhook in \`webhook-endpoint\`: a receiver of several webhooks chooses by it the secrets with
 which it checks the signature.
-The events of one grant (\`grantId\`) arrive in order: the next one waits until the one before is accepted or has failed
-at its last attempt.
-This can be turned off for a webhook. Events of different grants, and what you redeliver, can arrive in any order:
-\`webhook-sequence\` numbers them for each webhook without gaps; recognize repeats by the event id, not by this number.
+The events of one seat (\`seatId\` of \`seat.given\` and \`seat.ended\`) arrive in order, and so do those of one grant
+(\`grantId\` of \`client.started\` and \`client.ended\`): the next one waits until the one before is accepted or has
+failed at its last attempt. This can be turned off for a webhook. All others, and what you redeliver, can arrive in any
+order: also the end of a grant before the beginning of its seat. Compare \`createdAt\`, and when it is the same
+\`webhook-sequence\`, which numbers the events of each webhook without gaps in the order of their first attempts.
+Recognize repeats by the event id, not by this number.
 A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none
 of it.
 

@@ -34,14 +34,14 @@ export interface ExpiredRow {
  * Times are compared with `statement_timestamp()`: a volatile function would use no index (122 ms
  * instead of 0.4 with 500,000 sleeping deliveries). Each delivery is locked by its key before its
  * slot is read again, and rows that another connection has locked are skipped. What is exhausted
- * unblocks the next delivery of its grant.
+ * unblocks the next delivery of its subject.
  */
 export const expireSql = /* sql */ `
   with target as materialized (
-    select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.grant_id
+    select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.subject_id
     from (select s.* from slot s where s.until < statement_timestamp() order by s.until limit ${atMost}) o
     cross join lateral (
-      select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.grant_id from delivery d
+      select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.subject_id from delivery d
       where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id
       limit 1
       for no key update skip locked
@@ -50,10 +50,10 @@ export const expireSql = /* sql */ `
     delete from slot s using target t
     where s.organization_id = t.organization_id and s.webhook_id = t.webhook_id and s.event_id = t.event_id
       and s.until < statement_timestamp()
-    returning s.organization_id, s.webhook_id, s.event_id, s.run, s.attempt_id, t.grant_id,
+    returning s.organization_id, s.webhook_id, s.event_id, s.run, s.attempt_id, t.subject_id,
       t.state = 'running' and t.run = s.run as is_current, t.failures + 1 >= $1::integer as ends_schedule
   ), settled as materialized (
-    select f.organization_id, f.webhook_id, f.event_id, f.grant_id from freed f
+    select f.organization_id, f.webhook_id, f.event_id, f.subject_id from freed f
     where f.is_current and f.attempt_id is not null and f.ends_schedule
   ), ${unblockNextSql('settled')}, lost as (
     -- A worker with a longer schedule may have made it: by this one it was the last.

@@ -35,7 +35,7 @@ const concurrencyAfter = /* sql */ `case
  * failover lost it. A PostgreSQL that lost its last commits in a failover may have lost the attempt's
  * row, which is inserted with the next number, because a newer attempt may have its own; and the
  * claim: then a settled delivery gets its sequence number here. What is settled unblocks the next
- * delivery of its grant. Repeating the statement changes nothing.
+ * delivery of its subject. Repeating the statement changes nothing.
  *
  * `target` reads and locks the delivery before any part changes a row: a part that read it later
  * would not see a row that this statement has changed, and the attempt would stay open.
@@ -44,7 +44,7 @@ const concurrencyAfter = /* sql */ `case
  */
 export const recordOutcomeSql = /* sql */ `
   with target as materialized (
-    select d.state, d.run, d.grant_id, d.sequence is null and ${isDelivered}
+    select d.state, d.run, d.subject_id, d.sequence is null and ${isDelivered}
       and d.state in ('queued', 'running', 'blocked', 'exhausted') as lacks_sequence
     from delivery d where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
     for no key update
@@ -94,11 +94,11 @@ export const recordOutcomeSql = /* sql */ `
     select case when ${isDelivered} and exists (select from recorded)
           and t.state in ('queued', 'running', 'blocked', 'exhausted') then 'delivered'
         when exists (select from is_exhausted) then 'exhausted'
-        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_sequence, t.grant_id
+        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_sequence, t.subject_id
     from target t
   ), settled as materialized (
-    select $1::uuid as organization_id, $2::uuid as webhook_id, $3::uuid as event_id, n.grant_id from next n
-    where n.grant_id is not null and n.state in ('delivered', 'exhausted')
+    select $1::uuid as organization_id, $2::uuid as webhook_id, $3::uuid as event_id, n.subject_id from next n
+    where n.subject_id is not null and n.state in ('delivered', 'exhausted')
   ), ${unblockNextSql('settled')}
   update delivery d set state = coalesce(n.state, d.state), attempts = greatest(d.attempts, r.number),
     failures = d.failures + coalesce(n.state <> 'delivered' and $4::text = 'failed', false)::integer,

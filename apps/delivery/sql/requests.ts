@@ -9,7 +9,7 @@ const hasSlot = /* sql */ `exists (
 
 /**
  * How a delivery is sent again. A settled one starts the schedule again; an open one keeps its
- * position, and none waits for another of its grant.
+ * position, and none waits for another of its subject.
  */
 const requeued = /* sql */ `state = 'queued', due_at = clock_timestamp(), settled_at = null,
     failures = case when d.state in ('delivered', 'exhausted') then 0 else d.failures end`;
@@ -30,10 +30,10 @@ export const redeliverOneSql = /* sql */ `
   )
   select case when f.is_attempting then 'attempting' else 'queued' end as how from found f`;
 
-/** Cancels one open delivery (`$1`…`$3` as above), and unblocks the next of its grant. A row when it was open. */
+/** Cancels one open delivery (`$1`…`$3` as above), and unblocks the next of its subject. A row when it was open. */
 export const cancelOneSql = /* sql */ `
   with target as materialized (
-    select d.organization_id, d.webhook_id, d.event_id, d.grant_id from delivery d
+    select d.organization_id, d.webhook_id, d.event_id, d.subject_id from delivery d
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
       and d.state in ('queued', 'running', 'blocked')
     for no key update

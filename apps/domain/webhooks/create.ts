@@ -16,7 +16,7 @@ export interface CreateWebhook extends WebhooksRequest {
   url: string;
   eventTypes: readonly string[];
   description: string;
-  /** Whether the events of one grant are sent one after the other; true when it is absent. */
+  /** Whether the events of one seat or grant are sent one after the other; true when it is absent. */
   ordered?: boolean;
   /** Whether another webhook may have the same URL; false when it is absent. */
   allowSameUrl?: boolean;

@@ -33,7 +33,7 @@ export interface FoundDelivery extends DeliveryRow {
   /** Milliseconds until its next attempt is due, 0 when it is; null unless it is waiting. */
   dueInMs: number | null;
   isAttempting: boolean;
-  /** Whether it waits for an earlier event of the same grant. */
+  /** Whether it waits for an earlier event of the same seat or grant. */
   isBlocked: boolean;
   /** Of the last attempt; null before the first, during one, and without a status. */
   lastStatus: number | null;

@@ -14,7 +14,7 @@ export interface WebhookHead {
   url: string;
   description: string;
   eventTypes: string[];
-  /** Whether the events of one grant are sent one after the other. */
+  /** Whether the events of one seat or grant are sent one after the other. */
   ordered: boolean;
   state: WebhookState;
   /** Null unless it is suspended: its receiver accepted nothing, or it answered 410. */

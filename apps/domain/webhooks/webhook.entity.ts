@@ -34,7 +34,7 @@ const WebhookSchema = defineEntity({
 
 /**
  * A webhook. While it is paused or suspended, its open deliveries are held. `ordered`: the events
- * of one grant are sent one after the other. `number`: 1 to 20, unique in its
+ * of one seat or grant are sent one after the other. `number`: 1 to 20, unique in its
  * organization; null when deleted.
  * `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its id.
  */

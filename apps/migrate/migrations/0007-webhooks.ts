@@ -15,7 +15,7 @@ export class Webhooks extends Migration {
           constraint webhook_event_types_not_empty check (cardinality(event_types) > 0)
           constraint webhook_event_types_known
             check (event_types <@ array['client.started', 'client.ended', 'seat.given', 'seat.ended']),
-        -- Whether an event waits until the one before of the same grant is settled.
+        -- Whether an event waits until the one before of the same subject is settled.
         ordered boolean not null default true,
         state text not null default 'active'
           constraint webhook_state_known check (state in ('active', 'paused', 'suspended', 'deleted')),
@@ -127,17 +127,6 @@ export class Webhooks extends Migration {
         end if;
         return new;
       end $$;
-      -- Without order nothing waits for another. As in an outcome, deliveries are locked before the
-      -- receiver: triggers of one event fire in the order of their names.
-      create function unblock_deliveries() returns trigger
-      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
-      begin
-        update delivery d set state = 'queued', due_at = clock_timestamp()
-        where d.organization_id = new.organization_id and d.webhook_id = new.id and d.state = 'blocked';
-        return new;
-      end $$;
-      create trigger webhook_order_unblocks before update on webhook for each row
-        when (old.ordered and not new.ordered) execute function unblock_deliveries();
       create trigger webhook_resets_receiver before update on webhook for each row
         when (new.state <> old.state or new.url <> old.url) execute function reset_receiver();
     `);

@@ -25,11 +25,11 @@ export class Deliveries extends Migration {
         organization_id uuid not null,
         webhook_id uuid not null,
         event_id uuid not null,
-        -- The grant that the event is about. A webhook may get the events of one in order.
-        grant_id uuid,
+        -- The seat that the event is about, or the grant when it is about no seat. A webhook may get
+        -- the events of one in order.
+        subject_id uuid,
         -- \`queued\`: waits here for a concurrency slot, from \`due_at\` on. \`running\`: a workflow
-        -- attempts it, or sleeps until \`due_at\`. \`blocked\`: an earlier one of the same grant is open;
-        -- whether it still is, is looked up at \`due_at\`.
+        -- attempts it, or sleeps until \`due_at\`. \`blocked\`: an earlier one of the same subject is open.
         state text not null default 'queued' constraint delivery_state_known
           check (state in ('queued', 'running', 'blocked', 'delivered', 'exhausted', 'cancelled')),
         -- The number of the current run, counted by each claim. A workflow of an older one gets no
@@ -58,10 +58,11 @@ export class Deliveries extends Migration {
       -- The order in which a webhook's deliveries are claimed.
       create index delivery_queued on delivery (organization_id, webhook_id, created_at, event_id)
         where state = 'queued';
-      -- Open deliveries of one webhook and grant in their order; and those that are looked up next.
-      create index delivery_by_grant on delivery (organization_id, webhook_id, grant_id, created_at, event_id)
-        where state in ('queued', 'running', 'blocked') and grant_id is not null;
-      create index delivery_blocked on delivery (due_at) where state = 'blocked';
+      -- Open deliveries of one webhook and subject in their order; and those that wait, in the order
+      -- in which they are looked up. No other index has that order, so none is read instead.
+      create index delivery_by_subject on delivery (organization_id, webhook_id, subject_id, created_at, event_id)
+        where state in ('queued', 'running', 'blocked') and subject_id is not null;
+      create index delivery_blocked on delivery (webhook_id, event_id) where state = 'blocked';
       -- Runs that are late, oldest first; and those of one webhook.
       create index delivery_running on delivery (due_at) where state = 'running';
       create index delivery_running_of_webhook on delivery (organization_id, webhook_id, due_at)
@@ -214,11 +215,12 @@ export class Deliveries extends Migration {
     // webhook would suppress its events. For the same reason no other role may attach the trigger
     // functions to its own table, which would create events of changes that never happened. A
     // delivery's time has microseconds, so that two changes within a millisecond are claimed in
-    // order. Writers of one grant wait for each other on its row, so that their order is that of
-    // their commits. A settlement that has not committed yet is not seen here, and does not see the
-    // new row: `unblockSql` finds such a row.
+    // order. Writers of one subject (seat or grant) wait for each other on its row, so that their
+    // order is that of their commits. A settlement that has not committed yet is not seen here, and
+    // does not see the new row: `unblockSql` finds such a row. An event waits for no event of a type
+    // that the webhook does not get any more.
     this.addSql(/* sql */ `
-      create function record_event(org uuid, event_type text, data text, about_grant uuid default null) returns void
+      create function record_event(org uuid, event_type text, data text, subject uuid default null) returns void
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         event_id uuid := new_id();
@@ -228,16 +230,18 @@ export class Deliveries extends Migration {
           event_id, event_type, to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), org, data);
       begin
         with subscribed as (
-          select w.id, w.ordered from webhook w
+          select w.id, w.ordered, w.event_types from webhook w
           where w.organization_id = org and w.state <> 'deleted' and event_type = any (w.event_types)
         ), made as (
           insert into event (organization_id, id, type, created_at, body, delivery_count)
           select org, event_id, event_type, moment, body, count(*) from subscribed
         )
-        insert into delivery (organization_id, webhook_id, event_id, grant_id, state, due_at, created_at)
-        select org, s.id, event_id, about_grant, case when s.ordered and exists (
-            select from delivery d where d.organization_id = org and d.webhook_id = s.id and d.grant_id = about_grant
-              and d.state in ('queued', 'running', 'blocked')) then 'blocked' else 'queued' end, moment, exactly
+        insert into delivery (organization_id, webhook_id, event_id, subject_id, state, due_at, created_at)
+        select org, s.id, event_id, subject, case when s.ordered and exists (
+            select from delivery d where d.organization_id = org and d.webhook_id = s.id and d.subject_id = subject
+              and d.state in ('queued', 'running', 'blocked') and (
+                select e.type from event e where e.organization_id = org and e.id = d.event_id) = any (s.event_types))
+          then 'blocked' else 'queued' end, moment, exactly
         from subscribed s;
       end $$;
 
@@ -266,10 +270,10 @@ export class Deliveries extends Migration {
       begin
         if new.ended_at is null then
           perform record_event(new.organization_id, 'seat.given', format('{"seatId":"%s","grantId":"%s"}', new.id,
-            new.grant_id), new.grant_id);
+            new.grant_id), new.id);
         else
           perform record_event(new.organization_id, 'seat.ended',
-            format('{"seatId":"%s","grantId":"%s","reason":"%s"}', new.id, new.grant_id, new.end_reason), new.grant_id);
+            format('{"seatId":"%s","grantId":"%s","reason":"%s"}', new.id, new.grant_id, new.end_reason), new.id);
         end if;
         return null;
       end $$;

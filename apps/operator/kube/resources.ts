@@ -164,7 +164,7 @@ export interface WebhookSubscriptionSpec {
   url: string;
   /** Events that are sent. */
   eventTypes: ('client.started' | 'client.ended' | 'seat.given' | 'seat.ended')[];
-  /** Whether the next event of a grant waits until the one before is delivered or has failed. */
+  /** Whether an event of a seat or grant waits until the one before is delivered or failed. */
   ordered: boolean;
   /** The secret that signs the events. Either the operator generates it, or a Secret has it. */
   secret: {

@@ -86,4 +86,27 @@ describe('the deliveries of an event', () => {
     });
     expect(inOrder).toEqual(made.map(({ id }) => id));
   });
+
+  it('of a seat wait for none of its grant, those of a grant for none of its seats, and each for its own', async () => {
+    const { make, rows, pool } = await setupWebhooks();
+    const professional = await make.member();
+    const { orgId } = professional;
+    const webhookId = await rows.webhook({ orgId });
+    const grant = await make.grant({ professional });
+    await make.seat({ orgId, grant });
+    await pool.query(`update delivery set state = 'delivered', due_at = null, settled_at = now() where event_id in (
+      select id from event where type = 'client.started')`);
+    await pool.query(`update client_grant set status = 'ended', ends_at = now(), end_reason = 'ended' where id = $1`, [
+      grant.id,
+    ]);
+
+    const types = new Map((await rows.events(orgId)).map(({ id, type }) => [id, type]));
+    const states = (await rows.deliveries(webhookId)).map(({ event_id, state }) => [types.get(event_id), state]);
+    expect(Object.fromEntries(states)).toEqual({
+      'client.started': 'delivered',
+      'seat.given': 'queued',
+      'client.ended': 'queued',
+      'seat.ended': 'blocked',
+    });
+  });
 });

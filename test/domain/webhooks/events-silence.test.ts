@@ -87,7 +87,7 @@ describe('a silent backfill', () => {
           given_at timestamptz,
          ended_at timestamptz, end_reason text, type text, created_at timestamptz, body text, delivery_count int,
            webhook_id uuid, event_id uuid,
-         due_at timestamptz, ordered boolean);
+         due_at timestamptz, ordered boolean, subject_id uuid);
        grant all on ${name} to public; ${pathSetting}`,
       );
 

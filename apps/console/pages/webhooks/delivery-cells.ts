@@ -88,7 +88,7 @@ export function describeDelivery(delivery: FoundDelivery): Html {
   switch (state) {
     case 'waiting': {
       const failed = lastFailure(delivery);
-      if (isBlocked) return html`Waiting for an earlier event of the same client`;
+      if (isBlocked) return html`Waiting for an earlier event of the same client or seat`;
       if ((dueInMs ?? 0) === 0) return html`${failed}${attempts === 0 ? 'Due now' : 'Next attempt due now'}`;
       return html`${failed}Next attempt ${formatDelay(dueInMs ?? 0)} (${exactTime(nextAttemptAt)})`;
     }

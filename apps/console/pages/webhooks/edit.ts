@@ -67,7 +67,8 @@ async function editPage(visit: MemberVisit, given: FormState): Promise<Page> {
     breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       ${webhook.state === 'deleted' ? notice('bad', 'This webhook is deleted. You can’t change it.') : nothing}
-      <p>A new URL applies from the next attempt, including for earlier events. New event types apply to new events.</p>
+      <p>A new URL applies from the next attempt, including for earlier events. New event types apply to new events, and
+        earlier events of a type that you remove are still sent.</p>
       ${form(visit, {
         state,
         button: 'Save changes',

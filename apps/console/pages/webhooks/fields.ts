@@ -68,10 +68,10 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
     })}
     ${checkboxField(state, {
       name: 'ordered',
-      label: 'Deliver the events of each client in order',
+      label: 'Deliver the events of each client and each seat in order',
       hint:
-        'The next event of a client waits until the one before is delivered or has failed. Other clients are not ' +
-        'delayed.',
+        'The next event of a client or seat waits until the one before is delivered or has failed. Other clients and ' +
+        'seats are not delayed.',
     })}`;
 }
 

@@ -138,7 +138,7 @@ const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
   ${detailList([
     ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
     ['Events', typeList(webhook.eventTypes)],
-    ['Order', webhook.ordered ? 'The events of each client, in order' : 'Any order'],
+    ['Order', webhook.ordered ? 'The events of each client and each seat, in order' : 'Any order'],
     ['Description', webhook.description.trim() === '' ? '–' : foreignText(webhook.description)],
     ['Webhook ID', copyableId('webhook ID', webhook.id)],
     ['Created', time(webhook.createdAt)],
