@@ -193,6 +193,29 @@ describe('a session', () => {
       expect([cookie, (await get(cookie)).status]).toEqual([cookie, 303]);
   });
 
+  it('is kept, and a sign-in succeeds, whatever a neighboring host adds to the cookies', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const [session, visit] = [cookieName('session', t.origin), cookieName('visit', t.origin)];
+    // A browser sends the cookies of a parent domain with the console's own.
+    for (const planted of [
+      `x${session}=1; x${visit}=1`,
+      `__Secure-x=${session}=1; __Secure-y=${visit}=1`,
+      `${session}x=1; ${session}`,
+      `\u00a0${session}=1; \u0085${visit}=1`,
+      `${session.replace('__Host-', '__host-')}=1`,
+      `x="; ${session}`,
+    ]) {
+      const visitor = t.http();
+      const as = (own: string) => ({ headers: { cookie: `${planted}; ${own}; ${planted}` } });
+      expect((await visitor.get('/account', as(`${session}=${ada.sessionToken}`))).status, planted).toBe(200);
+      const page = await visitor.get('/sign-in');
+      const mark = `${visit}=${visitor.jar.get(visit)}`;
+      const sent = await visitor.submit(page, '/sign-in', { email: ada.email, password: goodPassword }, as(mark));
+      expect(sent.to, planted).toBe(atSecondFactor);
+    }
+  });
+
   it('ends when its member is removed', {
     timeout,
   }, async () => {

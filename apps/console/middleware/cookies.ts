@@ -33,16 +33,16 @@ export function cookieName(kind: CookieKind, origin: string): string {
 }
 
 /**
- * Returns the value of a cookie; null when there is none or it is empty. Of two with the same name,
- * one of which another host must have planted, neither is taken; nor is one in quotes, which the
- * console never sets and the library would remove.
+ * Returns the value of a cookie; null when there is none, it is empty, or two have this name, one of
+ * which another host must have planted. A neighboring host may set any other name, also one that
+ * ends with this one, so whole names are compared, and no space but the one that browsers write
+ * between two cookies is ignored.
  */
 export function readCookie(ctx: RouteContext, kind: CookieKind): string | null {
-  const name = cookieName(kind, ctx.state.console.origin);
-  const value = ctx.cookies.get(name) ?? '';
-  const header = ctx.get('Cookie');
-  const isOnly = header.split(`${name}=`).length === 2;
-  return value !== '' && isOnly && header.includes(`${name}=${value}`) ? value : null;
+  const name = `${cookieName(kind, ctx.state.console.origin)}=`;
+  const sent = ctx.get('Cookie').split('; ');
+  const [value, ...others] = sent.filter((pair) => pair.startsWith(name)).map((pair) => pair.slice(name.length));
+  return others.length === 0 ? value || null : null;
 }
 
 /** Sets a cookie for `maxAgeSeconds`, or for as long as the browser runs; null removes it. */
