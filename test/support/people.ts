@@ -8,6 +8,7 @@ import { countFailure, passwordSubject } from '#domain/identity/sign-in-failures
 import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import type { MadeMember } from './make.ts';
 import { testSealingKeys } from './secrets.ts';
 import { setupDatabase } from './setup.ts';
 import { guardSockets } from './socket-guard.ts';
@@ -65,11 +66,17 @@ export async function setupPeople() {
   const clock = { at: new Date() };
   const now = () => clock.at;
 
+  /** Returns the token of a link of a member who has not enrolled. */
+  async function linkOf({ orgId, userId }: MadeMember): Promise<string> {
+    const invited = { organizationId: orgId, email: `${userId}@example.org`, by: 'orgctl' } as const;
+    return (await createEnrolment(owner, invited, now)).token;
+  }
+
   /** Enrols a member with a link, as the pages do. */
   async function enrol(fields: { orgId?: string; roleKey?: string; permissions?: string[] } = {}): Promise<Enrolled> {
     const member = await make.member(fields);
     const email = `${member.userId}@example.org`;
-    const { token } = await createEnrolment(owner, { organizationId: member.orgId, email, by: 'orgctl' }, now);
+    const token = await linkOf(member);
     await setEnrolmentPassword(db, { token, password: goodPassword }, now);
     const { secret } = await startEnrolmentTotp(db, token, settings, now);
     const factor = { kind: 'totp', code: codeAt(secret, now()) } as const;
@@ -86,6 +93,8 @@ export async function setupPeople() {
     clock,
     now,
     enrol,
+    /** Invites a new member and returns the token of the link. */
+    invite: async (): Promise<string> => linkOf(await make.member({ status: 'invited' })),
     pass: (ms: number) => {
       clock.at = new Date(clock.at.getTime() + ms);
     },

@@ -4,6 +4,7 @@ import { recordAuditEntry } from '../audit-log/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
+import { strangersQueue } from './bounded-queue.ts';
 import { setupExpired } from './challenges.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { findEnrolment, type OpenEnrolment } from './create-link.ts';
@@ -34,18 +35,23 @@ export type FirstFactor =
   | { kind: 'passkey'; response: unknown; name?: string };
 
 /**
- * Sets the password; another one replaces it until the enrolment is complete.
+ * Sets the password; another one replaces it until the enrolment is complete. The holder of a link is
+ * a stranger, so each password waits among their sign-ins, and counts before it is hashed.
  *
- * @throws IdentityError `link_expired`, or why the password is not allowed
+ * @throws IdentityError `link_expired`, why the password is not allowed, `too_many_attempts` after
+ * ten passwords, `busy`
  */
-export async function setEnrolmentPassword(
+export function setEnrolmentPassword(
   database: Database,
   { token, password }: { token: string; password: string },
   now: () => Date = () => new Date(),
 ): Promise<void> {
-  const enrolment = await getOpenEnrolment(database, token, now());
-  await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
-  await choose(database, enrolment, { passwordHash: await hashPassword(password) });
+  return strangersQueue.run(async () => {
+    const enrolment = await getOpenEnrolment(database, token, now());
+    await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
+    await countFailure(database, ownFailure('enrolment_password', enrolment.tokenHash.toString('hex')), now());
+    await choose(database, enrolment, { passwordHash: await hashPassword(password) });
+  }, now());
 }
 
 /**
@@ -101,7 +107,7 @@ export async function completeEnrolment(
   const enrolment = await getOpenEnrolment(database, token, now());
   assertHasPassword(enrolment);
   const { personId, organizationId, passwordHash, kind } = enrolment;
-  const failure = ownFailure('enrolment', enrolment.tokenHash.toString('hex'));
+  const failure = ownFailure('enrolment_factor', enrolment.tokenHash.toString('hex'));
   await countFailure(database, failure, now());
   const verified = await verify(database, enrolment, factor, settings, now());
   try {

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { IdentityError } from './errors.ts';
-import { busyRetrySeconds } from './limits.ts';
+import { busyRetrySeconds, strangersAtOnce, strangersWaiting } from './limits.ts';
 
 /** Creates a queue that runs `concurrency` pieces of work at once and lets `maxWaiting` wait. */
 export function createBoundedQueue({ concurrency, maxWaiting }: { concurrency: number; maxWaiting: number }) {
@@ -21,3 +21,9 @@ export function createBoundedQueue({ concurrency, maxWaiting }: { concurrency: n
     load: () => ({ running: limit.activeCount, waiting: limit.pendingCount }),
   };
 }
+
+/**
+ * All costly work of this process for people without a session or a known browser: their sign-ins,
+ * and the passwords that holders of a link choose. They cannot delay a known browser.
+ */
+export const strangersQueue = createBoundedQueue({ concurrency: strangersAtOnce, maxWaiting: strangersWaiting });

@@ -25,9 +25,9 @@ export async function changePassword(
 ): Promise<{ token: string }> {
   assertSteppedUp(session, now());
   await assertNewPassword(newPassword, contextOf(session));
-  const failure = ownFailure('step_up', session.id);
-  await countFailure(database, failure, now());
   const { personId } = session;
+  const failure = ownFailure('old_password', personId);
+  await countFailure(database, failure, now());
   const oldHash = (await database.findOne(SignIn, { personId }))?.passwordHash;
   if (oldHash === undefined) throw sessionExpired();
   if (!(await isPassword(oldPassword, oldHash))) {

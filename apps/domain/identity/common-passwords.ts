@@ -11,6 +11,7 @@
  */
 
 import { fold } from '../db/fold.ts';
+import { passwordMaxLength } from './limits.ts';
 
 /** The most pieces of a password that is rejected. */
 const guessablePieces = 3;
@@ -40,7 +41,8 @@ export async function isCommonPassword(password: string, context: readonly strin
   const longestPiece = Math.max(longestListed, ...[...own].map(({ length }) => length));
   const isKnown = (piece: string) =>
     list.has(piece) || own.has(piece) || /^\d{2,4}$/.test(piece) || isRepetition(piece);
-  const text = foldWhole(password);
+  // One character may fold to 18. The work grows with the square, and keeps the process from any other.
+  const text = foldWhole(password).slice(0, passwordMaxLength);
   // Separators between words do not make them harder to guess.
   const variants = [text, text.replace(/[\s._-]+/g, '')];
   return variants.some((variant) => fewestPieces(variant, longestPiece, isKnown) <= guessablePieces);
@@ -70,7 +72,8 @@ function fewestPieces(text: string, longestPiece: number, isKnown: (piece: strin
     let best = (fewest[end - 1] ?? 0) + 1;
     for (let start = Math.max(0, end - longestPiece); start < end - 1; start += 1) {
       const pieces = (fewest[start] ?? 0) + 1;
-      if (pieces < best && isKnown(text.slice(start, end))) best = pieces;
+      // Beyond the most pieces of a rejected password, how many more there are makes no difference.
+      if (pieces <= guessablePieces && pieces < best && isKnown(text.slice(start, end))) best = pieces;
     }
     fewest.push(best);
   }

@@ -9,7 +9,6 @@ import { findAnsweredChallenge, passkeySetupOptions } from './passkey.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
 import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
-import { clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
 import { generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
@@ -44,9 +43,10 @@ export async function startTotp(
 }
 
 /**
- * Adds the app whose setup was started, after a correct code. Returns its id.
+ * Adds the app whose setup was started, after a correct code. Returns its id. No code is counted:
+ * the session has seen the secret that the codes are made of.
  *
- * @throws IdentityError `wrong_code`, `setup_expired`, `step_up_needed`, `too_many_attempts`
+ * @throws IdentityError `wrong_code`, `setup_expired`, `step_up_needed`
  */
 export async function addTotp(
   database: Database,
@@ -58,15 +58,11 @@ export async function addTotp(
   assertSteppedUp(session, now());
   const sealed = await findTotpSetup(database, session.id, now());
   if (sealed === null) throw setupExpired();
-  const failure = ownFailure('step_up', session.id);
-  await countFailure(database, failure, now());
   const factor = verifyNewTotp(given, { sealed, row: session.id }, sealingKeys, now());
-  const added = await database.change(async (tx) => {
+  return database.change(async (tx) => {
     if (!(await consumeTotpSetup(tx, session.id, sealed))) throw setupExpired();
     return recordFactor(tx, session, { factor, visitor }, now());
   });
-  await clearFailure(database, failure);
-  return added;
 }
 
 /** Inserts a factor that has answered, and records it. */

@@ -59,10 +59,10 @@ export const knownBrowserDays = 30;
 /** How many known browsers a person has at most; then the oldest is deleted. */
 export const browsersPerPerson = 10;
 
-/** Sign-ins of strangers at once in one process: each takes a connection, then a core. */
-export const strangersSignInsAtOnce = 2;
+/** Sign-ins and new passwords of strangers at once in one process: each takes a connection, then a core. */
+export const strangersAtOnce = 2;
 /** How many of them may wait: about a second and a half of hashing. */
-export const signInsWaiting = 50;
+export const strangersWaiting = 50;
 /** How many password hashes may wait, of sign-ins, changes and enrolments together. */
 export const hashesWaiting = 50;
 /** How long a person is asked to wait when too many wait already. */

@@ -21,7 +21,7 @@ const unknownPerson = phcOf(Buffer.alloc(saltBytes, 1), Buffer.alloc(hashBytes, 
 
 /** Concurrent hashes: one core stays free for pages, and one of Node's four threads. */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
-/** All hashes of the process. The console bounds sign-ins before, of strangers the most. */
+/** All hashes of the process. Those of strangers pass their own queue before (`strangersQueue`). */
 const hashing = createBoundedQueue({ concurrency: hashesAtOnce, maxWaiting: hashesWaiting });
 let hashed = 0;
 

@@ -33,6 +33,10 @@ import { networkOf } from './network.ts';
  * recently signed in (known-browsers.ts) and the holder of a one-time link have a secret that no
  * outsider has. Each has a separate count, from any network, and adds to no other. So failures on
  * purpose block none of them.
+ *
+ * What a thief of a session may guess has a count of its own for each proof, of its person, whatever
+ * session it comes from. Only this proof removes its failures: a proof that the thief can give, such
+ * as a code of their own app, makes no room for guesses of another one.
  */
 
 /** A sign-in that may be tried. It counts as a failure unless `clearFailure` follows. */
@@ -60,11 +64,11 @@ export const signInFailure = (
     ? { subject, address }
     : { subject: keyOf('browser', step, browserHash.toString('hex')), address: null };
 
-/** An attempt that no outsider can use up: in a session, with a link, of a person who is signed in. */
-export const ownFailure = (kind: 'step_up' | 'enrolment' | 'compromised_key', id: string): SignInFailure => ({
-  subject: keyOf(kind, id),
-  address: null,
-});
+/** What has a count that no outsider can use up: of a person who is signed in, or of a link. */
+type OwnKind = 'step_up' | 'old_password' | 'compromised_key' | 'enrolment_password' | 'enrolment_factor';
+
+/** An attempt of one kind, by the id of its person, or of a link by its hash in hex. */
+export const ownFailure = (kind: OwnKind, id: string): SignInFailure => ({ subject: keyOf(kind, id), address: null });
 
 type Limit = 'network' | 'pair' | 'subject';
 
@@ -169,9 +173,20 @@ export async function clearFailure(
 ): Promise<void> {
   const { waits, ...counts } = limitersOf(database);
   const clear = ({ limit, key }: { limit: Limit; key: string }): Promise<unknown> =>
-    limit === 'pair'
-      ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))])
-      : database.query(sql`update sign_in_failure set points = points - 1
-          where key = ${counts[limit].getKey(key)} and points > 0 and expire > ${Date.now()}`);
+    limit === 'pair' ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))]) : removeOne(database, key);
   for (const count of countsOf(failure)) if (limits.includes(count.limit)) await clear(count).catch(() => {});
 }
+
+/**
+ * Removes an attempt that was no failure but proves nothing: failures before it stay counted. If it
+ * was the one that was admitted above a limit, another one is.
+ */
+export async function withdrawFailure(database: Database, failure: SignInFailure): Promise<void> {
+  const { waits } = limitersOf(database);
+  for (const { key } of countsOf(failure))
+    await Promise.all([removeOne(database, key), waits.delete(waitOf(key))]).catch(() => {});
+}
+
+const removeOne = (database: Database, key: string): Promise<unknown> =>
+  database.query(sql`update sign_in_failure set points = points - 1
+    where key = ${key} and points > 0 and expire > ${Date.now()}`);

@@ -3,10 +3,9 @@ import { consoleAccess } from '../access/console-access.ts';
 import { canonicalEmail } from '../contract/email.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
-import { createBoundedQueue } from './bounded-queue.ts';
+import { strangersQueue } from './bounded-queue.ts';
 import { IdentityError } from './errors.ts';
 import { SignIn } from './identity.entity.ts';
-import { signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
 import { startSession } from './sessions.ts';
@@ -25,9 +24,6 @@ interface Known {
   passwordHash: string;
   mayEnter: boolean;
 }
-
-/** Sign-ins of strangers, who cannot delay a known browser: hashes of both are bounded, too. */
-const strangers = createBoundedQueue({ concurrency: strangersSignInsAtOnce, maxWaiting: signInsWaiting });
 
 /**
  * Rejects without I/O what PostgreSQL would reject too.
@@ -56,7 +52,7 @@ export async function signIn(
   now: () => Date = () => new Date(),
 ): Promise<{ token: string; personId: string }> {
   const enter = () => verifyPassword(database, request, now);
-  return request.visitor.browser ? enter() : strangers.run(enter, now());
+  return request.visitor.browser ? enter() : strangersQueue.run(enter, now());
 }
 
 async function verifyPassword(

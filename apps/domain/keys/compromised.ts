@@ -1,6 +1,6 @@
 import { recordAuditEntry } from '../audit-log/record.ts';
 import type { Database } from '../db/database.ts';
-import { clearFailure, countFailure, ownFailure } from '../identity/sign-in-failures.ts';
+import { countFailure, ownFailure, withdrawFailure } from '../identity/sign-in-failures.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { KeyError } from './errors.ts';
 import { fingerprints, type KeySecrets } from './key.ts';
@@ -43,7 +43,8 @@ export async function findCompromisedKey(
     await recordAuditEntry(tx, { organizationId, by, keyId, action: 'key.report', detail: { hint } });
     return { keyId };
   });
-  if (reported !== null) await clearFailure(database, failure);
+  // Misses stay counted: a member may know a key of the organization.
+  if (reported !== null) await withdrawFailure(database, failure);
   return reported;
 }
 

@@ -6,10 +6,11 @@ import { describe, expect, it } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { changePassword } from '#domain/identity/change-password.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
+import { addTotp, removeFactor, startTotp } from '#domain/identity/factors.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import type { Visitor } from '#domain/identity/types.ts';
-import { blockNetwork, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
+import { blockNetwork, codeAt, countBy, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
 
@@ -114,5 +115,43 @@ describe('failures in a known browser or a session', () => {
     // The networks have all of their 50: these failures are none of theirs.
     await blockNetwork(t.db, '198.51.100.0', t.now());
     await blockNetwork(t.db, '198.51.100.7', t.now());
+  });
+});
+
+describe('guesses of the current password in a stolen session', () => {
+  it('are ten of a person, whatever else the session proves between them, and then one in 15 minutes', async () => {
+    const t = await setupPeople();
+    countBy(t.now);
+    const person = await t.enrol();
+    let stolen = person.token;
+    const stepUp = async () => {
+      const code = codeAt(person.secret, t.now());
+      stolen = (await verifyTotp(t.db, await t.session(stolen), { code, visitor }, settings, t.now)).token;
+    };
+    /** Proves what a thief can: a code of an app that they add and remove. */
+    const prove = async () => {
+      const session = await t.session(stolen);
+      const { secret } = await startTotp(t.db, session, settings, t.now);
+      const code = codeAt(secret, t.now());
+      const { id: factorId } = await addTotp(t.db, session, { code, name: 'own', visitor }, settings, t.now);
+      await removeFactor(t.db, session, { factorId, visitor }, t.now);
+    };
+    const guess = async (token: string, oldPassword = 'wrong wrong wrong') => {
+      const passwords = { oldPassword, newPassword: 'copper-lantern-bridge-sparrow', visitor };
+      return outcomeOf(changePassword(t.db, await t.session(token), passwords, t.now));
+    };
+    for (let n = 0; n < 9; n += 1) {
+      expect(await guess(stolen)).toBe('wrong_credentials');
+      t.pass(minuteMs);
+      // A success of another proof is no success of this one.
+      await stepUp();
+      await prove();
+    }
+    const other = await signInFully(t, person, visitor);
+    expect(await guess(other.token)).toBe('wrong_credentials');
+    for (const token of [stolen, other.token]) expect(await guess(token, goodPassword)).toBe('too_many_attempts');
+    t.pass(15 * minuteMs);
+    await stepUp();
+    expect(await guess(stolen, goodPassword)).toBe('in');
   });
 });

@@ -1,17 +1,37 @@
 /** Bounds on queued sign-ins and password hashes. */
 import { describe, expect, it } from 'vitest';
+import { setEnrolmentPassword } from '#domain/identity/accept-link.ts';
 import { hashLoad, isPassword } from '#domain/identity/password.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
 import { countFailure, passwordSubject } from '#domain/identity/sign-in-failures.ts';
 import { generateToken } from '#domain/identity/token.ts';
-import { blockSubject, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
+import { blockSubject, codeAt, countBy, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
 const outcomeOf = (work: Promise<unknown>) =>
   work.then(
     () => 'in',
     (error: { reason?: string }) => error.reason ?? String(error),
   );
+
+describe('a one-time link', () => {
+  it('hashes ten passwords, and then one in 15 minutes; one that is not allowed costs none of them', async () => {
+    const t = await setupPeople();
+    countBy(t.now);
+    const [token, other] = [await t.invite(), await t.invite()];
+    const choose = (password = goodPassword, link = token) =>
+      outcomeOf(setEnrolmentPassword(t.db, { token: link, password }, t.now));
+    const before = hashLoad().done;
+    for (let n = 0; n < 20; n += 1) expect(await choose('password1234')).toBe('password_common');
+    const outcomes = await Promise.all(Array.from({ length: 30 }, () => choose()));
+    expect(outcomes.filter((outcome) => outcome === 'in').length).toBe(10);
+    expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(20);
+    expect(hashLoad().done - before).toBe(10);
+    expect(await choose(goodPassword, other)).toBe('in');
+    t.pass(15 * minuteMs);
+    expect([await choose(), await choose()]).toEqual(['in', 'too_many_attempts']);
+  });
+});
 
 describe('a remembered rejection', () => {
   it('applies to every spelling of its address, and to no known browser', async () => {
@@ -56,6 +76,31 @@ describe('parallel sign-ins', () => {
     await Promise.all(work);
     expect(order.filter((reason) => reason === 'busy').length).toBe(248);
     expect(order.filter((reason) => reason === 'wrong_credentials').length).toBe(52);
+  });
+
+  it('of known browsers succeed while the holders of links choose passwords: these are strangers', async () => {
+    const t = await setupPeople();
+    const people = [await t.enrol(), await t.enrol(), await t.enrol()];
+    t.pass(minuteMs);
+    const known: { email: string; browser: string | null }[] = [];
+    for (const { email, secret } of people) {
+      const { token } = await signIn(t.db, { email, password: goodPassword, visitor }, t.now);
+      const code = codeAt(secret, t.now());
+      const { browser } = await verifyTotp(t.db, await t.session(token), { code, visitor }, settings, t.now);
+      known.push({ email, browser });
+    }
+    const links = await Promise.all(Array.from({ length: 12 }, () => t.invite()));
+    const passwords = links.flatMap((token) =>
+      Array.from({ length: 10 }, () => outcomeOf(setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now))),
+    );
+    const signIns = [...known, ...known, ...known].map(({ email, browser }) =>
+      outcomeOf(signIn(t.db, { email, password: goodPassword, visitor: { ...visitor, browser } }, t.now)),
+    );
+    expect(await Promise.all(signIns)).toEqual(signIns.map(() => 'in'));
+    const chosen = await Promise.all(passwords);
+    expect([chosen.filter((each) => each === 'in').length, chosen.filter((each) => each === 'busy').length]).toEqual([
+      52, 68,
+    ]);
   });
 
   it('hash a bounded number of passwords, and the others are rejected before any work', async () => {

@@ -84,15 +84,16 @@ it('a member who may not manage keys is rejected, whatever they paste', async ()
     await expect(find(text, bo)).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
 });
 
-it('ten misses make one person wait, until time passes or a key is found', async () => {
+it('ten misses make one person wait until time passes, also with keys that are found among them', async () => {
   const { make, ada, find } = await setupSearch();
   const bo = await make.member({ orgId: ada.orgId, signedIn: true });
   const key = await make.apiKey({ creator: ada });
   const [tagSecret] = testKeySecrets.tagSecrets;
   const unknownKey = generateKey('us', tagSecret);
-  for (let n = 0; n < 9; n += 1) expect(await find(unknownKey)).toBeNull();
-  expect(await find(key.key)).toEqual({ keyId: key.id });
-  for (let n = 0; n < 10; n += 1) expect(await find(unknownKey)).toBeNull();
+  for (let n = 0; n < 10; n += 1) {
+    expect(await find(unknownKey)).toBeNull();
+    if (n < 9) expect(await find(key.key)).toEqual({ keyId: key.id });
+  }
   await expect(find(key.key)).rejects.toMatchObject({ name: 'TooManyAttemptsError', reason: 'too_many_attempts' });
   expect(await find(key.key, bo)).toEqual({ keyId: key.id });
   const laterMs = Date.now() + 15 * 60_000;
