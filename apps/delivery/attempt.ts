@@ -87,7 +87,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
         'webhook-attempt': String(number),
         ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
       };
-      return { webhookId: input.webhookId, url, headers, body };
+      return { webhookId: input.webhookId, url, headers, body, nowMs: startedAtMs };
     } catch (error) {
       onInternalError(error, input, 'internal_error');
       return null;
@@ -105,7 +105,8 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const { outcome, status, cause, explanation, timingsMs, peerAddress, body } = result;
     const admitted = [id, resetAt, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
     const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, body.length, body];
-    const rest = [headers && JSON.stringify(headers), timingsMs.total, result.retryAfterSeconds, result.encoding];
+    const tookMs = timingsMs.total - (timingsMs.dns ?? 0); // the service's name servers may be slow
+    const rest = [headers && JSON.stringify(headers), tookMs, result.retryAfterSeconds, result.encoding];
     const values = [...idsOf(input), outcome, waitMs, ...admitted, ...response, ...rest];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const { rows } = await retried(() => pool.query<OutcomeRow>(query), giveUpAt);

@@ -106,7 +106,7 @@ function makePost(
     const body = Buffer.from(text);
     const sealed = secrets.map((secret) => Buffer.from(secret, 'base64'));
     const headers = { ...sign(key, { sealed, body, timestampSeconds }), 'webhook-attempt': '1' };
-    return { eventId, timestampSeconds, request: { webhookId, url, headers, body } };
+    return { eventId, timestampSeconds, request: { webhookId, url, headers, body, nowMs } };
   } catch (error) {
     onInternalError(error, key, 'internal_error');
     return { eventId, timestampSeconds, request: null };

@@ -9,7 +9,10 @@ import { type Post, postOnce } from './post/post.ts';
 import { createResolve } from './post/resolve.ts';
 import type { Trial } from './trial.ts';
 
-export type SignedRequest = Pick<Post, 'url' | 'body'> & { webhookId: string; headers: Record<string, string> };
+export type SignedRequest = Pick<Post, 'url' | 'body' | 'nowMs'> & {
+  webhookId: string;
+  headers: Record<string, string>;
+};
 
 /** What the signature of an attempt covers. */
 interface ToBeSigned {

@@ -48,6 +48,17 @@ describe('an attempt', () => {
     expect(await difference(pool)).toBe(0);
   });
 
+  it.each([
+    ['is halved when the receiver accepts after more than 3 s', null, 3],
+    ['is doubled when the look-up of its name took most of that', 3_500, 10],
+  ])('leaves a concurrency that %s', async (_what, dns, concurrency) => {
+    const timingsMs = { ...accepted.timingsMs, dns, total: 4_000 };
+    const { ask, pool } = await arrange({ post: async () => ({ ...accepted, timingsMs }) });
+    await pool.query('update receiver set concurrency = 6');
+    await ask();
+    expect((await pool.query('select concurrency from receiver')).rows).toEqual([{ concurrency }]);
+  });
+
   it('that is not due waits until it is, and none follows a 2xx', async () => {
     const { ask, posts, makeDue } = await arrange({ post: async () => (posts.length === 1 ? rejected : accepted) });
     const first = await ask();

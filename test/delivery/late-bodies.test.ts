@@ -28,6 +28,7 @@ async function setup() {
     delaysMs: [1_000],
     post: ({ url, headers, body }) =>
       postOnce({
+        nowMs: Date.now(),
         url,
         headers,
         body,

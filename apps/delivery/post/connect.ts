@@ -1,36 +1,31 @@
 import { connect, isIP, type Socket } from 'node:net';
-import { connect as connectTls, TLSSocket } from 'node:tls';
-import type { Cause } from '#domain/webhooks/causes.ts';
-import { causeOfError, causeOfHandshake } from './fault.ts';
+import { connect as connectTls } from 'node:tls';
+import type { FailureCause } from '#domain/webhooks/causes.ts';
+import { causeOfAll, causeOfError, causeOfHandshake } from './fault.ts';
+import { tryStaggered } from './staggered.ts';
 
 /** A socket, or why it could not be opened. */
-export type OpenedSocket = { ok: true; socket: Socket } | { ok: false; cause: Cause };
+export type OpenedSocket = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
 
-/** How long one of several addresses may take. Node's 250 ms is too short for some receivers. */
-const addressTimeoutMs = 2_000;
-
-/** Connects to one of the checked addresses, in their order. The name is not resolved again. */
-export function openConnection(options: {
-  hostname: string;
+/** Connects to one of the checked addresses, which are tried as RFC 8305 says. */
+export async function openConnection(options: {
   addresses: readonly string[];
   port: number;
   signal: AbortSignal;
 }): Promise<OpenedSocket> {
-  const addresses = options.addresses.map((address) => ({ address, family: isIP(address) }));
-  const socket = connect({
-    host: options.hostname,
-    port: options.port,
-    noDelay: true,
-    autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: addressTimeoutMs,
-    lookup: (_hostname, _options, callback) => callback(null, addresses),
-  });
-  return reach(socket, 'connect', options.signal);
+  const { addresses, port, signal } = options;
+  const { success, failures } = await tryStaggered(
+    addresses,
+    (host, either) =>
+      reach(connect({ host, port, noDelay: true }), 'connect', either, (error) => causeOfError(error, 'connect')),
+    signal,
+  );
+  return success ?? { ok: false, cause: causeOfAll(failures.map(({ cause }) => cause)) };
 }
 
 /**
  * Opens TLS over a connection: 1.2 or newer, with a certificate for the host of the URL. `ca` (PEM)
- * replaces Node's authorities. No session is resumed: some receivers reject what they offered.
+ * replaces Node's authorities. No session is resumed: some receivers reject those that they offered.
  */
 export function secureConnection(options: {
   socket: Socket;
@@ -38,7 +33,7 @@ export function secureConnection(options: {
   ca?: string | undefined;
   signal: AbortSignal;
 }): Promise<OpenedSocket> {
-  const { hostname, ca } = options;
+  const { hostname, ca, signal } = options;
   const socket = connectTls({
     socket: options.socket,
     host: hostname,
@@ -48,12 +43,19 @@ export function secureConnection(options: {
     rejectUnauthorized: true, // a variable could turn it off
     ALPNProtocols: ['http/1.1'],
   });
-  return reach(socket, 'secureConnect', options.signal);
+  return reach(socket, 'secureConnect', signal, (error) =>
+    causeOfHandshake(error, socket.getPeerX509Certificate() !== undefined),
+  );
 }
 
 /** Waits until the socket emits `event` or ends, or the signal aborts. Later errors are ignored. */
-function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<OpenedSocket> {
-  const isTls = event === 'secureConnect';
+function reach(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  signal: AbortSignal,
+  causeOf: (error: Error | null) => FailureCause,
+): Promise<OpenedSocket> {
+  const late = event === 'connect' ? 'connection_timeout' : 'tls_timeout';
   return new Promise((resolve) => {
     const end = (result: OpenedSocket) => {
       signal.removeEventListener('abort', abort);
@@ -61,13 +63,9 @@ function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: Abort
       if (!result.ok) socket.destroy();
       resolve(result);
     };
-    const causeOf = (error: Error | null) =>
-      socket instanceof TLSSocket
-        ? causeOfHandshake(error, socket.getPeerX509Certificate() !== undefined)
-        : causeOfError(error, 'connect');
     const fail = (error: Error | null) => end({ ok: false, cause: causeOf(error) });
     const close = () => fail(null);
-    const abort = () => end({ ok: false, cause: isTls ? 'tls_timeout' : 'connection_timeout' });
+    const abort = () => end({ ok: false, cause: late });
     socket.once(event, () => end({ ok: true, socket }));
     socket.on('error', fail);
     socket.once('close', close);

@@ -66,7 +66,6 @@ const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', response
 
 /** Returns the cause of a connection error, by its code and never its message; null is a close. */
 export function causeOfError(error: Error | null, phase: Phase): FailureCause {
-  if (error instanceof AggregateError) return causeOfAll(error.errors as Error[], phase);
   const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
   const tlsCause = tlsCodes[code];
   if (tlsCause !== undefined) return tlsCause;
@@ -88,9 +87,8 @@ export function causeOfHandshake(error: Error | null, hasPeerCertificate: boolea
   return causeOfError(error, 'tls');
 }
 
-/** Several addresses were tried. A cause of the receiver's says more than one of the service's. */
-function causeOfAll(errors: Error[], phase: Phase): FailureCause {
-  const causes = errors.map((error) => causeOfError(error, phase));
+/** Returns the cause when several addresses were tried: one of the receiver's says more than one of the service's. */
+export function causeOfAll(causes: readonly FailureCause[]): FailureCause {
   const own = new Set<FailureCause>(Object.values(ownCodes));
   return (
     causes.find((cause) => !own.has(cause) && cause !== 'ipv6_only') ??

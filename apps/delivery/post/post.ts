@@ -26,13 +26,16 @@ export interface Post {
   resolve: Resolve;
   /** Asked after an error that a missing route causes. By default the kernel's routing table. */
   hasRoute?: HasRoute;
-  /** Unix time in ms, for dates in `Retry-After`. */
-  clock?: () => number;
+  /** PostgreSQL's time as the post begins (Unix ms): this machine's clock may be wrong. */
+  nowMs: number;
   /** Called with an error before anything was sent; the attempt ends as `internal_error`. */
   onInternalError?: (error: unknown) => void;
   /** PEM of authorities that replace those that Node trusts; for tests. */
   ca?: string;
 }
+
+/** How far this machine's clock may be from PostgreSQL's while it judges the dates of certificates. */
+const mostClockErrorMs = 60_000;
 
 /** What is known so far; `resultOf` turns it into a result. */
 interface Progress extends Pick<PostResult, 'timingsMs' | 'peerAddress'> {
@@ -67,8 +70,11 @@ export async function postOnce(post: Post): Promise<PostResult> {
     // is an internal error, which is tried for ever, only if this machine has no other route. Only
     // IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
     if (cause === 'network_unreachable' && (await (post.hasRoute ?? hasRoute)())) cause = 'host_unreachable';
+    const nowMs = post.nowMs + (performance.now() - startedAt);
+    const isOfDates = cause === 'tls_expired' || cause === 'tls_not_yet_valid';
+    if (isOfDates && Math.abs(Date.now() - nowMs) > mostClockErrorMs) cause = 'clock_wrong';
     progress.timingsMs.total = since(startedAt);
-    return resultOf(cause, progress, (post.clock ?? Date.now)());
+    return resultOf(cause, progress, nowMs);
   } finally {
     clearTimeout(timer);
   }
@@ -111,7 +117,7 @@ async function open(target: Target, post: Post, progress: Progress, signal: Abor
   if (!found.ok) return found;
 
   const connectAt = performance.now();
-  const opened = await openConnection({ ...target, addresses: found.addresses, signal });
+  const opened = await openConnection({ addresses: found.addresses, port: target.port, signal });
   if (!opened.ok) return opened;
   timingsMs.connect = since(connectAt);
   const { socket: connection } = opened;

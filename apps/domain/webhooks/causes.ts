@@ -51,6 +51,7 @@ const failures = {
   tls_not_yet_valid: failed(
     'The certificate is not valid yet: check its dates and the clock of the machine that issued it.',
   ),
+  clock_wrong: internal('The service’s clock was wrong, so the dates of the certificate could not be checked.'),
   tls_wrong_host: failed(
     'The certificate does not name the host of the URL: serve one whose subject names include it.',
   ),

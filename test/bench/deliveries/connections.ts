@@ -75,6 +75,7 @@ async function measureTurn(options: { receiver: Receiver; ca: string; posts: num
       left -= 1;
       const startedAt = performance.now();
       const result = await postOnce({
+        nowMs: Date.now(),
         url: `${receiver.url}/`,
         headers: { 'content-type': 'application/json', 'webhook-id': '0' },
         body,

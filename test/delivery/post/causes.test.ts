@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { causeOfError } from '#delivery/post/fault.ts';
+import { causeOfAll, causeOfError } from '#delivery/post/fault.ts';
 import { causes, propertiesOf } from '#domain/webhooks/causes.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
@@ -25,6 +25,7 @@ describe('the table of causes', () => {
       'network_unreachable',
       'sockets_exhausted',
       'egress_blocked',
+      'clock_wrong',
     ]);
   });
 });
@@ -65,6 +66,7 @@ describe('the cause of a connection’s error', () => {
     [['ETIMEDOUT', '203.0.113.2', 'EMFILE', '203.0.113.1'], 'connection_timeout'],
     [['ENETUNREACH', '2606:4700::1', 'ENETUNREACH', '2606:4700::2'], 'ipv6_only'],
   ] as const)('of several addresses %j is %s', ([code1, address1, code2, address2], cause) => {
-    expect(causeOfError(new AggregateError([coded(code1, address1), coded(code2, address2)]), 'connect')).toBe(cause);
+    const causes = [coded(code1, address1), coded(code2, address2)].map((error) => causeOfError(error, 'connect'));
+    expect(causeOfAll(causes)).toBe(cause);
   });
 });

@@ -9,6 +9,7 @@ import { addressBlocks } from '#runtime/settings/types.ts';
 const [mode, url = ''] = process.argv.slice(2);
 const attempt = () =>
   postOnce({
+    nowMs: Date.now(),
     url,
     headers: {},
     body: Buffer.from('{}'),

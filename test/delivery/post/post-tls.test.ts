@@ -11,11 +11,15 @@ const accept = (socket: Socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-l
 const toLoopback = async () => ({ ok: true as const, addresses: ['127.0.0.1'] });
 
 /** Posts over TLS to a receiver with these settings, at `host`. */
-async function postTo(tls: TlsOptions, { host = '127.0.0.1', ca = authority.cert as string | null } = {}) {
+async function postTo(
+  tls: TlsOptions,
+  { host = '127.0.0.1', ca = authority.cert as string | null, nowMs = Date.now() } = {},
+) {
   const server = await startRawServer(accept, tls);
   const result = await post(`https://${host}:${server.port}/`, {
     resolve: toLoopback,
     deadlineMs: 2_000,
+    nowMs,
     ...(ca === null ? {} : { ca }),
   });
   return { result, server };
@@ -78,6 +82,23 @@ describe('TLS', () => {
     expect(result.timingsMs).toMatchObject({ connect: expect.any(Number), tls: null, firstByte: null });
     expect(server.requests).toEqual([]); // nothing of the event was sent
   });
+
+  it.each([
+    ['has expired', 'tls_expired', { fromDay: -30, toDay: -1 }],
+    ['is not valid yet', 'tls_not_yet_valid', { fromDay: 1, toDay: 30 }],
+  ])(
+    'of a worker whose clock PostgreSQL contradicts says nothing about a certificate that %s',
+    async (_what, cause, days) => {
+      const tls = signed(days);
+      for (const offMs of [-2 * 86_400_000, -120_000, 120_000]) {
+        const { result, server } = await postTo(tls, { nowMs: Date.now() + offMs });
+        expect(result).toMatchObject({ outcome: 'internal_error', cause: 'clock_wrong' });
+        expect(server.requests).toEqual([]);
+      }
+      const agreeing = await postTo(tls, { nowMs: Date.now() - 5_000 });
+      expect(agreeing.result).toMatchObject({ outcome: 'failed', cause });
+    },
+  );
 
   it('trusts no test authority by itself', async () => {
     const { result } = await postTo(pem(good), { ca: null });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { Worker } from 'node:worker_threads';
 import { onTestFinished } from 'vitest';
 import { type Post, postOnce } from '#delivery/post/post.ts';
 import type { PostResult } from '#delivery/post/result.ts';
@@ -76,6 +77,31 @@ export function keepOn(socket: Socket, everyMs: number, write: () => void): void
   socket.on('close', () => clearInterval(timer));
 }
 
+/**
+ * Listens at addresses of loopback without accepting, until their queues are full: a connection to
+ * one of them is neither opened nor rejected, as with a host that is down. Ends with the test.
+ */
+export async function startDeadHosts(addresses: readonly string[], port: number): Promise<void> {
+  const worker = new Worker(
+    `const { createServer } = require('node:net');
+     const { parentPort, workerData: { addresses, port } } = require('node:worker_threads');
+     Promise.all(addresses.map((host) => new Promise((listening) =>
+       createServer().listen({ host, port, backlog: 1 }, listening)))).then(() => {
+       parentPort.postMessage('listening');
+       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+     });`,
+    { eval: true, workerData: { addresses, port } },
+  );
+  onTestFinished(async () => void (await worker.terminate()));
+  await once(worker, 'message');
+  // Linux queues one connection more than the backlog has.
+  const queued = addresses.flatMap((host) => [connect(port, host), connect(port, host)]);
+  onTestFinished(() => {
+    for (const socket of queued) socket.on('error', () => {}).destroy();
+  });
+  await Promise.all(queued.map((socket) => once(socket, 'connect')));
+}
+
 /** A resolver that must not be called. */
 const noLookUp = async () => {
   throw new Error('nothing may be looked up in this test');
@@ -95,6 +121,7 @@ export function postUntilStatus(url: string, options: Partial<Post> = {}): Promi
     body: Buffer.from('{"id":"1"}'),
     allow: addressBlocks.parse('127.0.0.0/8'),
     resolve: noLookUp,
+    nowMs: Date.now(),
     ...options,
   });
 }

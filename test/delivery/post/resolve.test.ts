@@ -3,7 +3,7 @@ import { createResolve } from '#delivery/post/resolve.ts';
 import { postDeadlineMs } from '#delivery/times.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { type DnsAnswer, type DnsRecord, startDnsServer } from '#test/dns-server.ts';
-import { post, startRawServer } from './raw-server.ts';
+import { post, startDeadHosts, startRawServer } from './raw-server.ts';
 
 const name = 'hooks.example.com';
 const neverAborted = () => new AbortController().signal;
@@ -34,11 +34,19 @@ async function receiver() {
 }
 
 describe('looking up a name', () => {
-  it('returns all A and AAAA records, IPv4 first', async () => {
+  it('returns A and AAAA records, IPv4 first', async () => {
     const { resolve } = await resolver({ A: [a('8.8.8.8'), a('8.8.4.4')], AAAA: [aaaa('2606:4700::1111')] });
     const { addresses } = (await resolve(name, neverAborted())) as { addresses: string[] };
     expect([...addresses].sort()).toEqual(['2606:4700::1111', '8.8.4.4', '8.8.8.8']);
     expect(addresses[2]).toBe('2606:4700::1111');
+  });
+
+  it('returns the first eight addresses of a name that has more', async () => {
+    const many = Array.from({ length: 60 }, (_, index) => a(`8.8.4.${index}`));
+    const { resolve } = await resolver({ A: many, AAAA: [aaaa('2606:4700::1111')] });
+    const { addresses } = (await resolve(name, neverAborted())) as { addresses: string[] };
+    expect(addresses).toHaveLength(8);
+    expect(many.map(({ value }) => value)).toEqual(expect.arrayContaining(addresses));
   });
 
   // At once: most of them wait for time limits.
@@ -77,6 +85,32 @@ describe('looking up a name', () => {
   it('reports that the resolver is unavailable when nothing listens there', async () => {
     const resolve = createResolve({ servers: ['127.0.0.1:1'] });
     expect(await resolve(name, neverAborted())).toEqual({ ok: false, cause: 'dns_unavailable' });
+  });
+
+  it('asks the first three servers, of which two may be dead, and none twice meanwhile', async () => {
+    const dead = [await startDnsServer(() => null), await startDnsServer(() => null)];
+    const good = await startDnsServer((_name, type) => (type === 'A' ? [a('8.8.8.8')] : []));
+    const resolve = createResolve({ servers: [...dead, good].map(({ server }) => server) });
+    expect(await resolve(name, neverAborted())).toEqual({ ok: true, addresses: ['8.8.8.8'] });
+    for (const { questions } of [...dead, good]) expect([...questions].sort()).toEqual([`${name} A`, `${name} AAAA`]);
+  });
+
+  it('asks another server when one fails, and believes what one says for certain', async () => {
+    const broken = await startDnsServer(() => 'SERVFAIL');
+    const good = await startDnsServer((_name, type) => (type === 'A' ? [a('8.8.8.8')] : []));
+    const unaware = await startDnsServer(() => 'NXDOMAIN');
+    const resolve = (...servers: { server: string }[]) =>
+      createResolve({ servers: servers.map(({ server }) => server) })(name, neverAborted());
+    expect(await resolve(broken, good)).toEqual({ ok: true, addresses: ['8.8.8.8'] });
+    expect(await resolve(unaware, good)).toEqual({ ok: false, cause: 'dns_no_such_name' });
+    expect(good.questions).toHaveLength(2);
+  });
+
+  it('blames the zone when one server works and no server answers for it', async () => {
+    const silent = await startDnsServer(() => null);
+    const working = await startDnsServer((requested) => (requested === '.' ? rootAnswer : null));
+    const resolve = createResolve({ servers: [silent.server, working.server] });
+    expect(await resolve(name, neverAborted())).toEqual({ ok: false, cause: 'dns_timeout' });
   });
 
   it('reports it also when several do not answer', async () => {
@@ -159,7 +193,24 @@ describe('a post to a name', () => {
     expect(await post(url, { resolve: both.resolve })).toMatchObject({ outcome: 'failed', cause: 'url_scheme' });
   });
 
-  it('tries the other addresses when one does not answer', async () => {
+  it('reaches the last of six addresses when the others are dead', async () => {
+    const { server, url } = await receiver();
+    const dead = Array.from({ length: 5 }, (_, index) => `127.0.0.${index + 2}`);
+    await startDeadHosts(dead, server.port);
+    const resolve = async () => ({ ok: true as const, addresses: [...dead, '127.0.0.1'] });
+    const result = await post(url, { resolve });
+    expect(result).toMatchObject({ outcome: 'delivered', peerAddress: '127.0.0.1' });
+  });
+
+  it('fails in time when all addresses are dead', async () => {
+    const { server, url } = await receiver();
+    await startDeadHosts(['127.0.0.2', '127.0.0.3'], server.port);
+    const resolve = async () => ({ ok: true as const, addresses: ['127.0.0.2', '127.0.0.3'] });
+    const result = await post(url, { resolve, deadlineMs: 1_000 });
+    expect(result).toMatchObject({ outcome: 'failed', cause: 'connection_timeout' });
+  });
+
+  it('tries the other addresses when one rejects', async () => {
     const { url } = await receiver();
     // 127.0.0.2 rejects at once: the receiver listens on 127.0.0.1 only.
     const { resolve } = await resolver({ A: [a('127.0.0.2'), a('127.0.0.1')] });

@@ -25,6 +25,7 @@ describe('the lookup of a route', () => {
 describe('a post to a network without a route', () => {
   const post = (isRouted: boolean) =>
     postOnce({
+      nowMs: Date.now(),
       url: `http://${broadcast}:9/`,
       headers: {},
       body: Buffer.from('{}'),
