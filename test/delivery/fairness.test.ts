@@ -1,7 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import { expect, it, vi } from 'vitest';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker } from '#test/worker.ts';
+import { deliverQueue } from '#workflows/deliver-event/types.ts';
+import type { SendTestInput } from '#workflows/send-test/types.ts';
 
 const organizations = 3;
 const webhooks = 3;
@@ -37,4 +41,36 @@ it('five events take turns with sixty that three other organizations have queued
   expect(order.filter((path) => path === '/late')).toHaveLength(late);
   expect(order.length).toBeGreaterThan(40); // there was a queue
   expect(order.lastIndexOf('/late')).toBeLessThan(35);
+});
+
+// With 200 slots, 20 webhooks whose members check signatures ten times a minute would take all.
+it('a first attempt waits for no test event or signature check, however many receivers of them hang', {
+  timeout: 90_000,
+}, async () => {
+  const { database, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const held: ServerResponse[] = [];
+  receiver.respond = (response, { path }) => void (path === '/prompt' ? response.end() : held.push(response));
+  const [hanging, other] = [await make.member(), await make.member()];
+  const webhook = await make.webhook({ orgId: hanging.orgId, url: `${receiver.url}/hanging` });
+  await make.webhook({ orgId: other.orgId, url: `${receiver.url}/prompt` });
+  const slots = 3;
+  await startTestWorker(database, { DELIVERY_SLOTS: `${slots}` });
+  const { workflow } = await openTestTemporal();
+  let ended = 0;
+  const checks = Array.from({ length: 2 * slots }, async (_, nth) => {
+    const input: SendTestInput = { organizationId: hanging.orgId, webhookId: webhook.id, eventType: 'seat.given' };
+    const args = [nth % 2 === 0 ? input : { ...input, checkSignatures: true }];
+    await workflow.execute('sendTest', { taskQueue: deliverQueue, workflowId: `test/${webhook.id}/${nth}`, args });
+    ended += 1;
+  });
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(slots), patient);
+
+  await make.grant({ professional: other });
+
+  await vi.waitFor(() => expect(receiver.received.filter(({ path }) => path === '/prompt')).toHaveLength(1), patient);
+  expect(ended).toBe(0);
+  receiver.respond = (response) => void response.writeHead(500).end();
+  for (const response of held) response.writeHead(500).end();
+  await Promise.all(checks);
 });

@@ -23,5 +23,5 @@ export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
  * Settled deliveries and events that one statement deletes; the next one follows a second later.
  */
 export const purgeBatchSize = 5_000;
-/** The most test events, probes and signature checks for one webhook within a minute. */
-export const testsPerMinute = 10;
+/** The most test events, probes and signature checks that members of an organization send within a minute. */
+export const testsPerMinute = 20;

@@ -2,6 +2,7 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
+import { lockOrganization } from '../db/locks.ts';
 import { assertMayManageWebhooks, lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import { WebhookError } from './errors.ts';
 import { testsPerMinute } from './limits.ts';
@@ -37,7 +38,7 @@ export function buildTestEvent(type: EventType, organizationId: string, at: Date
  * @returns the type to send.
  *
  * @throws WebhookError when the caller may not, the webhook is deleted, it is not subscribed to
- * the type, or people have sent it 10 within a minute.
+ * the type, or members of the organization have sent 20 within a minute.
  */
 export function requestTest(
   database: Database,
@@ -53,7 +54,7 @@ export function requestTest(
  *
  * @returns the type to send.
  *
- * @throws WebhookError when the caller may not, the webhook is deleted, or people have sent it 10
+ * @throws WebhookError when the caller may not, the webhook is deleted, or members of the organization have sent 20
  * within a minute.
  */
 export function requestSignatureCheck(database: Database, request: WebhookRequest): Promise<EventType> {
@@ -67,6 +68,8 @@ function requestPost(
   action: string,
 ): Promise<EventType> {
   return database.change(async (tx) => {
+    await assertMayManageWebhooks(tx, request);
+    if (request.by !== 'orgctl') await lockOrganization(tx, request.organizationId);
     const { eventTypes } = await lockLivingWebhook(tx, request);
     const eventType = requestedType === null ? eventTypes[0] : eventTypes.find((type) => type === requestedType);
     if (eventType === undefined) {
@@ -82,20 +85,21 @@ function requestPost(
 }
 
 /**
- * Limits test events; the webhook's row is locked, so concurrent requests are counted one after the
- * other.
+ * Limits test events, of all webhooks of an organization together: each may wait for a receiver for as long as an
+ * attempt. The caller holds the lock of the organization, so concurrent requests are counted one after the other.
  *
  * @throws WebhookError `too_many_tests`
  */
-async function assertFewTests(tx: Transaction, { organizationId, webhookId }: WebhookRequest): Promise<void> {
+async function assertFewTests(tx: Transaction, { organizationId }: WebhookRequest): Promise<void> {
   const rows = await tx.query(sql<{ count: number }>`
     select count(*)::integer as count from audit_entry a
     where a.organization_id = ${organizationId} and a.action in ('webhook.test', 'webhook.verify') and a.status is null
-      and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`);
+      and a.at > statement_timestamp() - interval '1 minute'`);
   if ((rows[0]?.count ?? 0) < testsPerMinute) return;
   throw new WebhookError(
     'too_many_tests',
-    `You can send ${testsPerMinute} test events and signature checks per minute. Wait a minute, and try again.`,
+    `Your organization can send ${testsPerMinute} test events and signature checks per minute. ` +
+      'Wait a minute, and try again.',
   );
 }
 
