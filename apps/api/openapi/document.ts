@@ -6,7 +6,7 @@ import { headerComponents } from './headers.ts';
 import { introduction } from './introduction.ts';
 import { notModified, pathItems, readTags } from './operations.ts';
 import { schemaComponents } from './schemas.ts';
-import { deliveryParameters, eventTag, receiverResponses, webhooks } from './webhooks.ts';
+import { eventTag, receiverResponses, webhooks } from './webhooks.ts';
 
 /**
  * Returns the OpenAPI 3.1 document of the API: nine reads and four webhooks, generated from the
@@ -41,7 +41,7 @@ export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string>
           description: 'A key of the organization, created in the console, on the server of its region.',
         },
       },
-      parameters: { ...requestParameters, ...deliveryParameters },
+      parameters: requestParameters,
       headers: headerComponents,
       responses: { NotModified: notModified, ...errorComponents(baseUrls), ...receiverResponses },
       schemas: schemaComponents(),

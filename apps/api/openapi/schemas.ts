@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eventEnvelope, eventTypes } from '#domain/contract/events.ts';
+import { type EventType, eventEnvelope } from '#domain/contract/events.ts';
 import * as resources from '#domain/contract/resources.ts';
 
 /** A JSON Schema (draft 2020-12) as OpenAPI 3.1 takes it. */
@@ -7,11 +7,14 @@ type JsonSchema = { [keyword: string]: unknown };
 
 const { Members, Outcomes, Roster, SeatCounts, SeatFamilies } = resources;
 
-/** Every named schema, by name, in the order of the document. */
+/**
+ * Every named schema, by name, in the order of the document. None is `Client`, as generators name
+ * the client itself.
+ */
 const named: Record<string, z.ZodType> = {
   Organization: resources.Organization,
   Roster,
-  Client: Roster.shape.clients.element,
+  RosterClient: Roster.shape.clients.element,
   Members,
   Member: Members.element,
   RoleReference: Members.element.shape.roles.element,
@@ -30,13 +33,23 @@ const named: Record<string, z.ZodType> = {
   EligibleFamily: SeatFamilies.shape.eligible.element,
   EndedSeat: SeatFamilies.shape.ended.element,
   ErrorBody: resources.ErrorBody,
-  ...Object.fromEntries(eventTypes.map((type) => [eventSchemaName(type), eventEnvelope(type)])),
 };
 
 /** Returns the name of an event's envelope: `client.started` is `ClientStartedEvent`. */
 export function eventSchemaName(type: string): string {
   const words = type.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `${words.join('')}Event`;
+}
+
+/**
+ * Returns the schema of an event. It is no component: generators leave out components that no path
+ * names, and a reference from `webhooks` to such a one does not compile.
+ */
+export function eventSchema(type: EventType): JsonSchema {
+  const { $schema, ...schema } = z.toJSONSchema(eventEnvelope(type), {
+    override: ({ jsonSchema }) => simplify(jsonSchema as JsonSchema),
+  });
+  return { title: eventSchemaName(type), ...schema };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
 import { deliveryHeaderExamples, eventExamples } from './examples.ts';
-import { eventSchemaName } from './schemas.ts';
+import { eventSchema, eventSchemaName } from './schemas.ts';
 
 export const eventTag = {
   name: 'Events',
@@ -64,13 +64,15 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
   },
 };
 
-/** The delivery's headers as `components.parameters`. */
-export const deliveryParameters = Object.fromEntries(
-  Object.entries(deliveryHeaders).map(([name, header]) => [
-    name,
-    { name, in: 'header', ...header, example: deliveryHeaderExamples[name as keyof typeof deliveryHeaders] },
-  ]),
-);
+/** The delivery's headers. They are no components, for the reason of `eventSchema`. */
+const deliveryParameters = Object.entries(deliveryHeaders).map(([name, { description, required, schema }]) => ({
+  name,
+  in: 'header',
+  description,
+  required,
+  schema,
+  example: deliveryHeaderExamples[name as keyof typeof deliveryHeaders],
+}));
 
 const summaries: Record<EventType, string> = {
   'client.started': 'A family started working with the organization',
@@ -93,17 +95,16 @@ export function webhooks(): Record<string, object> {
 }
 
 function delivery(type: EventType): object {
-  const schema = { $ref: `#/components/schemas/${eventSchemaName(type)}` };
   return {
     operationId: eventOperationId(type),
     summary: summaries[type],
     description: eventDescriptions[type],
     tags: [eventTag.name],
     security: [],
-    parameters: Object.keys(deliveryParameters).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    parameters: deliveryParameters,
     requestBody: {
       required: true,
-      content: { 'application/json': { schema, examples: { event: eventExamples[type] } } },
+      content: { 'application/json': { schema: eventSchema(type), examples: { event: eventExamples[type] } } },
     },
     responses: {
       '2XX': { $ref: '#/components/responses/Received' },

@@ -8,10 +8,19 @@ import { findBreaks } from './compatibility.ts';
 const file = 'apps/api/openapi/openapi.json';
 
 /**
- * Commits that broke the document and reached the main branch, with the reason. Their step is
- * skipped. An entry is a broken promise and belongs in CHANGELOG too.
+ * What the document lost. After a release an entry is a broken promise and belongs in CHANGELOG
+ * too. Before it, components were renamed and written out with which generated clients did not
+ * compile; what is sent did not change.
  */
-const forgiven: Record<string, string> = {};
+const forgiven = new Set(
+  [
+    'schemas.Client',
+    ...['Client', 'Seat'].map((what) => `schemas.${what}EndedEvent`),
+    ...['ClientStarted', 'SeatGiven'].map((what) => `schemas.${what}Event`),
+    'parameters.Service-Signature',
+    ...['id', 'timestamp', 'signature', 'endpoint', 'attempt', 'sequence'].map((name) => `parameters.webhook-${name}`),
+  ].map((component) => `components.${component}: was removed`),
+);
 
 /** The document, with types that let a test change it. */
 interface Draft {
@@ -19,6 +28,8 @@ interface Draft {
   [keyword: string]: any;
 }
 
+const eventOf = ({ webhooks }: Draft, type: string) =>
+  webhooks[type].post.requestBody.content['application/json'].schema;
 const getOrg = (draft: Draft) => draft.paths['/v1/orgs/{orgId}'].get;
 
 const rejected: [what: string, change: (draft: Draft) => void, path: string][] = [
@@ -51,7 +62,7 @@ const rejected: [what: string, change: (draft: Draft) => void, path: string][] =
   ['a field that may now be absent', ({ components }) => components.schemas.Member.required.pop(), 'required'],
   [
     'another format',
-    ({ components }) => set(components.schemas.Client.properties.since, 'format', 'date'),
+    ({ components }) => set(components.schemas.RosterClient.properties.since, 'format', 'date'),
     'since.format',
   ],
   [
@@ -71,12 +82,12 @@ const rejected: [what: string, change: (draft: Draft) => void, path: string][] =
   ],
   [
     'an enum that gains a value',
-    ({ components }) => components.schemas.Client.properties.kind.enum.push('coach'),
+    ({ components }) => components.schemas.RosterClient.properties.kind.enum.push('coach'),
     'kind.enum',
   ],
   [
     'an enum that loses a value',
-    ({ components }) => components.schemas.Client.properties.status.enum.pop(),
+    ({ components }) => components.schemas.RosterClient.properties.status.enum.pop(),
     'status.enum',
   ],
   [
@@ -136,7 +147,7 @@ const rejected: [what: string, change: (draft: Draft) => void, path: string][] =
   ['a removed event', ({ webhooks }) => delete webhooks['seat.given'], 'webhooks.seat.given'],
   [
     'a field of an event removed',
-    ({ components }) => delete components.schemas.SeatEndedEvent.properties.data.properties.reason,
+    (draft) => delete eventOf(draft, 'seat.ended').properties.data.properties.reason,
     'data.properties.reason',
   ],
   [
@@ -157,7 +168,7 @@ const allowed: [what: string, change: (draft: Draft) => void][] = [
   ],
   [
     'a field more in an event',
-    ({ components }) => set(components.schemas.SeatGivenEvent.properties.data.properties, 'kind', { type: 'string' }),
+    (draft) => set(eventOf(draft, 'seat.given').properties.data.properties, 'kind', { type: 'string' }),
   ],
   ['a read more', ({ paths }) => set(paths, '/v1/orgs/{orgId}/invoices', { get: {} })],
   ['an event more', ({ webhooks }) => set(webhooks, 'member.joined', { post: {} })],
@@ -217,7 +228,8 @@ describe('the document', () => {
     }
     const breaks = versions.slice(1).flatMap((after, index) => {
       const step = steps[index + 1] ?? '';
-      return step in forgiven ? [] : findBreaks(versions[index] ?? {}, after).map((line) => `${step}: ${line}`);
+      const lost = findBreaks(versions[index] ?? {}, after).filter((line) => !forgiven.has(line));
+      return lost.map((line) => `${step}: ${line}`);
     });
     expect(breaks).toEqual([]);
   });
