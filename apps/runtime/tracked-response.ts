@@ -100,6 +100,8 @@ class Connection {
   /** When the last of them ended; null while there are some, and before the first. */
   endedAtMs: number | null = null;
   mark: Mark | null = null;
+  /** The newest one. */
+  request: IncomingMessage | null = null;
   isKnown: boolean;
 
   constructor(socket: Socket, isKnown: boolean) {
@@ -184,11 +186,14 @@ export function guardResponses(server: Server, options: GuardOptions): () => voi
     return elapsedMs >= slowAfterMs && enoughBytes >= mark.pendingBytes;
   }
 
-  /** The connection is kept a little longer than its responses state. */
-  function isStale({ isKnown, idleSinceMs }: Connection, nowMs: number): boolean {
+  /**
+   * The connection is kept a little longer than its responses state, or than a response whose
+   * request has not ended: reading such a body in chunks of one byte takes a core.
+   */
+  function isStale({ isKnown, idleSinceMs, request }: Connection, nowMs: number): boolean {
     if (idleSinceMs === null) return false;
     const seconds = isKnown ? keepAliveSeconds : (unknownKeepAliveSeconds ?? keepAliveSeconds);
-    return nowMs - idleSinceMs > seconds * 1_000 + keepAliveGraceMs;
+    return nowMs - idleSinceMs > (request?.complete === false ? 0 : seconds * 1_000) + keepAliveGraceMs;
   }
 
   function sweep(): void {
@@ -213,6 +218,7 @@ export function guardResponses(server: Server, options: GuardOptions): () => voi
     const connection = (request.socket as TrackedSocket)[connectionOf];
     if (connection === undefined) return;
     connection.add(response);
+    connection.request = request;
     if (unknownKeepAliveSeconds !== null && !connection.isKnown && response.shouldKeepAlive)
       response.setHeader('Keep-Alive', `timeout=${unknownKeepAliveSeconds}`);
     response.on('close', response.markEnded);

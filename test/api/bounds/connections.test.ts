@@ -66,6 +66,31 @@ it('a slow request gets 408 in the form of the API or the console, a client that
   await untilFigures(api.metricsUrl, ({ connections }) => connections === 0);
 });
 
+it('a client that continues to send after its response is disconnected, known or not, and one that has sent all is not', async () => {
+  const never = 600_000;
+  const { api, make } = await setup({ [constants]: { headersTimeoutMs: never } });
+  const { key, orgId } = await make.apiKey();
+  const idle = await openReader(api.url, { path: '/livez' });
+  for (const path of ['/', `/v1/orgs/${orgId}`]) {
+    const client = connect({ port: Number(new URL(api.url).port), host: '127.0.0.1' });
+    onTestFinished(() => void client.destroy());
+    let received = '';
+    client.setEncoding('utf8').on('data', (part: string) => {
+      received += part;
+    });
+    client.on('error', () => {}); // it is closed while it sends
+    const chunks = '1\r\nx\r\n'.repeat(10_000);
+    const send = () => client.write(chunks, () => void (client.destroyed || setImmediate(send)));
+    client.write(
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
+    send();
+    await new Promise((closed) => client.once('close', closed));
+    expect(received).toMatch(path === '/' ? /^HTTP\/1\.1 404/ : /^HTTP\/1\.1 200/);
+  }
+  expect(idle.isClosed).toBe(false);
+});
+
 it('idle connections are closed for new ones when the connection limit is reached', async () => {
   const { api } = await setup({ MAX_CONNECTIONS: '20' });
   for (let n = 0; n < 20; n += 1) await openReader(api.url, { path: '/livez' });
