@@ -51,6 +51,12 @@ export interface StatementOptions {
   onStatement?: (reads: number) => void;
 }
 
+/**
+ * How much of what a rejected statement took is no wait of its reads (ms): what had waited for longer
+ * before it is not repeated, so that no statement of a read begins later than this after its deadline.
+ */
+const repeatMs = 1_000;
+
 interface QueuedRead {
   request: ReadRequest;
   /** Whether it runs again by itself, because a statement that it shared was rejected. */
@@ -65,37 +71,44 @@ interface QueuedRead {
 class Queue {
   readonly endpoint: Endpoint;
   running = 0;
-  #reads: QueuedRead[] = [];
+  /** With the timer of each one's deadline. */
+  readonly #reads = new Map<QueuedRead, NodeJS.Timeout>();
 
   constructor(endpoint: Endpoint) {
     this.endpoint = endpoint;
   }
 
   get isEmpty(): boolean {
-    return this.#reads.length === 0;
+    return this.#reads.size === 0;
   }
 
+  /** Adds a read, which is rejected at its deadline and when its client disconnects. */
   push(read: QueuedRead): void {
-    this.#reads.push(read);
-  }
-
-  /** Removes the reads of the next statement, and those that no longer wait for one. */
-  shift(): QueuedRead[] {
-    this.#dropEnded();
-    const next = this.#reads.findIndex(({ isUnshared }, index) => isUnshared && index > 0);
-    const [first] = this.#reads;
-    const atMost = first?.isUnshared === true ? 1 : maxReads;
-    return this.#reads.splice(0, Math.min(atMost, next < 0 ? maxReads : next));
-  }
-
-  #dropEnded(): void {
-    const nowMs = performance.now();
-    this.#reads = this.#reads.filter(({ request, reject }) => {
-      const isLate = request.deadlineMs < nowMs;
-      if (request.response.hasEnded) reject(new ClientGoneError());
-      else if (isLate) reject(apiError('unavailable'));
-      return !request.response.hasEnded && !isLate;
+    const { request, reject } = read;
+    const timer = setTimeout(() => {
+      if (this.#remove(read)) reject(apiError('unavailable'));
+    }, leftMs(request));
+    this.#reads.set(read, timer);
+    request.response.onEnd(() => {
+      if (this.#remove(read)) reject(new ClientGoneError());
     });
+  }
+
+  /** Removes the reads of the next statement. */
+  shift(): QueuedRead[] {
+    const next: QueuedRead[] = [];
+    for (const read of this.#reads.keys()) {
+      if (next.length === maxReads || (read.isUnshared && next.length > 0)) break;
+      next.push(read);
+      if (read.isUnshared) break;
+    }
+    for (const read of next) this.#remove(read);
+    return next;
+  }
+
+  #remove(read: QueuedRead): boolean {
+    clearTimeout(this.#reads.get(read));
+    return this.#reads.delete(read);
   }
 }
 
@@ -104,15 +117,16 @@ class Queue {
  *
  * A read waits for no later one: it waits while `maxRecent` recent statements run, and the next
  * statement answers all reads of its operation that have arrived. So each read's statement begins
- * after its request, and its decision and body come from that statement's snapshot. When a
- * statement is rejected or times out, each of its reads runs again by itself, so that one changes
- * no other's response. When a connection breaks, exactly the reads of its statement fail.
+ * after its request, and its decision and body come from that statement's snapshot. The wait ends at
+ * the read's deadline and with its client, whatever runs before it. When a statement is rejected or
+ * times out, each of its reads runs again by itself, so that one changes no other's response. When a
+ * connection breaks, exactly the reads of its statement fail.
  */
 export class SharedStatements {
   readonly #options: StatementOptions;
   readonly #queues = new Map<Endpoint, Queue>();
   /** Queues with reads, in the order in which their statements begin. */
-  #waiting: Queue[] = [];
+  readonly #waiting = new Set<Queue>();
   #recent = 0;
   #isScheduled = false;
 
@@ -147,14 +161,14 @@ export class SharedStatements {
       queue = new Queue(endpoint);
       this.#queues.set(endpoint, queue);
     }
-    if (queue.isEmpty) this.#waiting.push(queue);
     queue.push(read);
+    this.#waiting.add(queue);
     this.#schedule();
   }
 
   /** Reads that become ready in one iteration of the event loop share a statement. */
   #schedule(): void {
-    if (this.#isScheduled || this.#recent >= maxRecent || this.#waiting.length === 0) return;
+    if (this.#isScheduled || this.#recent >= maxRecent || this.#waiting.size === 0) return;
     this.#isScheduled = true;
     process.nextTick(() => this.#runWaiting());
   }
@@ -162,11 +176,11 @@ export class SharedStatements {
   #runWaiting(): void {
     this.#isScheduled = false;
     while (this.#recent < maxRecent) {
-      const next = this.#waiting.findIndex(({ running }) => running < maxOfOperation);
-      const [queue] = next < 0 ? [] : this.#waiting.splice(next, 1);
+      const queue = this.#waiting.values().find(({ running }) => running < maxOfOperation);
       if (queue === undefined) return;
+      this.#waiting.delete(queue);
       const reads = queue.shift();
-      if (!queue.isEmpty) this.#waiting.push(queue);
+      if (!queue.isEmpty) this.#waiting.add(queue);
       if (reads.length > 0) void this.#runShared(queue, reads);
     }
   }
@@ -184,11 +198,13 @@ export class SharedStatements {
       for (const row of rows) found[row.index] = row;
       for (const [index, { resolve }] of reads.entries()) resolve(found[index] ?? null);
     } catch (cause) {
-      const runsAgain = reads.length > 1 && isStatementError(cause);
+      const isRepeatable = reads.length > 1 && isStatementError(cause);
       const ranMs = performance.now() - startedMs;
-      for (const read of reads)
-        if (runsAgain) this.#enqueue(unsharedAfter(ranMs, read));
+      for (const { request, ...read } of reads) {
+        const repeated = { ...request, deadlineMs: request.deadlineMs + Math.min(ranMs, repeatMs) };
+        if (isRepeatable && leftMs(repeated) > 0) this.#enqueue({ ...read, isUnshared: true, request: repeated });
         else read.reject(cause);
+      }
     }
     queue.running -= 1;
     endRecent();
@@ -209,9 +225,4 @@ export class SharedStatements {
     const timer = setTimeout(end, recentMs);
     return end;
   }
-}
-
-/** Returns a read that runs again by itself. What its statement took was no wait. */
-function unsharedAfter(ranMs: number, { request, ...read }: QueuedRead): QueuedRead {
-  return { ...read, isUnshared: true, request: { ...request, deadlineMs: request.deadlineMs + ranMs } };
 }

@@ -238,7 +238,7 @@ it('statements that take long hold up no read behind them', async () => {
   for (const row of await Promise.all(slow)) expect(row).toMatchObject({ decision: 'ok' });
 });
 
-it('three statements of an operation run at most; a read behind them ends with its client and at its deadline', async () => {
+it('three statements of an operation run at most, and a wait behind them ends with its client and at its deadline', async () => {
   const scene = await setupBatches();
   const { make, read, statements } = scene;
   const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
@@ -250,17 +250,40 @@ it('three statements of an operation run at most; a read behind them ends with i
   }
   const response = newResponse();
   const left = read(key, listOrgReferralCodes, { response });
-  const late = read(key, listOrgReferralCodes, { deadlineMs: performance.now() });
-  const settled = Promise.allSettled([left, late]);
+  const late = read(key, listOrgReferralCodes, { deadlineMs: performance.now() + 100 });
   reads.push(read(key, listOrgReferralCodes));
   response.markEnded();
+  await expect(left).rejects.toMatchObject({ name: 'ClientGoneError' });
+  await expect(late).rejects.toMatchObject({ code: 'unavailable' });
   expect(await read(key)).toMatchObject({ decision: 'ok' });
+  expect(await findBlocked(scene)).toHaveLength(3);
   expect(statements).toEqual([1, 1, 1, 1]);
 
   await release();
   for (const row of await Promise.all(reads)) expect(row).toMatchObject({ decision: 'ok' });
-  expect(await settled).toMatchObject([{ reason: { name: 'ClientGoneError' } }, { reason: { code: 'unavailable' } }]);
   expect(statements).toEqual([1, 1, 1, 1, 1]);
+});
+
+it('a read that waited before its rejected statement gets no second one, and one that did not gets it', async () => {
+  const scene = await setupBatches();
+  const { make, read, owner, statements } = scene;
+  const key = await make.apiKey({ scopes: ['org.referrals.manage'] });
+  const release = await blockReferralCodes(scene);
+  const startedMs = performance.now();
+  const waited = read(key, listOrgReferralCodes, { deadlineMs: startedMs + 3_000 });
+  const kept = read(key, listOrgReferralCodes, { deadlineMs: startedMs + 4_500 });
+  const settled = Promise.allSettled([waited, kept]);
+  await expect.poll(async () => (await findBlocked(scene)).length).toBe(1);
+  // As if the statement had taken 5 s: 1 s of them is no wait.
+  vi.spyOn(performance, 'now').mockReturnValue(startedMs + 5_000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  await owner.pool.query('select pg_cancel_backend($1)', await findBlocked(scene));
+  await expect(waited).rejects.toMatchObject({ code: '57014' });
+  await expect.poll(async () => (await findBlocked(scene)).length).toBe(1);
+  await release();
+
+  expect(await settled).toMatchObject([{ status: 'rejected' }, { value: { decision: 'ok' } }]);
+  expect(statements).toEqual([2, 1]);
 });
 
 it('the reads of a rejected statement run again in three statements at a time', async () => {
