@@ -12,6 +12,9 @@ const statementTimeout = '57014';
 /** Codes of statements that others may have ended: a time limit, a deadlock, a lock, a conflict. */
 const transientCode = /^(?:57014|40P01|55P03|40001)$/;
 
+/** Codes of values that a statement or a rule of the database rejected: classes 22, 23 and P0. */
+const dataCode = /^(?:22|23|P0)...$/;
+
 /** The code of a write at a server that is not the primary, or no longer. */
 export const readOnly = '25006';
 
@@ -73,6 +76,9 @@ export function isServerAway(error: unknown): boolean {
  * too slow, or the login or the database of a new connection is unknown.
  */
 export const isStatementError = (error: unknown): boolean => error instanceof pg.DatabaseError && !isServerAway(error);
+
+/** Returns whether PostgreSQL rejected a statement for a value of it, so that one without may work. */
+export const isDataError = (error: unknown): boolean => dataCode.test(codeOf(error));
 
 function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown };
