@@ -1,7 +1,5 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { runForClient } from '#runtime/run-for-client.ts';
-import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { hasSecret } from '../web/form.ts';
 import { NotFoundError, RequestError } from '../web/response.ts';
 import type { Route } from '../web/route.ts';
@@ -53,7 +51,7 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
   const visit = [requireSignIn(hasPage), requireMembership, requirePermission, reserveShare];
   const session = [reserveSession, loadSession];
   // The page of a rejected id has the navigation of a session.
-  if (route.method === 'GET') return [begin, leadToOrigin, ...session, requireIds, ...visit, endWithClient, showPage];
+  if (route.method === 'GET') return [begin, leadToOrigin, ...session, requireIds, ...visit, showPage];
 
   return [
     begin,
@@ -73,14 +71,6 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
     submitForm,
   ];
 }
-
-/**
- * A form is carried out also when its browser leaves; a page is not read to its end. A statement
- * that is ended costs its connection, so only a session with a share of them ends one: the statements
- * of strangers are short, and run to their end.
- */
-const endWithClient: RouteMiddleware = (ctx, next) =>
-  ctx.state.visit.share === null ? next() : runForClient(ctx.res as TrackedResponse, next);
 
 /**
  * Redirects a page that was opened as 127.0.0.1 to the console at localhost, because a form there

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { runForClient } from '#runtime/run-for-client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { Downloads } from '../web/downloads.ts';
 import type { Download } from '../web/response.ts';
@@ -8,7 +9,8 @@ import { isClientAbort } from './client-abort.ts';
 
 /**
  * Sends a file while it is created. If it cannot be finished, the connection is cut, so that half a
- * file never looks complete.
+ * file never looks complete. When its browser leaves, its statement ends, which costs a connection to
+ * the database: downloads are few. Pages and forms are short, and run to their end.
  *
  * @throws BudgetFullError when too many downloads are in progress.
  */
@@ -25,11 +27,13 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
   const reservation = await downloads.reserve({ person: personId, organization: organizationId }, 1, response);
   visit.share?.session.release();
   try {
-    const body = await file.open();
-    setHeaders();
-    ctx.flushHeaders();
-    ctx.respond = false;
-    await send(body, response);
+    await runForClient(response, async () => {
+      const body = await file.open();
+      setHeaders();
+      ctx.flushHeaders();
+      ctx.respond = false;
+      await send(body, response);
+    });
   } finally {
     reservation.release();
   }
