@@ -5,6 +5,7 @@ import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { securityHeaders } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
+import { limiterKeyPrefix } from '#runtime/redis-window.ts';
 import { rejectPooler } from '#runtime/reject-pooler.ts';
 import { RejectedCallCounter } from '#runtime/rejected-call-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
@@ -59,7 +60,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     redis: redis === null ? null : () => config.redis ?? redis,
     limit: requestsPerWindow,
     windowSeconds: requestWindowSeconds,
-    keyPrefix: `limit:${config.region}:`,
+    keyPrefix: limiterKeyPrefix(config.region),
     onModeChange: (mode, reason) => {
       metrics.limiterMode.set(mode === 'process' ? 1 : 0);
       metrics.limiterSwitches.inc({ mode });

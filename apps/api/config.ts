@@ -33,7 +33,9 @@ export const Settings = z.object({
   ),
   REDIS_URL: redisUrl
     .optional()
-    .describe('Redis 7 or newer with `noeviction`. Without it each process limits by itself.'),
+    .describe(
+      'Redis 7 or newer with `noeviction`: one, a cluster or sentinels. Without it each process limits by itself.',
+    ),
   KEY_PEPPERS: keyPeppers,
   KEY_TAG_SECRETS: keyTagSecrets,
   BASE_URL_US: httpUrl
@@ -62,7 +64,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     names: ['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS'],
     tries: {
       API_DATABASE_URL: tryPostgres('api'),
-      REDIS_URL: tryRedis,
+      REDIS_URL: (next, old): Promise<string | null> => tryRedis(next, old, s.REGION),
       KEY_PEPPERS: trySecrets,
       KEY_TAG_SECRETS: trySecrets,
     },

@@ -71,6 +71,9 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run tool -- docs\`. 
   \`no-verify\` encrypt without verifying the server, so \`ALLOW_PLAINTEXT\` must allow them too. \`verify-ca\` is
   rejected.
 - A Redis URL is \`redis://user:password@host:port/number\`, \`rediss://\` for TLS, or \`unix://:password@/path?db=0\`.
+  A Redis Cluster is \`redis://host:port,host:port?cluster=true\`, and Redis with sentinels
+  \`redis://sentinel:port,sentinel:port?sentinel=NAME\`, with \`sentinel_user\` and \`sentinel_password\` for the login
+  of the sentinels ([prepare Redis](operations/prepare-redis.md#a-cluster-or-sentinels)).
 - \`npm start\` passes the settings of an app on to it, except those that it decides itself: region, host, ports,
   logins and secrets. It adds its own receiver to \`WEBHOOK_ALLOW\`. \`DATABASE_URL\`, \`REDIS_URL\` and
   \`TEMPORAL_ADDRESS\` name servers that it uses instead of embedded ones.

@@ -1,5 +1,7 @@
 /** Each check of `orgctl doctor` against real servers, with the wrong thing in place. */
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import type pg from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
@@ -7,6 +9,7 @@ import { makeCertificate } from '#test/certificates.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { callOrgctl, spawnOrgctl } from '#test/orgctl.ts';
+import { startRedisCluster, startRedisSentinels } from '#test/redis-group.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
@@ -174,6 +177,38 @@ it('a Redis that evicts counts, and one that is away, are found', async () => {
     expect.stringMatching(/^redis: Redis cannot be used at REDIS_URL \(ECONNREFUSED\)$/),
   ]);
 });
+
+it('a Redis whose user may not run the limiter’s script is found, and one with the documented rights passes', async () => {
+  const stateFolder = temporaryFolder();
+  const redis = await startRedis({ stateFolder, report: () => {} });
+  if (redis === null) throw new Error('no Redis is installed');
+  onTestFinished(() => redis.stop());
+  const { Redis } = await import('ioredis');
+  const client = new Redis(redis.url);
+  const page = readFileSync(path.join(import.meta.dirname, '../../docs/operations/prepare-redis.md'), 'utf8');
+  const [, rules = ''] = /`(~limit:us:[^`]*)`/.exec(page) ?? [];
+  await client.acl('SETUSER', 'documented', 'on', '>p', ...rules.split(' '));
+  await client.acl('SETUSER', 'scriptless', 'on', '>p', '~*', '&*', '+@all', '-eval', '-evalsha');
+  client.disconnect();
+  const at = async (user: string) =>
+    (await examine({ REDIS_URL: redis.url.replace('redis://', `redis://${user}:p@`) })).wrong;
+  expect(await at('scriptless')).toEqual(['redis: Redis cannot be used at REDIS_URL (NOPERM)']);
+  expect(await at('documented')).toEqual([]);
+});
+
+it('a Redis Cluster and sentinels are checked as their URL says, and found where it says something else', async () => {
+  const [cluster, group] = await Promise.all([startRedisCluster(), startRedisSentinels()]);
+  const at = async (url: string) => (await examine({ REDIS_URL: url })).wrong;
+  expect(await at(cluster.url)).toEqual([]);
+  expect(await at(group.url)).toEqual([]);
+  const node = `redis://127.0.0.1:${cluster.first.port}`;
+  expect(await at(node)).toEqual(['redis: REDIS_URL leads to a node of a Redis Cluster']);
+  expect(await at(`redis://127.0.0.1:${group.sentinels[0]?.port}`)).toEqual([
+    'redis: REDIS_URL leads to a Redis Sentinel',
+  ]);
+  await cluster.third.look.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  expect(await at(`${node}?cluster=true`)).toEqual([expect.stringContaining('redis: Redis may evict counts')]);
+}, 60_000);
 
 it('a Redis of an older version is judged by what it says of itself', () => {
   const states = (version: string) => checkRedisSettings({ version, policy: 'noeviction' })[0]?.state;

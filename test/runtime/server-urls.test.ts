@@ -12,7 +12,7 @@ import { hostAndPort, InvalidValueError } from '#runtime/settings/connection-url
 import { otlpUrlOf, parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
 import { parsePostgresUrl, postgresUrlOf } from '#runtime/settings/postgresql.ts';
-import { parseRedisUrl, redisOptions, redisUrlOf } from '#runtime/settings/redis.ts';
+import { clusterOptions, parseRedisUrl, redisOptions, redisUrlOf } from '#runtime/settings/redis.ts';
 import { parseTemporalAddress } from '#runtime/settings/temporal-address.ts';
 
 const applicationName = 'test';
@@ -164,8 +164,59 @@ it('a URL of Redis leads ioredis to the server that was judged, also by IPv6 and
     expect(parseRedisUrl(redisUrlOf(server))).toEqual(server);
     redis.disconnect();
   }
-  for (const url of ['redis://h?tls=true', 'redis://h?connectTimeout=1', 'redis://h/x', 'redis://u@h', 'unix://h/x'])
+  for (const url of [
+    'redis://h?tls=true',
+    'redis://h?connectTimeout=1',
+    'redis://h/x',
+    'redis://u@h',
+    'unix://h/x',
+    'unix://a,b/x',
+    'redis://a,b',
+    'redis://a,?cluster=true',
+    'redis://a:0,b?cluster=true',
+    'redis://a?cluster=yes',
+    'redis://a/1?cluster=true',
+    'redis://a?cluster=true&sentinel=x',
+    'redis://a?sentinel=',
+    'redis://a?sentinel_password=x',
+    'redis://a?sentinel=x&sentinel_user=u',
+  ])
     expect(() => parseRedisUrl(url), url).toThrow(InvalidValueError);
+});
+
+it('a URL of a Redis Cluster or of sentinels names every host, which the check for plain text judges', () => {
+  const cluster = parseRedisUrl('rediss://u:pw@a.example.com,[2001:db8::1]:7001?cluster=true');
+  const verified = { rejectUnauthorized: true };
+  expect(clusterOptions(cluster)).toMatchObject({
+    nodes: [
+      { host: 'a.example.com', port: 6379 },
+      { host: '2001:db8::1', port: 7001 },
+    ],
+    options: { redisOptions: { username: 'u', password: 'pw', tls: verified } },
+  });
+  const sentinels = parseRedisUrl('rediss://:pw@a,b:7002/2?sentinel=main&sentinel_user=s&sentinel_password=p%40w');
+  expect(redisOptions(sentinels)).toEqual({
+    sentinels: [
+      { host: 'a', port: 26379 },
+      { host: 'b', port: 7002 },
+    ],
+    name: 'main',
+    sentinelUsername: 's',
+    sentinelPassword: 'p@w',
+    sentinelTLS: verified,
+    enableTLSForSentinelMode: true,
+    password: 'pw',
+    db: 2,
+    tls: verified,
+  });
+  for (const server of [cluster, sentinels]) {
+    expect(parseRedisUrl(redisUrlOf(server))).toEqual(server);
+    expect(findPlaintext({ REDIS_URL: server }, {})).toEqual([]);
+  }
+  const mixed = parseRedisUrl('redis://127.0.0.1,10.0.0.1?cluster=true');
+  expect(findPlaintext({ REDIS_URL: mixed }, {})).toEqual([
+    expect.stringContaining('REDIS_URL: reaches another machine'),
+  ]);
 });
 
 it('an OTLP endpoint has one reading, also by IPv6, and what cannot be read is rejected', () => {

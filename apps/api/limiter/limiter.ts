@@ -1,6 +1,7 @@
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { WrongRedisError } from '#runtime/redis-client.ts';
+import { RedisWindow, reasonOf } from '#runtime/redis-window.ts';
 import type { RedisServer } from '#runtime/settings/redis.ts';
-import { RedisWindow, reasonOf } from './redis-window.ts';
 
 /** How often (ms) Redis is checked, in both modes: a loss is found without calls, and a return. */
 const PROBE_INTERVAL_MS = 500;
@@ -158,7 +159,9 @@ export class Limiter {
 
   /**
    * Connects to Redis. Resolves within about a second also when there is none, in `process` mode,
-   * and keeps trying. Never rejects.
+   * and keeps trying.
+   *
+   * @throws WrongRedisError when Redis is of another kind than its URL says.
    */
   async start(): Promise<void> {
     if (this.#redis !== null) {
@@ -166,6 +169,10 @@ export class Limiter {
         await this.#redis.open();
         if (!this.#isStopped) await this.#probes.start();
       } catch (error) {
+        if (error instanceof WrongRedisError) {
+          await this.stop();
+          throw error;
+        }
         this.#awayReason = reasonOf(error);
         if (!this.#isStopped) void this.#probes.start();
       }

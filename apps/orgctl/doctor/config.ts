@@ -66,13 +66,17 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     redis: s.REDIS_URL ?? null,
     temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE),
     trustedProxies: s.TRUSTED_PROXIES,
-    /** Hosts of servers, by the setting that names them. */
-    hosts: {
-      ...Object.fromEntries(logins.map(({ setting, server }) => [setting, server.host])),
-      ...(s.REDIS_URL !== undefined && { REDIS_URL: s.REDIS_URL.host }),
-      ...(s.TEMPORAL_ADDRESS !== undefined && { TEMPORAL_ADDRESS: s.TEMPORAL_ADDRESS.host }),
-      ...(s.API_URL !== undefined && { API_URL: new URL(s.API_URL).hostname.replace(/^\[|\]$/g, '') }),
-    },
+    hosts: [
+      ...logins.map(({ setting, server }) => ({ setting, host: server.host })),
+      ...(s.REDIS_URL === undefined ? [] : [s.REDIS_URL, ...s.REDIS_URL.others]).map(({ host }) => ({
+        setting: 'REDIS_URL',
+        host,
+      })),
+      ...(s.TEMPORAL_ADDRESS === undefined ? [] : [{ setting: 'TEMPORAL_ADDRESS', host: s.TEMPORAL_ADDRESS.host }]),
+      ...(s.API_URL === undefined
+        ? []
+        : [{ setting: 'API_URL', host: new URL(s.API_URL).hostname.replace(/^\[|\]$/g, '') }]),
+    ],
     probe: probeOf(s),
   });
 }

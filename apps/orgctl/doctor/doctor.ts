@@ -29,7 +29,7 @@ export const doctor: Noun = {
 
 /** Runs every check. One that cannot be run is a finding, too. */
 async function examine(config: DoctorConfig): Promise<Finding[]> {
-  const { logins, redis, temporal, probe } = config;
+  const { region, logins, redis, temporal, probe } = config;
   const checks: Record<string, () => Promise<Finding[]>> = {
     dns: () => checkNames(config.hosts),
     'trusted-proxies': async () => [checkTrustedProxies(config.trustedProxies)],
@@ -38,7 +38,7 @@ async function examine(config: DoctorConfig): Promise<Finding[]> {
         ? skip('postgresql', 'no login of PostgreSQL is set (DATABASE_URL, API_DATABASE_URL, …)')
         : (await import('./postgresql.ts')).checkPostgres(logins),
     redis: async () =>
-      redis === null ? skip('redis', 'REDIS_URL is not set') : (await import('./redis.ts')).checkRedis(redis),
+      redis === null ? skip('redis', 'REDIS_URL is not set') : (await import('./redis.ts')).checkRedis(redis, region),
     // Temporal's client takes as long to load as everything else.
     temporal: async () =>
       temporal === null

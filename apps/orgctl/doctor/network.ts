@@ -6,11 +6,11 @@ import { type Finding, findingsOf } from './finding.ts';
 const dns = findingsOf('dns');
 const proxies = findingsOf('trusted-proxies');
 
-/** Checks that the names of servers resolve. Keys are settings, values hosts. */
-export async function checkNames(hosts: Readonly<Record<string, string>>): Promise<Finding[]> {
-  const names = Object.entries(hosts).filter(([, host]) => isIP(host) === 0 && !host.startsWith('/'));
+/** Checks that the names of servers resolve. */
+export async function checkNames(hosts: readonly { setting: string; host: string }[]): Promise<Finding[]> {
+  const names = hosts.filter(({ host }) => isIP(host) === 0 && !host.startsWith('/'));
   return Promise.all(
-    names.map(async ([setting, host]) => {
+    names.map(async ({ setting, host }) => {
       const code = await lookup(host).then(
         () => null,
         (error: NodeJS.ErrnoException) => error.code ?? 'no response',

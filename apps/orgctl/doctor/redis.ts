@@ -1,31 +1,45 @@
+import type { Redis } from 'ioredis';
+import type { Region } from '#domain/contract/regions.ts';
+import { WrongRedisError } from '#runtime/redis-client.ts';
 import type { RedisServer } from '#runtime/settings/redis.ts';
-import { askRedis, codeOf } from '#runtime/settings/try-connection.ts';
+import { codeOf } from '#runtime/settings/try-connection.ts';
+import { tryRedisWindow } from '#runtime/try-redis.ts';
 import { checkPeer } from './certificates.ts';
 import { checkClock } from './clock.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
-const { failed, expectThat } = findingsOf('redis');
+const { ok, failed, expectThat } = findingsOf('redis');
 const timeoutMs = 5_000;
 
-/** Checks that Redis answers, its version and policy, its clock and its certificate. */
-export async function checkRedis(server: RedisServer): Promise<Finding[]> {
+/**
+ * Makes a call as the API's limiter does, and checks version, policy, clock and certificate of Redis, or
+ * of every primary of a cluster.
+ */
+export async function checkRedis(server: RedisServer, region: Region): Promise<Finding[]> {
   try {
-    return await askRedis(server, timeoutMs, async (redis) => {
-      const facts = readFacts(await redis.info('server'), await redis.info('memory'));
-      const clock = await checkClock('Redis', async () => {
-        const [seconds, micros] = await redis.time();
-        return Number(seconds) * 1_000 + Number(micros) / 1_000;
-      });
-      return [...checkRedisSettings(facts), clock, ...checkPeer('the certificate of Redis', redis.stream)];
-    });
+    const findings = await tryRedisWindow({ server, region, timeoutMs }, (primaries) =>
+      Promise.all(primaries.map(checkPrimary)),
+    );
+    const each = new Map(findings.flat().map((finding) => [finding.message, finding]));
+    return [ok('Redis runs the script of the limiter'), ...each.values()];
   } catch (error) {
+    if (error instanceof WrongRedisError) return [failed(error.problem, error.remedy)];
     return [
       failed(
         `Redis cannot be used at REDIS_URL (${codeOf(error)})`,
-        'Start it, correct REDIS_URL, or let its user call INFO and TIME.',
+        'Start it, correct REDIS_URL, or give its user the rights of docs/operations/prepare-redis.md.',
       ),
     ];
   }
+}
+
+async function checkPrimary(redis: Redis): Promise<Finding[]> {
+  const facts = readFacts(await redis.info('server'), await redis.info('memory'));
+  const clock = await checkClock('Redis', async () => {
+    const [seconds, micros] = await redis.time();
+    return Number(seconds) * 1_000 + Number(micros) / 1_000;
+  });
+  return [...checkRedisSettings(facts), clock, ...checkPeer('the certificate of Redis', redis.stream)];
 }
 
 /** What a server says of itself. */

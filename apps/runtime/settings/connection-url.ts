@@ -1,13 +1,18 @@
 import { isIPv6 } from 'node:net';
 
-/** The parts of a URL that names a server, decoded. */
-export interface ConnectionUrl {
-  scheme: string;
-  user: string | null;
-  password: string | null;
+interface Host {
   /** A name, an address (IPv6 without brackets), an absolute path (of a socket), or '' if absent. */
   host: string;
   port: number | null;
+}
+
+/** The parts of a URL that names a server, decoded. `host` and `port` are the first of several. */
+export interface ConnectionUrl extends Host {
+  scheme: string;
+  user: string | null;
+  password: string | null;
+  /** The hosts after the first one. */
+  others: readonly Host[];
   /** Without the slash before it; '' if absent. */
   path: string;
   parameters: ReadonlyMap<string, string>;
@@ -19,28 +24,44 @@ export interface ConnectionUrl {
  */
 export class InvalidValueError extends Error {}
 
+const oneHost = 'must name one host: several are not supported';
+
 /** No part may contain a character that ends it; those of user and password are percent-encoded. */
 const form =
-  /^(?<scheme>[a-z]+):\/\/(?:(?<user>[^:@/?#\s]*)(?::(?<password>[^@/?#\s]*))?@)?(?<host>\[[^\]@/?#\s]*\]|[^:@/?#\s[\]]*)(?::(?<port>\d{1,5}))?(?:\/(?<path>[^?#\s]*))?(?:\?(?<query>[^#@\s]*))?$/;
+  /^(?<scheme>[a-z]+):\/\/(?:(?<user>[^:@/?#\s]*)(?::(?<password>[^@/?#\s]*))?@)?(?<hosts>[^@/?#\s]*)(?:\/(?<path>[^?#\s]*))?(?:\?(?<query>[^#@\s]*))?$/;
+
+const hostForm = /^(?<host>\[[^\]]*\]|[^:[\]]*)(?::(?<port>\d{1,5}))?$/;
 
 /**
  * Returns the one reading of a URL of a server. No driver reads the text again, because each reads
  * it differently: `pg` takes `?host=`, MikroORM does not, and ioredis takes any option.
  *
  * @param example - the form that is expected, for the message.
+ * @param takesSeveral - whether the URL may name several hosts, separated by commas.
  * @throws InvalidValueError
  */
-export function parseConnectionUrl(text: string, schemes: readonly string[], example: string): ConnectionUrl {
+export function parseConnectionUrl(
+  text: string,
+  schemes: readonly string[],
+  example: string,
+  takesSeveral = false,
+): ConnectionUrl {
   const parts = form.exec(text)?.groups;
-  if (parts === undefined || !schemes.includes(parts.scheme ?? ''))
+  const named = parts?.hosts?.split(',').map((host) => hostForm.exec(host)?.groups) ?? [];
+  if (parts === undefined || !schemes.includes(parts.scheme ?? '') || named.includes(undefined))
     throw new InvalidValueError(`must be ${example}, with other characters percent-encoded`);
-  const { scheme = '', user, password, host = '', port, path = '', query } = parts;
+  const { scheme = '', user, password, path = '', query } = parts;
+  const [first = { host: '', port: null }, ...others] = named.map((each) => ({
+    host: readHost(each?.host ?? ''),
+    port: each?.port === undefined ? null : readPort(each.port),
+  }));
+  if (others.length > 0 && !takesSeveral) throw new InvalidValueError(oneHost);
   return {
     scheme,
     user: user ? decode(user, 'user') : null,
     password: password ? decode(password, 'password') : null,
-    host: readHost(host),
-    port: port === undefined ? null : readPort(port),
+    ...first,
+    others,
     path: decode(path, 'path'),
     parameters: readParameters(query),
   };
@@ -54,7 +75,7 @@ export function readHost(text: string): string {
     throw new InvalidValueError('must have an IPv6 address in the brackets, without a zone');
   }
   const host = decode(text, 'host');
-  if (host.includes(',')) throw new InvalidValueError('must name one host: several are not supported');
+  if (host.includes(',')) throw new InvalidValueError(oneHost);
   if (host === '' || /^\/[^\0]+$/.test(host) || /^[\w.-]+$/.test(host)) return host;
   throw new InvalidValueError(
     'must have a host that is a name, an IPv4 address, an IPv6 address in brackets, or the path of a socket',

@@ -7,6 +7,8 @@ const protocols = ['postgresql', 'redis', 'temporal'] as const;
 interface Server {
   protocol: (typeof protocols)[number];
   host: string;
+  /** More of its nodes. */
+  others?: readonly { host: string }[];
   tls?: { isVerified: boolean } | null;
 }
 
@@ -31,7 +33,8 @@ export function findPlaintext(
   if (allowed.some((name) => name !== '' && !protocols.some((protocol) => protocol === name)))
     return [`ALLOW_PLAINTEXT: must be names separated by commas, of ${protocols.join(', ')}`];
   return Object.entries(values).flatMap(([name, value]) => {
-    if (!isServer(value) || allowed.includes(value.protocol) || isThisMachine(value.host)) return [];
+    if (!isServer(value) || allowed.includes(value.protocol)) return [];
+    if ([value, ...(value.others ?? [])].every(({ host }) => isThisMachine(host))) return [];
     if (value.protocol === 'temporal' ? environment.TEMPORAL_TLS === 'true' : value.tls?.isVerified) return [];
     const how = value.tls ? 'TLS that verifies it' : 'TLS';
     return [

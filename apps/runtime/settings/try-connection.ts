@@ -1,8 +1,8 @@
-import type { Redis } from 'ioredis';
+import type { Region } from '#domain/contract/regions.ts';
 import { groupRoles, type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
-import { type RedisServer, redisOptions } from './redis.ts';
+import type { RedisServer } from './redis.ts';
 
 const connectTimeoutMs = 2_000;
 const anotherServer = 'names another server or database, which takes effect when the process restarts';
@@ -32,54 +32,23 @@ export async function tryLogin(server: PostgresServer, role: LoginRole): Promise
   }
 }
 
-/** Tries a new login of the same Redis server and database by a connection. */
-export async function tryRedis(next: RedisServer, old: RedisServer): Promise<string | null> {
+/** Tries a new login of the same Redis by a call as the limiter makes them. */
+export async function tryRedis(next: RedisServer, old: RedisServer, region: Region): Promise<string | null> {
   if (addressOf(next) !== addressOf(old)) return anotherServer;
+  const { tryRedisWindow } = await import('../try-redis.ts');
   try {
-    await askRedis(next, connectTimeoutMs, (redis) => redis.ping());
+    await tryRedisWindow({ server: next, region, timeoutMs: connectTimeoutMs }, async () => {});
     return null;
   } catch (error) {
     return `cannot be used to connect to Redis (${codeOf(error)})`;
   }
 }
 
-/**
- * Asks a Redis server over a connection of its own, without a second try.
- *
- * @throws what prevents the connection, or else the error of `ask`
- */
-export async function askRedis<T>(
-  server: RedisServer,
-  timeoutMs: number,
-  ask: (redis: Redis) => Promise<T>,
-): Promise<T> {
-  const { Redis } = await import('ioredis');
-  const redis = new Redis({
-    ...redisOptions(server),
-    lazyConnect: true,
-    connectTimeout: timeoutMs,
-    commandTimeout: timeoutMs,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  });
-  let failure: unknown = null;
-  redis.on('error', (error: unknown) => {
-    failure = error;
-  });
-  try {
-    await redis.connect();
-    return await ask(redis);
-  } catch (error) {
-    throw failure ?? error;
-  } finally {
-    redis.disconnect();
-  }
-}
-
 /** Where a server is and how it is verified; the login and the files of TLS may change. */
 function addressOf(server: PostgresServer | RedisServer): string {
   const { host, port, database, tls } = server;
-  return JSON.stringify([host, port, database, tls?.isVerified]);
+  const redis = server.protocol === 'redis' ? [server.others, server.isCluster, server.sentinel?.name] : [];
+  return JSON.stringify([host, port, database, tls?.isVerified, ...redis]);
 }
 
 /** Returns SQLSTATE, Node's code, or the first word of a response of Redis, for example WRONGPASS. */

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RedisServer, startRedis } from './redis-server.ts';
 
-const file = new URL('../../../apps/api/limiter/sliding-window.lua', import.meta.url);
+const file = new URL('../../../apps/runtime/sliding-window.lua', import.meta.url);
 const source = readFileSync(file, 'utf8');
 /** The same script, with the clock as two more arguments instead of Redis's clock. */
 const withClock = source.replace("redis.call('TIME')", '{ARGV[3], ARGV[4]}');

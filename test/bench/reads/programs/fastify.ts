@@ -42,7 +42,7 @@ const pool = new pg.Pool({
   ...connectionOptions(config.database, { applicationName: 'bench-fastify' }),
   max: config.databasePoolMax,
 });
-const lua = readFileSync(new URL('../../../../apps/api/limiter/sliding-window.lua', import.meta.url), 'utf8');
+const lua = readFileSync(new URL('../../../../apps/runtime/sliding-window.lua', import.meta.url), 'utf8');
 const redis = new Redis({
   ...(config.redis === null ? {} : redisOptions(config.redis)),
   enableAutoPipelining: true,

@@ -1,0 +1,103 @@
+/** The limiter with a Redis Cluster and with Redis Sentinel, while a primary is lost and replaced. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { parseRedisUrl } from '#runtime/settings/redis.ts';
+import { spawnApp } from '#test/child-app.ts';
+import { startRedisCluster, startRedisSentinels } from '#test/redis-group.ts';
+import { apiEnvironment, setupDatabase } from '#test/setup.ts';
+import { type LimitDecision, Limiter } from '../../../apps/api/limiter/limiter.ts';
+
+const limit = 5;
+const patient = { timeout: 30_000, interval: 20 };
+
+async function startLimiter(url: string) {
+  const modes: string[] = [];
+  const limiter = new Limiter({
+    redis: parseRedisUrl(url),
+    limit,
+    windowSeconds: 300,
+    keyPrefix: 'limit:us:',
+    commandTimeoutMs: 1_000,
+    onModeChange: (mode, reason) => modes.push(`${mode}: ${reason}`),
+  });
+  onTestFinished(() => limiter.stop());
+  await limiter.start();
+  return { limiter, modes, isBy: (mode: string) => expect.poll(() => limiter.mode, patient).toBe(mode) };
+}
+
+const keys = (name: string) => Array.from({ length: 60 }, (_, index) => `${name}${index}`);
+const decideAll = (limiter: Limiter, keys: string[]) => Promise.all(keys.map((key) => limiter.decide(key)));
+const count = (decisions: LimitDecision[], by: LimitDecision['decidedBy']) =>
+  decisions.filter(({ admitted, decidedBy }) => admitted && decidedBy === by).length;
+
+/** Calls keys of every node until the mode is `redis` again. Returns how often it changed meanwhile. */
+async function callThrough(
+  { limiter, modes, isBy }: Awaited<ReturnType<typeof startLimiter>>,
+  lose: () => Promise<void>,
+) {
+  const before = modes.length;
+  let isOver = false;
+  const calls = (async () => {
+    for (let round = 0; !isOver; round++) {
+      await decideAll(limiter, keys(`through${round}-`));
+      await wait(5);
+    }
+  })();
+  await lose();
+  await isBy('process');
+  await isBy('redis');
+  // Keys of every node, also of the one that was replaced.
+  await expect
+    .poll(async () => count(await decideAll(limiter, keys(`after${Math.random()}-`)), 'redis'), patient)
+    .toBe(60);
+  isOver = true;
+  await calls;
+  return modes.slice(before);
+}
+
+it('limits exactly with a Redis Cluster, and through the failover of one of its primaries', async () => {
+  const cluster = await startRedisCluster();
+  const [one, other] = [await startLimiter(cluster.url), await startLimiter(cluster.url)];
+  for (let round = 0; round < limit; round++) {
+    const { limiter } = round % 2 === 0 ? one : other;
+    expect(count(await decideAll(limiter, keys('shared')), 'redis')).toBe(60);
+  }
+  for (const { limiter } of [one, other]) expect(count(await decideAll(limiter, keys('shared')), 'redis')).toBe(0);
+  expect([one.modes, other.modes]).toEqual([['redis: Redis answers'], ['redis: Redis answers']]);
+  for (const { look } of [cluster.first, cluster.second, cluster.third]) expect(await look.dbsize()).toBeGreaterThan(0);
+
+  const changes = await callThrough(one, cluster.first.kill);
+  expect(changes.length, changes.join('\n')).toBeLessThanOrEqual(4);
+  // The replica had the counts.
+  expect(count(await decideAll(one.limiter, keys('shared')), 'redis')).toBe(0);
+  expect(await cluster.replica.look.role()).toEqual(expect.arrayContaining(['master']));
+}, 120_000);
+
+it('limits with the primary that the sentinels name, and with the replica that they promote', async () => {
+  const { url, primary, replica } = await startRedisSentinels();
+  const one = await startLimiter(url);
+  expect(count(await decideAll(one.limiter, keys('before')), 'redis')).toBe(60);
+  expect(await primary.look.dbsize()).toBeGreaterThanOrEqual(60);
+
+  const changes = await callThrough(one, primary.kill);
+  expect(changes.length, changes.join('\n')).toBeLessThanOrEqual(4);
+  expect(await replica.look.exists('limit:us:after')).toBe(0);
+  expect(await replica.look.role()).toEqual(expect.arrayContaining(['master']));
+}, 120_000);
+
+it('ends an API at its start whose URL of Redis says another kind than it leads to', async () => {
+  const { database } = await setupDatabase();
+  const [cluster, group] = await Promise.all([startRedisCluster(), startRedisSentinels()]);
+  const cases = [
+    [`redis://127.0.0.1:${cluster.first.port}`, 'REDIS_URL leads to a node of a Redis Cluster. Add ?cluster=true'],
+    [`redis://127.0.0.1:${group.sentinels[0]?.port}`, 'REDIS_URL leads to a Redis Sentinel. Add ?sentinel='],
+    [`${inject('redisUrl')}?cluster=true`, 'REDIS_URL leads to a Redis that is no cluster. Leave out cluster=true'],
+    [`redis://127.0.0.1:${group.primary.port}?sentinel=limits`, 'REDIS_URL leads to a Redis that is no sentinel'],
+    [group.url.replace('limits', 'other'), 'REDIS_URL names a primary that its sentinels do not know'],
+  ];
+  for (const [url = '', sentence] of cases) {
+    const api = spawnApp('api', apiEnvironment(database, { REDIS_URL: url }));
+    expect(await Promise.race([api.ended, wait(20_000)]), url).toEqual({ code: 1, signal: null });
+    expect(api.lines.join('\n')).toContain(`The api did not start: ${sentence}`);
+  }
+}, 120_000);
