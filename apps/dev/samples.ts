@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
@@ -66,6 +66,7 @@ export async function importSources(
 }
 
 async function fileSource(file: string, regions: readonly Region[]): Promise<ImportSource> {
+  if (!statSync(file).isFile()) throw new StartupError(`--data ${file}: it is no file, which is read more than once.`);
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(file)) hash.update(chunk);
   const region = await findRegion(createReadStream(file));

@@ -4,9 +4,10 @@ import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { describeFailure, findCode } from '#runtime/database-failure.ts';
 import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
-import { type ImportConfig, type Installation, readConfig } from './config.ts';
-import { findRegion } from './document/find-region.ts';
+import { type ImportConfig, readConfig } from './config.ts';
+import { readBeginning } from './document/find-region.ts';
 import { type ImportResult, importFile, UncertainImportError } from './document/import-file.ts';
+import type { Bytes } from './document/json-tokens.ts';
 import { InvalidDocumentError } from './document/problems.ts';
 import { resultText } from './result-text.ts';
 
@@ -18,7 +19,8 @@ import { resultText } from './result-text.ts';
 
 const usage = `Usage: npm run -s import -- [options] FILE…
 
-Imports organizations from files of the import format, each file whole or not at all; - reads standard input.
+Imports organizations from files of the import format, each file whole or not at all; - reads standard input. A file
+is opened and read once, so it may be a pipe.
 The same file twice changes nothing.
 
   --today      move every date by the whole days from the file's asOf to today
@@ -58,12 +60,16 @@ async function main(): Promise<number> {
 
 async function importOne(file: string, flags: Flags, config: ImportConfig): Promise<ImportResult> {
   const { installations, callerFolder } = config;
-  const open = () => bytesOf(file, callerFolder);
-  const { region, server } = await selectInstallation(file, installations, open);
+  const [first] = installations;
+  const opened = bytesOf(file, callerFolder);
+  const { installation, source } =
+    installations.length === 1
+      ? { installation: first, source: opened }
+      : await selectInstallation(opened, installations);
   return importFile({
-    server,
-    region,
-    source: open(),
+    server: installation.server,
+    region: installation.region,
+    source,
     fileName: file === '-' ? 'standard input' : path.basename(file),
     today: flags.today,
     backfill: flags.backfill,
@@ -71,18 +77,16 @@ async function importOne(file: string, flags: Flags, config: ImportConfig): Prom
   });
 }
 
-/** Chooses the installation of the file's region, or the first one, which rejects the file. */
-async function selectInstallation(
-  file: string,
-  installations: ImportConfig['installations'],
-  open: () => AsyncIterable<Uint8Array>,
-): Promise<Installation> {
-  const [first] = installations;
-  if (installations.length === 1) return first;
-  if (file === '-')
-    throw new UsageError('Standard input can be read only once: set REGION to say which region it is for.');
-  const region = await findRegion(open());
-  return installations.find((installation) => installation.region === region) ?? first;
+/**
+ * Chooses the installation of the file's region, or the first one, which rejects the file.
+ *
+ * @throws UsageError when the file names its region too late.
+ */
+async function selectInstallation(opened: Bytes, installations: ImportConfig['installations']) {
+  const { region, isComplete, source } = await readBeginning(opened);
+  if (region === null && !isComplete)
+    throw new UsageError('It does not name its region in its first MiB: set REGION to say which one it is for.');
+  return { installation: installations.find((each) => each.region === region) ?? installations[0], source };
 }
 
 /** Opens the file when it is read, so that a failure fails the read and not the process. */
@@ -101,6 +105,7 @@ const conflicts = new Set(['23503', '23505', '23514']);
 
 /** Returns why a file was not imported for a reason outside its content, and the remedy. */
 function failureOf(file: string, error: unknown): string {
+  if (error instanceof UsageError) return `${file}: ${error.message}`;
   if (error instanceof UncertainImportError)
     return `${file}: ${describeFailure(error)} It may have been imported; then it changes nothing.`;
   const code = findCode(error);
