@@ -6,6 +6,8 @@ export const requestsPerWindow = 120;
 export const requestWindowSeconds = 60;
 /** Keys of one organization that may be live at a time. */
 export const liveKeysPerOrganization = 25;
+/** Keys that one organization may create in any hour, those of rotations too: each has calls of its own. */
+export const keysCreatedPerHour = 60;
 /** How long a rotated key may stay valid beside its successor. */
 export const keyRotationOverlapMaxDays = 7;
 /** Whole UTC days before today that outcomes cover. */

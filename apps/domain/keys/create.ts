@@ -1,7 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { findPermissions } from '../access/authority.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
-import { liveKeysPerOrganization } from '../contract/limits.ts';
+import { hourMs } from '../contract/durations.ts';
+import { keysCreatedPerHour, liveKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
@@ -39,7 +40,8 @@ export interface CreatedKey {
  * @param now - the clock, for expiry and creation time.
  *
  * @throws KeyError when its creator is no active member, may not manage keys or lacks a scope,
- * when no scope is given, when the expiry has passed, or when 25 keys are live.
+ * when no scope is given, when the expiry has passed, when 25 keys are live, or when 60 were created
+ * within the last hour; the last does not hold for an operator.
  */
 export async function createKey(
   database: Database,
@@ -62,7 +64,7 @@ export async function createKey(
   });
 }
 
-/** Checks what creating and rotating a key both require. */
+/** Checks what creating and rotating a key both require. Call it under `lockOrganization`. */
 export async function assertMayCreate(tx: Transaction, input: CreateKey, now: Date): Promise<void> {
   if (input.scopes.length === 0) throw new KeyError('no_scopes', 'Choose at least one permission.');
   if (input.expiresAt !== null && input.expiresAt <= now)
@@ -80,6 +82,21 @@ export async function assertMayCreate(tx: Transaction, input: CreateKey, now: Da
       'scope_not_held',
       `The key’s owner doesn’t have ${missing.join(', ')}. A key can have only permissions of its owner.`,
     );
+  if (!input.byOrgctl) await assertFewNewKeys(tx, input.organizationId, now);
+}
+
+/** Without it, rotating a key would give its holder the calls of a new one as often as they want. */
+async function assertFewNewKeys(tx: Transaction, organizationId: string, now: Date): Promise<void> {
+  const newest = { orderBy: { createdAt: 'desc' }, offset: keysCreatedPerHour - 1, limit: 1 } as const;
+  const [oldest] = await tx.find(ApiKey, { organizationId }, newest);
+  const waitMs = oldest === undefined ? 0 : oldest.createdAt.getTime() + hourMs - now.getTime();
+  if (waitMs <= 0) return;
+  const minutes = Math.ceil(waitMs / 60_000);
+  throw new KeyError(
+    'too_many_new_keys',
+    `The organization has created ${keysCreatedPerHour} keys within an hour, which is the maximum. ` +
+      `Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`,
+  );
 }
 
 /** Writes the row and its audit entry. Find the number under `lockOrganization`. */

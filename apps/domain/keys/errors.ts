@@ -8,6 +8,7 @@ type KeyErrorReason =
   | 'no_scopes'
   | 'expiry_in_the_past'
   | 'too_many_keys'
+  | 'too_many_new_keys'
   | 'no_such_key'
   | 'key_not_live'
   | 'overlap_too_long'

@@ -1,6 +1,6 @@
-/** An organization can have at most 25 live keys. */
+/** An organization can have at most 25 live keys, and create at most 60 in any hour. */
 import { expect, it } from 'vitest';
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { keysCreatedPerHour, liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { KeyError } from '#domain/keys/errors.ts';
@@ -116,4 +116,45 @@ it('a revoked or expired key frees its number', async () => {
   await revokeKey(db, { organizationId: creator.orgId, keyId: made[3]?.id ?? '', by: 'orgctl' }, atExpiry);
   await createKey(db, inputOf(creator), testKeySecrets, atExpiry);
   expect((await liveKeys(owner, creator.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);
+});
+
+it('parallel rotations and creations make exactly 60 keys in an hour, those of an operator apart', async () => {
+  const { owner, make } = await setupDatabase();
+  const creator = await make.member({ signedIn: true });
+  const { orgId: organizationId, userId: creatorId } = creator;
+  const start = Date.now();
+  const at = (ms: number) => () => new Date(start + ms);
+  const rotateFrom = async (key: { id: string }, now: () => Date): Promise<string> => {
+    const rotation = { organizationId, creatorId, overlapSeconds: 0, expiresAt: null };
+    for (let last = key; ; ) {
+      const made = rotateKey(owner, { ...rotation, keyId: last.id }, testKeySecrets, now);
+      const rejected = await made.then(
+        (next) => {
+          last = next;
+          return null;
+        },
+        (error: KeyError) => error,
+      );
+      if (rejected !== null) return `${rejected.reason}: ${rejected.message}`;
+    }
+  };
+  const first = await Promise.all(
+    Array.from({ length: 4 }, () => createKey(owner, inputOf(creator), testKeySecrets, at(0))),
+  );
+  const ends = await Promise.all(first.map((key) => rotateFrom(key, at(600_000))));
+  expect(new Set(ends)).toEqual(
+    new Set([
+      'too_many_new_keys: The organization has created 60 keys within an hour, which is the maximum. Try again in 50 minutes.',
+    ]),
+  );
+  const count = async () => (await listKeys(owner, organizationId, new Date(start))).length;
+  expect(await count()).toBe(keysCreatedPerHour);
+  const rejected = createKey(owner, inputOf(creator), testKeySecrets, at(3_599_000));
+  await expect(rejected).rejects.toThrow('Try again in a minute.');
+  await createKey(owner, { ...inputOf(creator), byOrgctl: true }, testKeySecrets, at(3_599_000));
+  // The first four are an hour old, and three of them leave room: the operator's counts.
+  for (let n = 0; n < 3; n += 1) await createKey(owner, inputOf(creator), testKeySecrets, at(3_600_000));
+  await expect(createKey(owner, inputOf(creator), testKeySecrets, at(3_600_000))).rejects.toThrow('10 minutes');
+  const other = await make.member({ signedIn: true });
+  await createKey(owner, inputOf(other), testKeySecrets, at(3_599_000));
 });
