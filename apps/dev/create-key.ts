@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { sql } from 'kysely';
+import { parseMoment } from '#domain/contract/moment.ts';
 import { scopes as allScopes, isScope } from '#domain/contract/scopes.ts';
 import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
@@ -49,11 +50,11 @@ function readFlags() {
   });
   const { region = 'us', org = '', creator = values.maker, scopes = '', expires, revoke } = values;
   const requested = scopes.split(',').map((scope) => scope.trim());
-  const expiresAt = expires === undefined ? null : new Date(expires);
+  const expiresAt = expires === undefined ? null : parseMoment(expires);
   if (revoke !== undefined) return { region, revoke };
   if (creator === undefined || scopes === '') throw new Error('--org, --creator and --scopes are needed, or --revoke.');
   if (!/^[0-9a-f-]{36}$/i.test(org)) throw new Error('--org: give the organization’s id, a UUID.');
-  if (expiresAt !== null && Number.isNaN(expiresAt.getTime()))
+  if (expires !== undefined && expiresAt === null)
     throw new Error('--expires: give an ISO 8601 date-time, for example 2027-01-31T00:00:00Z.');
   return { region, revoke, organizationId: org, creatorId: creator, requested, expiresAt };
 }

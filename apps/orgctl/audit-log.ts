@@ -25,7 +25,7 @@ export const auditLog: Noun = {
       async run(options, { database }) {
         const organizationId = options.findId('org');
         const month = options.find('month');
-        if (month !== null && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
+        if (month !== null && !/^(?!0000)\d{4}-(0[1-9]|1[0-2])$/.test(month))
           throw new UsageError('--month: enter a month, for example 2026-11.');
         const file = options.find('anchors');
         const anchors = file === null ? [] : await readAnchors(file);

@@ -1,3 +1,4 @@
+import { momentAt, parseMoment } from '#domain/contract/moment.ts';
 import type { Region } from '#domain/contract/regions.ts';
 import type { Database } from '#domain/db/database.ts';
 import { UsageError } from '#runtime/errors.ts';
@@ -127,10 +128,9 @@ export class Options {
   /** Returns a time: an ISO 8601 date-time with its offset, or a duration ago (90m, 6h, 3d). */
   getMoment(name: string): string {
     const text = this.get(name);
-    if (/^\d{1,9}[smhd]$/.test(text)) return new Date(Date.now() - durationSeconds(text) * 1000).toISOString();
-    const isWhole = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text);
-    const at = new Date(isWhole ? text : Number.NaN);
-    if (Number.isNaN(at.getTime()))
+    const isDuration = /^\d{1,9}[smhd]$/.test(text);
+    const at = isDuration ? momentAt(Date.now() - durationSeconds(text) * 1000) : parseMoment(text);
+    if (at === null)
       throw new UsageError(
         `--${name}: enter a time with its offset (2026-11-20T08:00:00Z), or how long ago it was (90m, 6h, 3d).`,
       );

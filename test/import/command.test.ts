@@ -196,10 +196,13 @@ describe('npm run generate', () => {
     expect(await run('main', ['-'], { ...stack(), REGION: 'us' }, sample.stdout)).toMatchObject({ code: 0 });
   });
 
-  it.each([['--region', 'mx'], ['--families', 'many'], ['--as-of', '2026-02-30'], ['--nothing']])(
-    'rejects %s %s',
-    async (...args) => {
-      expect(await run('generate/main', args.filter(Boolean))).toMatchObject({ code: 2, stdout: '' });
-    },
-  );
+  it.each([
+    ['--region', 'mx'],
+    ['--families', 'many'],
+    ['--as-of', '2026-02-30'],
+    ['--as-of', '9999-12-31'],
+    ['--nothing'],
+  ])('rejects %s %s', async (...args) => {
+    expect(await run('generate/main', args.filter(Boolean))).toMatchObject({ code: 2, stdout: '' });
+  });
 });

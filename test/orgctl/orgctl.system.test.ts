@@ -11,6 +11,8 @@ import { startTestWorker } from '#test/worker.ts';
 const timeout = 90_000;
 const unknownId = '00000000-0000-7000-8000-000000000000';
 const types = 'client.started,seat.ended';
+const redeliver = ['delivery', 'redeliver', '--webhook', unknownId];
+const redeliverAll = (failedSince: string) => [...redeliver, '--failed-since', failedSince];
 
 describe('a call of orgctl', () => {
   it('that is invalid exits with 2, a sentence on standard error, and nothing on standard output', {
@@ -37,6 +39,12 @@ describe('a call of orgctl', () => {
       ],
       [['delivery', 'redeliver', '--webhook', unknownId, '--from', '2h'], /--to is missing/],
       [['delivery', 'redeliver', '--webhook', unknownId, '--failed-since', 'yesterday'], /2026-11-20T08:00:00Z/],
+      [redeliverAll('2026-02-30T00:00:00Z'), /2026-11-20T08:00:00Z/],
+      [redeliverAll('0000-01-01T00:00:00Z'), /2026-11-20T08:00:00Z/],
+      [redeliverAll('0001-01-01T00:00:00+01:00'), /2026-11-20T08:00:00Z/],
+      [redeliverAll('999999999d'), /2026-11-20T08:00:00Z/],
+      [[...redeliver, '--from', '1h', '--to', '9999-12-31T23:30:00-01:00'], /--to: enter a time/],
+      [['audit-log', 'verify', '--month', '0000-01'], /enter a month/],
       [['delivery', 'cancel', '--webhook', unknownId], /--event is missing/],
       [['secrets'], /needs a verb: reseal, status/],
       [['redelivery', 'show'], /--id is missing/],

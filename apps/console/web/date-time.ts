@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { momentAt } from '#domain/contract/moment.ts';
 
 /** The value of a `datetime-local` field: a date and time without a zone. */
 const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
@@ -29,11 +30,8 @@ export function parseDateTime(text: string, zone: string, edge: 'from' | 'until'
   const timeZone = findTimeZone(zone);
   if (timeZone === null || !dateTimePattern.test(text)) return null;
   try {
-    return withinYears(
-      Temporal.PlainDateTime.from(text)
-        .toZonedDateTime(timeZone, { disambiguation: edge === 'from' ? 'earlier' : 'later' })
-        .toInstant(),
-    );
+    const disambiguation = edge === 'from' ? 'earlier' : 'later';
+    return momentAt(Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds);
   } catch {
     return null;
   }
@@ -43,20 +41,4 @@ export function parseDateTime(text: string, zone: string, edge: 'from' | 'until'
 export function dateTimeProblem(text: string, zone: string): string | null {
   if (findTimeZone(zone) === null) return `The time zone “${zone}” is unknown. Enter the time in UTC.`;
   return parseDateTime(text, zone, 'from') === null ? 'Enter a date and a time.' : null;
-}
-
-/** Returns whether an ISO 8601 text with a zone is a time that PostgreSQL knows: no 31 February. */
-export function isTimestamp(text: string): boolean {
-  try {
-    return withinYears(Temporal.Instant.from(text)) !== null;
-  } catch {
-    return false;
-  }
-}
-
-/** Null outside the years 1 to 9999 in UTC, beyond which ISO 8601 has other forms. */
-function withinYears(instant: Temporal.Instant): Date | null {
-  const date = new Date(instant.epochMilliseconds);
-  const year = date.getUTCFullYear();
-  return year >= 1 && year <= 9999 ? date : null;
 }

@@ -34,7 +34,8 @@ function readOptions(): SampleOptions {
   const region = values.region ?? 'us';
   if (!isRegion(region)) throw new UsageError(`--region must be ${regionCodes.join(' or ')}`);
   const asOf = values['as-of'] ?? new Date().toISOString().slice(0, 10);
-  if (!day.safeParse(asOf).success) throw new UsageError('--as-of must be a day such as 2026-11-20');
+  if (!day.safeParse(asOf).success || asOf < '1900' || asOf >= '3000')
+    throw new UsageError('--as-of must be a day such as 2026-11-20, of the years 1900 to 2999');
   return {
     region,
     asOf,

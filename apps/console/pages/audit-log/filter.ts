@@ -2,8 +2,9 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { results } from '#domain/audit-log/results.ts';
 import type { AuditLogFilter, Position, Reader } from '#domain/audit-log/search.ts';
+import { parseMoment } from '#domain/contract/moment.ts';
 import { filterText, queryNameOf, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
-import { isTimestamp, parseDateTime } from '../../web/date-time.ts';
+import { parseDateTime } from '../../web/date-time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { matchText } from './match-text.ts';
 
@@ -72,7 +73,7 @@ export interface Cursor {
 function readCursor(text: string): Cursor | null {
   const [, direction, at = '', id = ''] = cursorForm.exec(text) ?? [];
   if ((direction !== 'older' && direction !== 'newer') || !z.guid().safeParse(id).success) return null;
-  return isTimestamp(at) ? { position: { at, id }, direction } : null;
+  return parseMoment(at) !== null ? { position: { at, id }, direction } : null;
 }
 
 export const cursorText = (direction: Cursor['direction'], position: Position | null): string | null =>
