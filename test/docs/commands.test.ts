@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { subcommands } from '../../apps/dev/subcommand.ts';
+import { nouns } from '../../apps/orgctl/nouns.ts';
+import { listCode } from './code-of-pages.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
@@ -34,6 +36,32 @@ it('docs/commands.md names every npm script and subcommand', () => {
   });
   expect(all.filter((command) => !named.has(command) && !page.includes(`npm ${command}`))).toEqual([]);
 });
+
+it('every orgctl command that a page names exists and has its options, and in a block also those that it needs', () => {
+  const calls = listCode().flatMap(({ file, code, isBlock }) =>
+    [...code.matchAll(/\borgctl ([a-z][^\n|;&>)]*)/g)].map(([text, call = '']) => ({ file, text, call, isBlock })),
+  );
+  expect(
+    calls.flatMap((one) => problemsOf(one.call, one.isBlock).map((problem) => [one.file, one.text, problem])),
+  ).toEqual([]);
+  expect(calls.length).toBeGreaterThan(60);
+});
+
+/** Returns what is wrong with a call of `orgctl`, such as `key revoke --key KEY`. */
+function problemsOf(call: string, isWhole: boolean): string[] {
+  const [first = '', second = ''] = call.trim().split(/\s+/);
+  const noun = nouns.find((one) => one.noun === (first === 'activity' ? 'audit-log' : first));
+  if (noun === undefined) return ['unknown noun'];
+  const command = noun.commands.find(({ verb }) => verb === '') ?? noun.commands.find(({ verb }) => verb === second);
+  if (command === undefined) return second === '' && !isWhole ? [] : ['unknown verb'];
+  const given = [...call.matchAll(/--([a-z-]+)/g)].map(([, name = '']) => name);
+  const known = [...Object.keys(command.options), 'region', 'json', 'help'];
+  const needed = Object.entries(command.options).filter(([, { required }]) => required && isWhole);
+  return [
+    ...given.filter((name) => !known.includes(name)).map((name) => `unknown option --${name}`),
+    ...needed.filter(([name]) => !given.includes(name)).map(([name]) => `--${name} is missing`),
+  ];
+}
 
 function isCommand(script: string, name: string | null): boolean {
   const names = subcommands[script];

@@ -9,6 +9,7 @@ import { hostileShell } from '#test/hostile-surroundings.ts';
 import { setupOrgctl } from '#test/orgctl.ts';
 import { runCommand } from '#test/run-command.ts';
 import { subcommands } from '../../apps/dev/subcommand.ts';
+import { listCode } from '../docs/code-of-pages.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
@@ -68,6 +69,36 @@ describe.concurrent('a command without a terminal', () => {
     expect(await run([...args], { isClosed: true })).toEqual({ code: closedPipeCode, stdout: '', stderr: '' });
   });
 });
+
+it('the help of a command has every option that a page names', async () => {
+  const named = listNamedOptions();
+  const missing: string[] = [];
+  for (const [name, program] of commands) {
+    const options = named.get(name) ?? [];
+    if (options.length === 0) continue;
+    const { stdout } = await run([program, '--help']);
+    missing.push(...options.filter((option) => !stdout.includes(option)).map((option) => `${name} ${option}`));
+    named.delete(name);
+  }
+  expect(missing).toEqual([]);
+  // Tests, whose further arguments are Vitest's.
+  expect([...named.keys()]).toEqual(['test:operator']);
+});
+
+/** Returns the options of each command that a page names; those of `orgctl` are in test/docs. */
+function listNamedOptions(): Map<string, string[]> {
+  const call = /\bnpm (?:run )?(?:-s |--silent )?([a-z][\w:]*) -- ([^\n#|>]*)/g;
+  const calls = listCode().flatMap(({ code }) => [...code.matchAll(call)]);
+  const named = calls.flatMap(([, script = '', args = '']) => {
+    const name = script in subcommands ? (args.split(' ')[0] ?? '') : script;
+    const options = [...args.matchAll(/--(?!help)[a-z-]+/g)];
+    return options.map(([option]) => ({ name, option }));
+  });
+  const others = named.filter(({ name }) => name !== 'orgctl');
+  return new Map(
+    [...Map.groupBy(others, ({ name }) => name)].map(([name, all]) => [name, all.map(({ option }) => option)]),
+  );
+}
 
 it('migrate and import end quietly when their standard output has no reader', async () => {
   const { env } = await setupOrgctl();

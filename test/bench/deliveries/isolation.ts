@@ -151,7 +151,7 @@ function describeRatio(above: readonly number[][], below: readonly number[][]): 
 const ratiosByRound = (above: readonly number[][], below: readonly number[][]): number[] =>
   above.map((values, round) => percentile(values, 0.99) / percentile(below[round] ?? [], 0.99));
 
-/** Returns the number of attempts that began in the last seconds. */
+/** Returns the number of attempts that were under way in the last seconds, however long each takes. */
 async function countAttempts(
   { owner }: BenchStack,
   organizations: readonly BenchOrganization[],
@@ -159,7 +159,8 @@ async function countAttempts(
 ): Promise<number> {
   const { rows } = await owner.pool.query<{ attempts: number }>(
     `select count(*)::int as attempts from delivery_attempt
-      where organization_id = any ($1) and started_at > clock_timestamp() - make_interval(secs => $2)`,
+      where organization_id = any ($1)
+        and coalesce(finished_at, 'infinity') > clock_timestamp() - make_interval(secs => $2)`,
     [organizations.map(({ id }) => id), seconds],
   );
   return rows[0]?.attempts ?? 0;

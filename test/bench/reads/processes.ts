@@ -24,7 +24,7 @@ export interface RunningProgram {
   stop(): Promise<void>;
 }
 
-const readyMs = 15_000;
+const readyMs = 60_000;
 
 /**
  * Starts a program and waits until it accepts connections. Its log goes to /dev/null, its errors to

@@ -132,9 +132,7 @@ async function run(stack: SoakStack): Promise<Finding[]> {
   const load = startLoad(stack, region, rates);
   const day = runDay(stack, region, apps, load);
   day.catch(() => {}); // rejects when the load does
-  await Promise.race([day, load.ended]);
-  const samples = await day;
-  await load.stop();
+  const samples = await Promise.race([day, load.ended.then(() => day)]).finally(() => load.stop());
   report('the load has ended');
   const ended = appNames.map((name) => ({
     what: `unexpected ends of ${name}`,
