@@ -1,7 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { startCommand } from '#runtime/command-line.ts';
+import { calledAs, startCommand } from '#runtime/command-line.ts';
 import { describeFailure, findCode } from '#runtime/database-failure.ts';
 import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import { type ImportConfig, readConfig } from './config.ts';
@@ -17,7 +17,7 @@ import { resultText } from './result-text.ts';
  * imported, 2 for wrong use.
  */
 
-const usage = `Usage: npm run -s import -- [options] FILE…
+const usage = `Usage: ${calledAs('npm run -s import --')} [options] FILE…
 
 Imports organizations from files of the import format, each file whole or not at all; - reads standard input. A file
 is opened and read once, so it may be a pipe.
@@ -28,7 +28,7 @@ The same file twice changes nothing.
   --json       one JSON document on standard output
   --help       this text
 
-DATABASE_URL and REGION say where to; without them, the stack that npm start brought up (ORG_API_STATE, .org-api).
+DATABASE_URL and REGION say where to; without them, the development stack (ORG_API_STATE, .org-api).
 `;
 
 interface Flags {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { startCommand } from '#runtime/command-line.ts';
+import { calledAs, startCommand } from '#runtime/command-line.ts';
 import { findCode, findRemedy } from '#runtime/database-failure.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readConfig } from './config.ts';
@@ -12,7 +12,7 @@ import { migrate } from './migrate.ts';
  * wrong call.
  */
 const { contract } = startCommand({
-  usage: `Usage: npm run tool -- migrate [--contract]
+  usage: `Usage: ${calledAs('npm run tool -- migrate')} [--contract]
 
 Brings the database of DATABASE_URL to the current schema, and the logins named by the settings up to date.
 

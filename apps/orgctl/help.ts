@@ -1,3 +1,4 @@
+import { calledAs } from '#runtime/command-line.ts';
 import type { Command, Noun } from './command.ts';
 
 const common = `
@@ -6,8 +7,8 @@ const common = `
   --help           show this help
 
 Settings are read from the environment: DATABASE_URL, WEBHOOK_SECRET_KEYS, WEBHOOK_ALLOW, KEY_PEPPERS, CONSOLE_URL,
-TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_TLS and its files. Settings that are not set come from the stack of
-npm start (ORG_API_STATE, by default .org-api).
+TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_TLS and its files. Settings that are not set come from the development
+stack, where there is one (ORG_API_STATE, by default .org-api).
 Exit codes: 0 success; 1 failed, with the reason on standard error; 2 invalid arguments; 130 interrupted by Ctrl-C.
 `;
 
@@ -17,7 +18,7 @@ export function helpText(nouns: readonly Noun[], noun: Noun | null, command: Com
     const width = Math.max(...nouns.map((one) => one.noun.length));
     const lines = nouns.map((one) => `  ${one.noun.padEnd(width)}   ${one.summary}`);
     return (
-      `Usage: npm run -s orgctl -- NOUN VERB [options]\n\n${lines.join('\n')}\n\nRun orgctl NOUN --help ` +
+      `Usage: ${calledAs('npm run -s orgctl --')} NOUN VERB [options]\n\n${lines.join('\n')}\n\nRun orgctl NOUN --help ` +
       `for its verbs.\n${common}`
     );
   }

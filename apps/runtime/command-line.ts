@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { nameCharacters, plainText } from '#domain/contract/unseen-characters.ts';
 
@@ -36,6 +37,16 @@ export function startCommand<Options = undefined>(command: {
     process.stderr.write(`${sentence}\n\n${usage?.trimEnd()}\n`);
     process.exit(2);
   }
+}
+
+/**
+ * Returns how the caller runs this program: with npm (`npm run -s orgctl --`) when npm started it,
+ * else with its file, as in a pod, whose image has no npm.
+ */
+export function calledAs(npmCall: string): string {
+  const [, script] = /^npm run (?:-s )?(\S+)/.exec(npmCall) ?? [];
+  const file = path.relative(process.cwd(), process.argv[1] ?? '');
+  return process.env.npm_lifecycle_event === script ? npmCall : `node ${file}`;
 }
 
 /**

@@ -9,7 +9,7 @@ const fileSentences: Readonly<Record<string, string>> = {
 
 /** The same with a database, by SQLSTATE or by the code of a system call of its connection. */
 const sentences: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'No PostgreSQL answers at DATABASE_URL. Check that it runs; npm start starts one.',
+  ECONNREFUSED: 'No PostgreSQL answers at DATABASE_URL. Check that it runs.',
   ENOTFOUND: 'The host of DATABASE_URL cannot be resolved.',
   ETIMEDOUT: 'PostgreSQL does not respond at DATABASE_URL.',
   '08P01':

@@ -85,7 +85,7 @@ describe('a call of orgctl', () => {
       code: 1,
       stdout: '',
       // Not that nothing was changed: a command may fail at its second statement.
-      stderr: 'No PostgreSQL answers at DATABASE_URL. Check that it runs; npm start starts one.\n',
+      stderr: 'No PostgreSQL answers at DATABASE_URL. Check that it runs.\n',
     });
     expect(`${none.stderr}${away.stderr}`).not.toMatch(/p4ssw0rd|\n\s+at /);
   });

@@ -85,6 +85,19 @@ it('the help of a command has every option that a page names', async () => {
   expect([...named.keys()]).toEqual(['test:operator']);
 });
 
+it.each([
+  ['orgctl', 'npm run -s orgctl --', 'apps/orgctl/main.ts'],
+  ['import', 'npm run -s import --', 'apps/import/main.ts'],
+  ['generate', 'npm run -s generate --', 'apps/import/generate/main.ts'],
+  ['tool', 'npm run tool -- migrate', 'apps/migrate/main.ts'],
+])('the help of a program of the image names npm only when npm started it (%s)', async (script, npmCall, program) => {
+  const helpOf = async (env: Record<string, string>) => (await run([program, '--help'], { env })).stdout;
+  const [inPod, byNpm] = [await helpOf({ npm_lifecycle_event: '' }), await helpOf({ npm_lifecycle_event: script })];
+  expect(inPod).toContain(`Usage: node ${program} `);
+  expect(inPod).not.toContain('npm');
+  expect(byNpm).toContain(`Usage: ${npmCall} `);
+});
+
 /** Returns the options of each command that a page names; those of `orgctl` are in test/docs. */
 function listNamedOptions(): Map<string, string[]> {
   const call = /\bnpm (?:run )?(?:-s |--silent )?([a-z][\w:]*) -- ([^\n#|>]*)/g;

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { isRegion, regionCodes } from '#domain/contract/regions.ts';
-import { startCommand } from '#runtime/command-line.ts';
+import { calledAs, startCommand } from '#runtime/command-line.ts';
 import { UsageError } from '#runtime/errors.ts';
 import { day } from '../document/field-types.ts';
 import { generateSample, type SampleOptions, sampleDefaults } from './sample.ts';
 
 /** `npm run -s generate -- [options] > FILE`: writes a sample document to standard output. */
 
-const usage = `Usage: npm run -s generate -- [options] > FILE
+const usage = `Usage: ${calledAs('npm run -s generate --')} [options] > FILE
 
-Writes a sample document that \`npm run import\` takes. The same options write the same document.
+Writes a sample document that the import takes. The same options write the same document.
 
   --region R          us or ca (default us)
   --organizations N   default ${sampleDefaults.organizations}
