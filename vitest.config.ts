@@ -35,6 +35,7 @@ const journeys = 'test/console/{audit-log,enrolment,keys,members,webhooks}.brows
 export default defineConfig({
   test: {
     maxWorkers: poolSize,
+    reporters: ['default', './test/support/retried-tests.ts'],
     projects: [
       {
         test: {
