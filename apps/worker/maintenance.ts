@@ -77,8 +77,7 @@ export class Maintenance {
   async #work(signal: AbortSignal): Promise<void> {
     // Its login is being replaced.
     if (this.#client !== null && this.#openedBy !== serverNow(this.#server)) this.#drop(this.#client);
-    this.#client ??= await this.#connect();
-    const client = this.#client;
+    const client = this.#client ?? (await this.#connect());
     for (let tried = 0; tried < this.#steps.size && !signal.aborted; tried += 1) {
       if (this.#claimed !== null) await this.#finish(client, this.#claimed, 0);
       const { rows }: { rows: ClaimedStep[] } = await client.query<ClaimedStep>(claimStepSql, [maintenanceSteps]);
@@ -121,6 +120,7 @@ export class Maintenance {
         queryTimeoutMs,
       }),
     );
+    this.#client = opened; // from here on, so that whatever fails next ends it
     for (const event of ['error', 'away']) opened.on(event as 'error', () => this.#drop(opened));
     await opened.connect();
     await opened.query(addStepsSql, [maintenanceSteps]);

@@ -253,6 +253,20 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(counts.ended).toBe(1), 5_000);
   });
 
+  it('has one connection at most, whatever fails after it was opened', async () => {
+    const { database, owner } = await setupDatabase();
+    await owner.pool.query('revoke insert on maintenance_step from org_api_worker');
+    const { counts, errors } = await startMaintenance(database.urls.worker);
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(10), 20_000);
+    // One that is being opened may stand beside one that is being closed.
+    const open = `select from pg_stat_activity
+      where application_name = 'org-api-maintenance' and datname = current_database()`;
+    await vi.waitFor(async () => expect((await owner.pool.query(open)).rowCount).toBeLessThanOrEqual(2), 5_000);
+    await owner.pool.query('grant insert on maintenance_step to org_api_worker');
+    await vi.waitFor(() => expect(counts.rounds).toBeGreaterThan(0), 10_000);
+    expect(errors.map((cause) => (cause as { code?: string }).code)).toEqual(errors.map(() => '42501'));
+  });
+
   it('runs all other steps when one keeps failing, reports that one, and runs it too once it works', async () => {
     const { database, owner, make } = await setupDatabase();
     const professional = await make.member();

@@ -15,9 +15,9 @@ interface ParameterStatus {
  *
  * It is only for the primary: `connect` fails with 25006 at a server that says it is read-only, which
  * costs no round trip. And it is only for a session that has the parameters it asked for, which costs
- * one: `connect` fails with 08P01 through a pooler, which rejects or drops them. Emits `away` when its
- * server became read-only, ends sessions, or does not answer a statement in time. Its errors quote no
- * values.
+ * one: `connect` fails with 08P01 through a pooler, which rejects or drops them. A
+ * `connect` that fails, for any reason, closes the connection. Emits `away` when its server became
+ * read-only, ends sessions, or does not answer a statement in time. Its errors quote no values.
  */
 export class Session extends pg.Client {
   readonly #config: pg.ClientConfig;
@@ -53,8 +53,8 @@ export class Session extends pg.Client {
   }
 
   async #connectToPrimary(): Promise<pg.Client> {
-    await super.connect();
     try {
+      await super.connect();
       if (this.#isReadOnly)
         throw Object.assign(new Error('the server is read-only, so it is not the primary'), { code: readOnly });
       if (!(await this.#hasItsParameters()))

@@ -1,11 +1,14 @@
 /** Which errors of a database say that it is away: API and console answer 503, and commands say so. */
-import { createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import type pg from 'pg';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { connectionOptions } from '#domain/db/server.ts';
 import { isServerAway, isTransient } from '#domain/db/server-away.ts';
 import { Session } from '#domain/db/session.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { listenLocally } from '#test/listen-locally.ts';
+import { setupDatabase } from '#test/setup.ts';
 
 const withCode = (code: string) => Object.assign(new Error('message'), { code });
 const sqlStates = ['25006', '57P01', '57P02', '57P03', '53300', '53100', '08006', '58030'];
@@ -54,4 +57,28 @@ it('a server that ends or holds a connection is away, and a command says so, by 
     );
   }
   expect(describeFailure(withCode('ENOENT'))).toBe('There is no such file.');
+});
+
+it('a connection that this side gives up while it logs in is closed, so that the server has it no longer', async () => {
+  const { database } = await setupDatabase();
+  const server = parsePostgresUrl(database.urls.worker);
+  let isClosed = false;
+  const port = await listenLocally(
+    createServer((client) => {
+      const upstream = connect(server.port, server.host).on('error', () => {});
+      client
+        .on('error', () => {})
+        .on('close', () => {
+          isClosed = true;
+        });
+      client.pipe(upstream).pipe(client);
+    }),
+  );
+  // The server asks for a password, and the client has none to give.
+  const session = new Session(
+    connectionOptions({ ...server, host: '127.0.0.1', port, password: null }, { applicationName: 'test' }),
+  );
+  await expect(session.connect()).rejects.toThrow('password');
+  // The server itself gives up a login after a minute.
+  await vi.waitFor(() => expect(isClosed).toBe(true), 20_000);
 });
