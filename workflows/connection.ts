@@ -42,6 +42,15 @@ export function isAway(error: unknown): boolean {
   return (isGrpcServiceError(cause) && grpcAway.includes(cause.code)) || isRejection(cause);
 }
 
+/** gRPC codes of a call that got no answer before its deadline. */
+const grpcUnanswered: readonly unknown[] = [1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */];
+
+/** Returns whether a call missed its deadline. */
+export function isUnanswered(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  return isGrpcServiceError(cause) && grpcUnanswered.includes(cause.code);
+}
+
 /** Describes a rejection and its remedy, in a sentence without its period. */
 export const describeRejection = ({ address, namespace, apiKey }: TemporalServer): string =>
   `Temporal at ${address} does not let this app into the namespace ${namespace}: ${

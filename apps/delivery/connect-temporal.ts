@@ -1,10 +1,18 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { isGrpcServiceError } from '@temporalio/client';
+import { Client, isGrpcServiceError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { backoffMs } from '#runtime/flow/backoff.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway, describeRejection, isRejection, rejects } from '#workflows/connection.ts';
+import {
+  connectionOptions,
+  describeAway,
+  describeRejection,
+  isRejection,
+  isUnanswered,
+  rejects,
+} from '#workflows/connection.ts';
+import { startDeadlineMs } from './times.ts';
 
 interface ConnectOptions {
   server: TemporalServer;
@@ -30,7 +38,7 @@ export async function connectToTemporal(options: ConnectOptions): Promise<Native
     else signal.addEventListener('abort', () => resolve(null), { once: true });
   });
   for (let failures = 0; !signal.aborted; failures += 1) {
-    const trying = connectOnce(options);
+    const trying = connectOnce(options.server);
     const result = await Promise.race([trying, aborted]);
     if (result === null) {
       void trying.then((late) => (typeof late === 'string' ? undefined : late.close())).catch(() => {});
@@ -45,7 +53,7 @@ export async function connectToTemporal(options: ConnectOptions): Promise<Native
 }
 
 /** Returns a connection, or a sentence that says what is wrong. */
-async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection | string> {
+async function connectOnce(server: TemporalServer): Promise<NativeConnection | string> {
   const { address, namespace } = server;
   const connection = await connect(server);
   if (typeof connection === 'string') return connection;
@@ -79,12 +87,92 @@ async function connect(server: TemporalServer): Promise<NativeConnection | strin
   return `${describeAway(server)}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS`;
 }
 
+/** After how many calls in a row without an answer another connection is opened. */
+const unansweredAtMost = 2;
+
+interface LinkOptions {
+  server: TemporalServer;
+  /** Called with the connection that replaces the one before, which is closed afterwards. */
+  onReplaced: (connection: NativeConnection) => void;
+  onProblem: (sentence: string) => void;
+}
+
+/**
+ * Calls Temporal over a connection that it owns and replaces when calls in a row get no answer: a
+ * network may drop a connection's packets without ending it, and the SDK notices that after 45 s.
+ */
+export class TemporalLink {
+  readonly #options: LinkOptions;
+  #connection: NativeConnection;
+  #client: Client;
+  #unanswered = 0;
+  #replacing: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(connection: NativeConnection, options: LinkOptions) {
+    this.#options = options;
+    this.#connection = connection;
+    this.#client = this.#createClient();
+  }
+
+  get connection(): NativeConnection {
+    return this.#connection;
+  }
+
+  /** Resolves with what `send` does, within the deadline of a request to Temporal. @throws its error. */
+  async call<Result>(send: (client: Client) => Promise<Result>): Promise<Result> {
+    const [connection, client] = [this.#connection, this.#client];
+    let isUnansweredCall = false;
+    try {
+      return await connection.withDeadline(Date.now() + startDeadlineMs, () => send(client));
+    } catch (cause) {
+      isUnansweredCall = isUnanswered(cause);
+      throw cause;
+    } finally {
+      if (connection === this.#connection) this.#count(isUnansweredCall);
+    }
+  }
+
+  /** Waits for a replacement in progress, and closes the connection. Its worker has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#replacing;
+    await this.#connection.close();
+  }
+
+  #count(isUnansweredCall: boolean): void {
+    this.#unanswered = isUnansweredCall ? this.#unanswered + 1 : 0;
+    if (this.#unanswered < unansweredAtMost) return;
+    this.#unanswered = 0;
+    this.#replacing ??= this.#replace().finally(() => {
+      this.#replacing = null;
+    });
+  }
+
+  async #replace(): Promise<void> {
+    const { server, onReplaced, onProblem } = this.#options;
+    const opened = await connectOnce(server);
+    if (typeof opened === 'string') return onProblem(`${opened}; tried again after ${unansweredAtMost} more calls`);
+    if (this.#isClosed) return opened.close();
+    const before = this.#connection;
+    this.#connection = opened;
+    this.#client = this.#createClient();
+    onReplaced(opened);
+    onProblem(`${unansweredAtMost} calls in a row got no answer, and another connection does: it replaces the old one`);
+    await before.close();
+  }
+
+  #createClient(): Client {
+    return new Client({ connection: this.#connection, namespace: this.#options.server.namespace });
+  }
+}
+
 /** How often an API key that changed in its file is set on the connection. */
 const apiKeyEveryMs = 2_000;
 
-/** Keeps the API key of a connection current with its file. */
+/** Keeps the API key of the connection of a link current with its file. */
 export function followApiKey(
-  connection: NativeConnection,
+  link: TemporalLink,
   { apiKey }: TemporalServer,
   onProblem: (sentence: string) => void,
 ): IntervalLoop {
@@ -93,7 +181,7 @@ export function followApiKey(
     async run() {
       const newest = apiKey?.();
       if (newest === undefined || newest === inUse) return;
-      await connection.setApiKey(newest);
+      await link.connection.setApiKey(newest);
       inUse = newest;
     },
     everyMs: apiKeyEveryMs,

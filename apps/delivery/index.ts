@@ -162,7 +162,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
     signal,
   });
   const temporalMetrics = createTemporalMetrics({
-    service: temporal.service,
+    call: temporal.call,
     namespace: config.temporal.namespace,
     gauges: metrics.temporal,
     onError: errorLogger(log, 'Temporal did not answer about its queue; asked again soon'),

@@ -1,4 +1,4 @@
-import type { NativeConnection } from '@temporalio/worker';
+import type { WorkflowService } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
@@ -37,13 +37,14 @@ export function createTemporalGauges(registry: Registry) {
  * A run that fails leaves the figures unchanged, so that their age shows it, and calls `onError`.
  */
 export function createTemporalMetrics(options: {
-  service: Pick<NativeConnection['workflowService'], 'describeTaskQueue'>;
+  /** Calls Temporal within a deadline. */
+  call: <Result>(send: (service: Pick<WorkflowService, 'describeTaskQueue'>) => Promise<Result>) => Promise<Result>;
   namespace: string;
   gauges: ReturnType<typeof createTemporalGauges>;
   everyMs?: number;
   onError: (cause: unknown) => void;
 }) {
-  const { service, namespace, gauges, everyMs = 15_000, onError } = options;
+  const { call, namespace, gauges, everyMs = 15_000, onError } = options;
   const { answeredAt, tasks, age } = gauges;
 
   async function ask(): Promise<void> {
@@ -52,12 +53,9 @@ export function createTemporalMetrics(options: {
   }
 
   async function read(kind: keyof typeof taskQueueTypes): Promise<void> {
-    const { stats } = await service.describeTaskQueue({
-      namespace,
-      taskQueue: { name: deliverQueue },
-      taskQueueType: taskQueueTypes[kind],
-      reportStats: true,
-    });
+    const taskQueue = { name: deliverQueue };
+    const request = { namespace, taskQueue, taskQueueType: taskQueueTypes[kind], reportStats: true };
+    const { stats } = await call((service) => service.describeTaskQueue(request));
     tasks.set({ kind }, Number(stats?.approximateBacklogCount ?? 0));
     age.set({ kind }, toMs(stats?.approximateBacklogAge) / 1_000);
   }

@@ -1,4 +1,4 @@
-import { Client } from '@temporalio/client';
+import type { Client, WorkflowService } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { once } from '#runtime/flow/once.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
@@ -7,9 +7,8 @@ import { type DeliveryActivities, deliverQueue, workflowIdOf } from '#workflows/
 import type { deliverEvent } from '#workflows/deliver-event/workflow.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
 import { findUnmetNeeds } from '#workflows/server-needs.ts';
-import { connectToTemporal, followApiKey } from './connect-temporal.ts';
+import { connectToTemporal, followApiKey, TemporalLink } from './connect-temporal.ts';
 import type { ClaimedDelivery } from './sql/claim.ts';
-import { startDeadlineMs } from './times.ts';
 
 interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & TestActivities;
@@ -42,25 +41,28 @@ export async function openTemporal(options: TemporalOptions) {
   const { namespace, onProblem = () => {}, signal = new AbortController().signal } = options;
   const connection = await connectToTemporal({ server: options, signal, onProblem });
   if (connection === null) throw signal.reason;
-  const apiKey = followApiKey(connection, options, onProblem);
-  void apiKey.start();
-  const client = new Client({ connection, namespace });
-  // A server that does not say now what it lacks is no reason to wait.
-  const ask = () => findUnmetNeeds(connection, namespace);
-  const needs = await connection.withDeadline(Date.now() + startDeadlineMs, ask).catch(() => []);
-  for (const { problem, remedy } of needs) onProblem(`${problem}: ${remedy}`);
   const worker = await createWorker(connection, options);
+  const onReplaced = (next: NativeConnection) => {
+    worker.connection = next;
+  };
+  const link = new TemporalLink(connection, { server: options, onReplaced, onProblem });
+  const apiKey = followApiKey(link, options, onProblem);
+  void apiKey.start();
+  // A server that does not say now what it lacks is no reason to wait.
+  const needs = await link.call(() => findUnmetNeeds(connection, namespace)).catch(() => []);
+  for (const { problem, remedy } of needs) onProblem(`${problem}: ${remedy}`);
   const running = worker.run();
 
   return {
-    service: connection.workflowService,
-    startRun: (delivery: ClaimedDelivery) =>
-      connection.withDeadline(Date.now() + startDeadlineMs, () => startRun(client, delivery)),
+    /** Calls Temporal within a deadline; not for the start of a run. */
+    call: <Result>(send: (service: WorkflowService) => Promise<Result>) =>
+      link.call(({ workflowService }) => send(workflowService)),
+    startRun: (delivery: ClaimedDelivery) => link.call((client) => startRun(client, delivery)),
     stop: once(async (): Promise<void> => {
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await running;
       await apiKey.stop();
-      await connection.close();
+      await link.close();
     }),
   };
 }

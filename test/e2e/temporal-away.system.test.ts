@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker, testNamespace, workerEnvironment } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
@@ -45,6 +46,25 @@ it('a worker that starts before Temporal is alive and not ready, and delivers on
 
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
   await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), patient);
+});
+
+it('a worker whose connection to Temporal falls silent opens another one, and delivers', { timeout }, async () => {
+  const { database, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  const [host = '', port] = inject('temporalAddress').split(':');
+  const proxy = await startTcpProxy({ host, port: Number(port) });
+  const settings = { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` };
+  const { logLines } = await startTestWorker(database, settings);
+  await make.grant({ professional });
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
+
+  proxy.silence();
+  await make.grant({ professional });
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(2), patient);
+  // Without it, the SDK notices after 45 s.
+  expect(logLines.join('')).toContain('2 calls in a row got no answer, and another connection does');
 });
 
 it('a worker whose namespace does not exist prints the command that creates it', { timeout }, async () => {

@@ -10,6 +10,8 @@ export interface TcpProxy {
    * unanswered.
    */
   pause(): void;
+  /** Stops the traffic of the connections that are open now. Nothing closes them, and new ones work. */
+  silence(): void;
   /** Drops the server's responses; requests of clients pass. `resume` ends it. */
   dropReplies(): void;
   /** Closes every connection and rejects new ones. */
@@ -62,6 +64,9 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     port,
     pause() {
       paused = true;
+      for (const socket of sockets) socket.pause();
+    },
+    silence() {
       for (const socket of sockets) socket.pause();
     },
     dropReplies() {

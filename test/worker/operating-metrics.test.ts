@@ -35,12 +35,7 @@ it('the metrics show what waits in a queue, for how long, and when Temporal last
   let isAway = false;
   const service = connection.workflowService;
   const metrics = createTemporalMetrics({
-    service: {
-      describeTaskQueue: ((request: object) =>
-        isAway
-          ? connection.withDeadline(1, () => service.describeTaskQueue(request))
-          : service.describeTaskQueue(request)) as typeof service.describeTaskQueue,
-    },
+    call: (send) => (isAway ? connection.withDeadline(1, () => send(service)) : send(service)),
     namespace,
     gauges: createTemporalGauges(registry),
     everyMs: 100,
