@@ -46,11 +46,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   async function attempt(input: AttemptInput): Promise<{ next: NextStep; line: AttemptLine | null }> {
     const startedAt = performance.now();
     const id = randomUUIDv7();
-    const admission = await admit(
-      pool,
-      [...idsOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000],
-      startedAt,
-    );
+    const admission = await admit(pool, [...idsOf(input), input.run, id, delaysMs, slotMs / 1_000], startedAt);
     if (admission.decision !== 'admitted') return { next: nextWithoutAttempt(admission, input), line: null };
     const isLate = performance.now() - startedAt > postUntilMs;
     const request = prepare(input, admission, isLate);

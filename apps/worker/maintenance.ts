@@ -20,7 +20,7 @@ const queryTimeoutMs = 30_000;
 interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
   server: CurrentServer;
   everyMs?: number;
-  /** Called after each run, also when steps failed. */
+  /** Called after each run that carried out a step, also when others failed. */
   onRun?: () => void;
   /** Called when `step` failed and the others continue; null: none could be tried. */
   onError: (cause: unknown, step: MaintenanceStep | null) => void;
@@ -78,30 +78,33 @@ export class Maintenance {
     // Its login is being replaced.
     if (this.#client !== null && this.#openedBy !== serverNow(this.#server)) this.#drop(this.#client);
     const client = this.#client ?? (await this.#connect());
+    let isWorkDone = false;
     for (let tried = 0; tried < this.#steps.size && !signal.aborted; tried += 1) {
       if (this.#claimed !== null) await this.#finish(client, this.#claimed, 0);
       const { rows }: { rows: ClaimedStep[] } = await client.query<ClaimedStep>(claimStepSql, [maintenanceSteps]);
       this.#claimed = rows[0] ?? null;
       const step = this.#steps.get(this.#claimed?.name ?? '');
       if (this.#claimed === null || step === undefined) break;
-      await this.#finish(client, this.#claimed, await this.#runStep(step, client));
+      const { pauseMs, isDone } = await this.#runStep(step, client);
+      await this.#finish(client, this.#claimed, pauseMs);
+      isWorkDone ||= isDone;
     }
-    this.#onRun();
+    if (isWorkDone) this.#onRun();
   }
 
   /**
-   * Returns after how many ms the step is due again.
+   * Returns after how many ms the step is due again, and whether it was carried out.
    *
    * @throws the error of the connection itself, after which no step can run.
    */
-  async #runStep({ name, everyMs: againMs, run }: Step, client: pg.Client): Promise<number> {
+  async #runStep({ name, everyMs: againMs, run }: Step, client: pg.Client) {
     try {
       const { isAllDone } = await run(client);
-      return isAllDone ? Math.max(this.#everyMs, againMs) : this.#everyMs;
+      return { pauseMs: isAllDone ? Math.max(this.#everyMs, againMs) : this.#everyMs, isDone: true };
     } catch (cause) {
       if (this.#client !== client || !(cause instanceof pg.DatabaseError)) throw cause;
       this.#onError(cause, name);
-      return pausedRuns * this.#everyMs;
+      return { pauseMs: pausedRuns * this.#everyMs, isDone: false };
     }
   }
 

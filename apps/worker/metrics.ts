@@ -19,7 +19,7 @@ export function createMetrics() {
     grantsEnded: counter('org_api_grants_ended_total', 'Grants ended because their end had passed.'),
     lastRun: gauge(
       'org_api_maintenance_last_run_timestamp_seconds',
-      'When this process last maintained the database; 0 while another one does.',
+      'When this process last carried out a step of maintenance; 0 while others carry out all of them.',
     ),
     maintenanceFailures,
     purged: counter(

@@ -13,12 +13,15 @@ export interface ClaimedStep {
 
 /**
  * Claims the step of `$1` (names) that has been due for longest, for a minute: no other worker
- * claims it until then, or until `finishStepSql`. Returns a `ClaimedStep`, or no row.
+ * claims it until then, or until `finishStepSql`. A step whose time was set in what is now the future
+ * is due: the clock was set back. Returns a `ClaimedStep`, or no row.
  */
 export const claimStepSql = /* sql */ `
-  update maintenance_step s set due_at = clock_timestamp() + interval '${stepClaimSeconds} seconds'
+  update maintenance_step s set due_at = clock_timestamp() + interval '${stepClaimSeconds} seconds',
+    set_at = clock_timestamp()
   where s.name = (
-    select n.name from maintenance_step n where n.name = any ($1::text[]) and n.due_at <= clock_timestamp()
+    select n.name from maintenance_step n
+    where n.name = any ($1::text[]) and (n.due_at <= clock_timestamp() or n.set_at > clock_timestamp())
     order by n.due_at limit 1 for no key update skip locked)
   returning s.name, s.due_at::text as until`;
 
@@ -28,7 +31,7 @@ export const claimStepSql = /* sql */ `
  */
 export const finishStepSql = /* sql */ `
   update maintenance_step s set due_at = clock_timestamp() + make_interval(secs => $3::double precision),
-    reading = coalesce($4::json, s.reading),
+    set_at = clock_timestamp(), reading = coalesce($4::json, s.reading),
     read_at = case when $4::json is null then s.read_at else clock_timestamp() end
   where s.name = $1 and s.due_at = $2::timestamptz`;
 

@@ -51,6 +51,7 @@ const retryAfter = 'Retry-After delays the webhook for its time, and then one de
 const heldByFailure = 'a failure holds its webhook only with Retry-After';
 const gone = '410 Gone suspends the webhook with its own cause';
 const suspended = 'two events that failed at their last attempt suspend a webhook that has long accepted nothing';
+const setBack = 'nothing waits for an hour because the clock was set back by one';
 const ordered = 'of one subject, an event waits until the one before is settled, and delays no other subject';
 const orderLost = 'an event whose attempts kill their workers unblocks the next of its subject, and not before it ends';
 const twoEnd = 'two events of a subject that a repair ends at once unblock the next one';
@@ -146,7 +147,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a held receiver is claimed',
     where: 'free_slots',
-    from: /\(r\.retry_after_until[\s\S]*?statement_timestamp\(\)\)/,
+    from: /\(r\.retry_after_until[\s\S]*?is not true/,
     to: 'true',
     caughtBy: stopped,
   },
@@ -170,6 +171,55 @@ export const mutants: readonly Mutant[] = [
     from: 'd.due_at <= statement_timestamp()',
     to: 'true',
     caughtBy: leaves,
+  },
+  {
+    change: 'a new delivery waits for a clock that was set back',
+    where: 'claim_deliveries',
+    from: 'd.failures = 0 or ',
+    to: '',
+    caughtBy: setBack,
+  },
+  {
+    change: 'Retry-After lasts until a clock that was set back has caught up',
+    where: 'free_slots',
+    from: /and r\.retry_after_until <[^)]*\) \+ interval '1 hour 10 seconds'/,
+    to: '',
+    caughtBy: setBack,
+  },
+  {
+    change: 'Retry-After is compared with one from before a clock was set back',
+    where: 'recordOutcomeSql',
+    from: /and r\.retry_after_until <[^)]*\) \+ interval '1 hour 10 seconds'/g,
+    to: '',
+    caughtBy: setBack,
+  },
+  {
+    change: 'a slot is used until a clock that was set back has caught up',
+    where: 'expireSql',
+    from: 'where s.until > statement_timestamp() +',
+    to: 'where false and s.until > statement_timestamp() +',
+    caughtBy: setBack,
+  },
+  {
+    change: 'a slot ends when the clock is set back',
+    where: 'expireSql',
+    from: /set until = statement_timestamp\(\) \+ interval '\d+ milliseconds'/,
+    to: 'set until = statement_timestamp()',
+    caughtBy: setBack,
+  },
+  {
+    change: 'a run waits for a slot until a clock that was set back has caught up',
+    where: 'admit_attempt',
+    from: 'least(slot_seconds, greatest',
+    to: 'greatest(0, greatest',
+    caughtBy: setBack,
+  },
+  {
+    change: 'a retry waits for a clock that was set back',
+    where: 'admit_attempt',
+    from: /and found_delivery\.due_at < clock_timestamp\(\) \+ greatest\([\s\S]*?\/ 1000\)\)/,
+    to: '',
+    caughtBy: setBack,
   },
   {
     change: 'a delivery with a slot is claimed',
@@ -294,8 +344,8 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'the row does not say which attempt is the last',
     where: 'admit_attempt',
-    from: 'd.failures >= schedule_attempts - 1',
-    to: 'd.failures >= schedule_attempts',
+    from: 'd.failures >= cardinality(waits)',
+    to: 'd.failures > cardinality(waits)',
     caughtBy: schedule,
   },
   {
@@ -464,22 +514,22 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'Retry-After holds nothing',
     where: 'recordOutcomeSql',
-    from: /retry_after_until = greatest\(r\.retry_after_until,[^\n]*/,
-    to: '',
+    from: /retry_after_until = case[\s\S]*?end,\n\s+gone_at/,
+    to: 'gone_at',
     caughtBy: retryAfter,
   },
   {
     change: 'a late 2xx opens a held receiver',
     where: 'recordOutcomeSql',
-    from: 'or r.retry_after_until > statement_timestamp() then 1',
+    from: /or \(r\.retry_after_until[^\n]*\n[^\n]* then 1/g,
     to: 'then 1',
     caughtBy: retryAfter,
   },
   {
     change: 'every failure holds',
     where: 'recordOutcomeSql',
-    from: 'make_interval(secs => $21::integer)',
-    to: 'make_interval(secs => coalesce($21::integer, 60))',
+    from: '$21::integer is null then r.retry_after_until',
+    to: "$21::integer is null then clock_timestamp() + interval '60 seconds'",
     caughtBy: heldByFailure,
   },
   {

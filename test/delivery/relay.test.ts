@@ -262,7 +262,7 @@ describe('a relay with more deliveries than it can start', () => {
   it('starts no claim that is older than its reservation', async () => {
     const { openRelay, rows } = await arrange();
     await rows('update receiver set concurrency = 1');
-    await rows(`update delivery d set due_at = now() + interval '1 hour' from (
+    await rows(`update delivery d set failures = 1, due_at = now() + interval '1 hour' from (
         select webhook_id, row_number() over (partition by organization_id) as number from delivery) n
       where n.webhook_id = d.webhook_id and n.number > 4`);
     const { begun, seen, release } = await openRelay({ isHeld: true });

@@ -538,6 +538,42 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.claim([hook])).toHaveLength(2);
   },
 
+  'nothing waits for an hour because the clock was set back by one': async (engine) => {
+    const setBack = (hook: Hook) => engine.pass([hook], -3_600);
+    const hook = await engine.webhook({ events: 1 });
+    await setBack(hook);
+    const [claim] = await engine.claim([hook]);
+    expect(claim).toBeDefined();
+
+    // An attempt in progress keeps its slot for its own time, and no longer.
+    const attempt = await engine.admit(claim as Run);
+    await setBack(hook);
+    const other = await engine.ask(claim as Run);
+    expect(other).toMatchObject({ decision: 'wait' });
+    expect((other as { waitMs: number }).waitMs).toBeLessThanOrEqual(26_000);
+    expect(await engine.expire()).toEqual([]);
+    await engine.pass([hook], 20);
+    expect(await engine.expire()).toEqual([]);
+    await engine.record(attempt, { waitMs: 30_000 });
+
+    // A retry that a run asks for has waited by Temporal's clock.
+    await setBack(hook);
+    const retried = await engine.admit(claim as Run);
+    await setBack(hook);
+    expect(await engine.expire()).toEqual([]);
+    await engine.pass([hook], 26);
+    expect(await engine.expire()).toMatchObject([{ kind: 'lost', number: retried.number }]);
+
+    const told = await engine.webhook({ events: 2 });
+    const [first] = await engine.claim([told], { healthy: 1 });
+    await engine.attempt(first as Run, { status: 503, retryAfterS: 60 });
+    await setBack(told);
+    const [second] = await engine.claim([told]);
+    expect(second).toBeDefined();
+    await engine.attempt(second as Run, { status: 503, retryAfterS: 60 });
+    expect((await engine.receiver(told)).retryAfterSeconds).toBeLessThanOrEqual(60);
+  },
+
   'a failure holds its webhook only with Retry-After': async (engine) => {
     const hook = await engine.webhook({ events: 2 });
     const claims = await engine.claim([hook]);

@@ -23,8 +23,9 @@ import { type OnFinished, setupDatabase } from './setup.ts';
 
 const nil = '00000000-0000-0000-0000-000000000000';
 
-/** The attempts of the schedule, and how many more follow when attempts are lost. */
-export const scheduleAttempts = 3;
+/** The waits and the attempts of the schedule, and how many more follow when attempts are lost. */
+const scheduleWaitsMs = [30_000, 60_000];
+export const scheduleAttempts = scheduleWaitsMs.length + 1;
 export const lostRepeats = 3;
 
 /** The statements that are sent. A test of mutants replaces one. */
@@ -182,7 +183,7 @@ export class Engine {
 
   /** Asks for an attempt once. */
   async ask(run: Run, id: string = randomUUID(), connection?: Queryable, slotS = 25): Promise<AdmissionRow> {
-    const values = [run.organizationId, run.webhookId, run.eventId, run.run, id, scheduleAttempts, slotS];
+    const values = [run.organizationId, run.webhookId, run.eventId, run.run, id, scheduleWaitsMs, slotS];
     const [row] = await this.send<AdmissionRow>('admitAttemptSql', values, connection);
     if (row === undefined) throw new Error('no decision');
     return row;
@@ -242,7 +243,7 @@ export class Engine {
     return this.record(await this.admit(run), ending);
   }
 
-  expire = ({ lateS = 60, waitsMs = [30_000, 60_000] } = {}) =>
+  expire = ({ lateS = 60, waitsMs = scheduleWaitsMs } = {}) =>
     this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs]);
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);

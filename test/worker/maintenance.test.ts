@@ -253,6 +253,45 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(counts.ended).toBe(1), 5_000);
   });
 
+  it('carries out what is due within seconds after the clock was set back by an hour', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const first = await startMaintenance(database.urls.worker);
+    await first.maintenance.stop();
+    await owner.pool.query(
+      `update maintenance_step set due_at = due_at + interval '1 hour', set_at = set_at + interval '1 hour'`,
+    );
+    await comesToItsEnd(owner, await make.grant({ professional: await make.member() }));
+    await owner.pool.query(`drop table ${(await partitions(owner)).at(-1)}`); // the step of each hour creates it
+    const { counts, errors } = await startMaintenance(database.urls.worker);
+    await vi.waitFor(() => expect(counts.ended).toBe(1), 10_000);
+    await vi.waitFor(async () => expect(await partitions(owner)).toHaveLength(4), 10_000);
+    expect(errors).toEqual([]);
+  });
+
+  it('reports a run only when it carried out a step', async () => {
+    const { database, owner } = await setupDatabase();
+    const { counts } = await startMaintenance(database.urls.worker);
+    await vi.waitFor(() => expect(counts.rounds).toBeGreaterThan(2), 10_000);
+    const never = `update maintenance_step set due_at = now() + interval '1 hour'`;
+    // Again until no step that was claimed meanwhile is due.
+    const due = 'select from maintenance_step where due_at < now()';
+    await vi.waitFor(async () => {
+      await owner.pool.query(never);
+      const before = counts.rounds;
+      const looks = new Set<string>();
+      await vi.waitFor(async () => {
+        const { rows } = await owner.pool.query<{ at: string }>(
+          `select query_start::text as at from pg_stat_activity
+            where application_name = 'org-api-maintenance' and datname = current_database()`,
+        );
+        looks.add(rows[0]?.at ?? '');
+        expect(looks.size).toBeGreaterThan(3);
+      }, 10_000);
+      expect((await owner.pool.query(due)).rowCount).toBe(0);
+      expect(counts.rounds).toBe(before);
+    }, 30_000);
+  });
+
   it('has one connection at most, whatever fails after it was opened', async () => {
     const { database, owner } = await setupDatabase();
     await owner.pool.query('revoke insert on maintenance_step from org_api_worker');

@@ -1,4 +1,5 @@
 import { deliveriesPerStatement as atMost } from '#domain/webhooks/limits.ts';
+import { slotMs } from '../times.ts';
 import { unblockNextSql } from './order.ts';
 
 /** A delivery that `expireSql` requeued or settled, or whose slot it freed. */
@@ -31,6 +32,9 @@ export interface ExpiredRow {
  * for all further ones, and a tenth is added at random. At most `deliveriesPerStatement` of each.
  * Returns an `ExpiredRow` per delivery.
  *
+ * A slot that has longer than an attempt may have, by more than a statement takes, is from before the
+ * clock was set back: its time begins again, so an attempt in progress keeps it.
+ *
  * Times are compared with `statement_timestamp()`: a volatile function would use no index (122 ms
  * instead of 0.4 with 500,000 sleeping deliveries). Each delivery is locked by its key before its
  * slot is read again, and rows that another connection has locked are skipped. What is exhausted
@@ -46,6 +50,9 @@ export const expireSql = /* sql */ `
       limit 1
       for no key update skip locked
     ) d
+  ), bounded as (
+    update slot s set until = statement_timestamp() + interval '${slotMs} milliseconds'
+    where s.until > statement_timestamp() + interval '${slotMs} milliseconds 10 seconds'
   ), freed as (
     delete from slot s using target t
     where s.organization_id = t.organization_id and s.webhook_id = t.webhook_id and s.event_id = t.event_id

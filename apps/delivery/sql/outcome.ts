@@ -10,9 +10,13 @@ const isDelivered = /* sql */ `$4::text = 'delivered'`;
 /** Whether the attempt still had its slot, in the current run of an open delivery. */
 const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::integer and exists (select from freed))`;
 
+/** Whether a `Retry-After` lasts; one from before the clock was set back does not (`maySend`). */
+const isHeld = /* sql */ `(r.retry_after_until > statement_timestamp()
+        and r.retry_after_until < statement_timestamp() + interval '1 hour 10 seconds')`;
+
 /** The receiver's concurrency afterwards: 1 while `Retry-After` lasts, also after a late 2xx. */
 const concurrencyAfter = /* sql */ `case
-        when $21::integer is not null or r.retry_after_until > statement_timestamp() then 1
+        when $21::integer is not null or ${isHeld} then 1
         when not ${isDelivered} then greatest(1, r.concurrency / 2)
         when $20::integer > 3000 then greatest(3, r.concurrency / 2)
         else least(10, r.concurrency * 2) end`;
@@ -78,7 +82,8 @@ export const recordOutcomeSql = /* sql */ `
       failing_since = case when not ${isDelivered} then coalesce(r.failing_since, clock_timestamp()) end,
       exhausted_in_row = case when ${isDelivered} then 0
         else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
-      retry_after_until = greatest(r.retry_after_until, clock_timestamp() + make_interval(secs => $21::integer)),
+      retry_after_until = case when $21::integer is null then r.retry_after_until else greatest(
+        case when ${isHeld} then r.retry_after_until end, clock_timestamp() + make_interval(secs => $21::integer)) end,
       gone_at = case when $12::smallint = 410 then coalesce(r.gone_at, clock_timestamp()) else r.gone_at end,
       next_sequence = r.next_sequence + t.lacks_sequence::integer
     from target t

@@ -32,6 +32,8 @@ export class Ledger extends Migration {
       create table maintenance_step (
         name text primary key,
         due_at timestamptz not null default clock_timestamp(),
+        -- When \`due_at\` was written. It is ahead of a clock that was set back, and so is \`due_at\`.
+        set_at timestamptz not null default clock_timestamp(),
         -- What the step found last, which all workers show, and when; null for steps that find nothing.
         reading json,
         read_at timestamptz

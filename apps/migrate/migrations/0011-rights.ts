@@ -307,7 +307,7 @@ export class Rights extends Migration {
         on redelivery to org_api_worker;
       grant select on delivery_switch to org_api_worker;
       grant select on ledger_day, ledger_count to org_api_worker;
-      grant select, insert, update (due_at, reading, read_at) on maintenance_step to org_api_worker;
+      grant select, insert, update (due_at, set_at, reading, read_at) on maintenance_step to org_api_worker;
       grant execute on function purge_deliveries, fold_ledger, roll_up_ledger to org_api_worker;
 
       -- The console signs people in.

@@ -1,8 +1,13 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** Whether a webhook `w` with its receiver `r` may be sent something now. */
+/**
+ * Whether a webhook `w` with its receiver `r` may be sent something now. A `Retry-After` lasts an
+ * hour at most: one that ends later, by more than a statement takes, is from before the clock was
+ * set back.
+ */
 const maySend = /* sql */ `w.state = 'active' and r.gone_at is null
-          and (r.retry_after_until is null or r.retry_after_until <= statement_timestamp())
+          and (r.retry_after_until > statement_timestamp()
+            and r.retry_after_until < statement_timestamp() + interval '1 hour 10 seconds') is not true
           and (select a.state = 'running' from delivery_switch a)`;
 
 /**
@@ -58,6 +63,9 @@ export class DeliveryFunctions extends Migration {
     // queued deliveries. So it looks up the deliveries of one webhook after another in the index of
     // queued deliveries, and locks each by its key (`limit 1` prevents another join order).
     //
+    // A delivery that has not failed since its last request is due, whatever its time says: that is
+    // ahead when the clock was set back.
+    //
     // `isFull`: the webhook, its organization or its host has no slot left after this claim, which
     // also counts deliveries that it then skips because another connection has locked them.
     // `dueAtMs`: Unix time in ms.
@@ -83,7 +91,7 @@ export class DeliveryFunctions extends Migration {
           from free r cross join lateral (
             select d.event_id, d.created_at from delivery d
             where d.organization_id = r.organization_id and d.webhook_id = r.webhook_id and d.state = 'queued'
-              and d.due_at <= statement_timestamp() and not exists (
+              and (d.failures = 0 or d.due_at <= statement_timestamp()) and not exists (
                 select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
                   and s.event_id = d.event_id)
             order by d.created_at, d.event_id
@@ -144,21 +152,22 @@ export class DeliveryFunctions extends Migration {
 
     // Admits an attempt of a delivery's run, and inserts its row before anything is sent.
     // `attempt` is an id created by the caller, who may ask again with it when the reply was lost.
-    // `schedule_attempts`: the number of attempts of the schedule. The slot is the attempt's for
+    // `waits`: those of the schedule in ms; it has one attempt more. The slot is the attempt's for
     // `slot_seconds`.
     //
     // `decision` is explained by `AdmissionRow`. `stop` also puts the delivery back into the queue
     // when there is no free slot or the webhook may not be sent anything now.
     //
     // The run that was claimed last has a reserved slot and needs no lock. A delivery counts as due
-    // a second early, because clocks differ.
+    // a second early, because clocks differ, and when its time is further ahead than the wait of the schedule,
+    // with its jitter, or of an internal error (11 minutes): the clock was set back.
     //
     // `next_attempt_number` is for an attempt whose row a failover lost; the caller has locked its
     // delivery. It locks the slot before it reads: a newer attempt that is being admitted is seen,
     // and one that is admitted afterwards sees the caller's.
     this.addSql(/* sql */ `
       create function admit_attempt(organization uuid, webhook uuid, event uuid, asking_run integer, attempt uuid,
-        schedule_attempts integer, slot_seconds double precision)
+        waits double precision[], slot_seconds double precision)
       returns table (decision text, "waitMs" double precision, number integer, failures smallint,
         "endsSchedule" boolean, url text, "resetAt" text, body text, sequence text, secrets json, "startedAt" text,
         "startedAtMs" double precision)
@@ -196,8 +205,11 @@ export class DeliveryFunctions extends Migration {
               decision := 'stop';
             elsif found_slot.attempt_id is not null then
               decision := 'wait';
-              "waitMs" := 1000 + greatest(0, extract(epoch from found_slot.until - clock_timestamp()) * 1000);
-            elsif found_slot.run is null and found_delivery.due_at > clock_timestamp() + interval '1 second' then
+              "waitMs" := 1000 * (1 + least(slot_seconds, greatest(0,
+                extract(epoch from found_slot.until - clock_timestamp()))));
+            elsif found_slot.run is null and found_delivery.due_at > clock_timestamp() + interval '1 second'
+              and found_delivery.due_at < clock_timestamp() + greatest(interval '11 minutes', make_interval(secs =>
+                1.1 * waits[least(found_delivery.failures, cardinality(waits))] / 1000)) then
               decision := 'wait';
               "waitMs" := extract(epoch from found_delivery.due_at - clock_timestamp()) * 1000;
             end if;
@@ -234,7 +246,7 @@ export class DeliveryFunctions extends Migration {
           insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
             signed_with, started_at)
           select organization, webhook, event, attempt, d.attempts + 1, asking_run,
-            d.failures >= schedule_attempts - 1, coalesce((select array_agg(v.id) from valid v), '{}'), s.admitted_at
+            d.failures >= cardinality(waits), coalesce((select array_agg(v.id) from valid v), '{}'), s.admitted_at
           from delivery d
           join slot s on s.organization_id = organization and s.webhook_id = webhook and s.event_id = event
           where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event

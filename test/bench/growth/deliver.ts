@@ -13,6 +13,7 @@ const statements = {
 };
 export type Statement = keyof typeof statements;
 
+const waitsMs = Array<number>(12).fill(60_000);
 const nil = '00000000-0000-0000-0000-000000000000';
 
 /**
@@ -37,7 +38,7 @@ export async function deliver(
   const claimed = await run<ClaimedDelivery & pg.QueryResultRow>('claim', [...columns, atMost, atMost, 10]);
   for (const { organizationId, webhookId, eventId, run: current } of claimed) {
     const [of, attempt] = [[organizationId, webhookId, eventId], randomUUID()];
-    const [admitted] = await run<AdmissionRow & pg.QueryResultRow>('admit', [...of, current, attempt, 13, 25]);
+    const [admitted] = await run<AdmissionRow & pg.QueryResultRow>('admit', [...of, current, attempt, waitsMs, 25]);
     if (admitted?.decision !== 'admitted') throw new Error('an attempt was not admitted');
     const { endsSchedule, startedAt, resetAt } = admitted;
     const response = [204, 'accepted', null, '{}', '127.0.0.1', 0, null, null, 20, null, null];
