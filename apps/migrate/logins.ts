@@ -10,6 +10,36 @@ export interface Login {
   server: PostgresServer;
 }
 
+/**
+ * What PostgreSQL, its poolers and every client read in one way. They prepare other characters of a
+ * password each by its own part of RFC 4013: a soft hyphen or a joiner is removed or kept.
+ */
+const passwordForm = /^[ -~]+$/;
+/** PostgreSQL cuts a longer name off, so two logins could become one with the rights of both. */
+const userForm = /^[!-~]{1,63}$/;
+
+/**
+ * Returns the login of a URL, which can be created, and be used by every client.
+ *
+ * @throws Error that names the login by its app, and repeats nothing of its URL.
+ */
+export function getLogin({ role, server }: Login, owner: string | undefined) {
+  const { user, password } = server;
+  if (password === null) throw new Error(`the database URL of the ${role} names no password; give it one`);
+  if (user === owner) throw new Error(`the ${role} would connect as the database's owner; give it a separate login`);
+  if (!userForm.test(user))
+    throw new Error(
+      `the login of the ${role} has a name that is longer than 63 characters, or has spaces or other characters ` +
+        'than ASCII letters, digits and symbols; give it another name',
+    );
+  if (!passwordForm.test(password))
+    throw new Error(
+      `the password of the ${role}'s login has other characters than ASCII letters, digits, symbols and spaces, ` +
+        'which PostgreSQL and its clients read differently; give it another password',
+    );
+  return { role, user, password };
+}
+
 /** SQLSTATEs when two databases of one server change the same role at once; a retry succeeds. */
 const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
 
@@ -23,15 +53,12 @@ const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
  * The session parameters become the login's defaults too, for a pooler that drops those of a
  * connection, and for a person who uses the login. A session may replace them.
  *
- * @throws Error when there is no password, or the user is the owner itself.
+ * @throws Error as `getLogin`.
  */
 export async function ensureLogin(owner: pg.Client, login: Login): Promise<void> {
-  const { user, password } = login.server;
-  if (password === null) throw new Error(`the database URL of the ${login.role} names no password; give it one`);
-  if (user === owner.user)
-    throw new Error(`the ${login.role} would connect as the database's owner; give it a separate login`);
+  const { role, user, password } = getLogin(login, owner.user);
   const name = pg.escapeIdentifier(user);
-  const group = pg.escapeIdentifier(groupRoles[login.role]);
+  const group = pg.escapeIdentifier(groupRoles[role]);
   const database = pg.escapeIdentifier(owner.database ?? '');
   const verifier = pg.escapeLiteral(scramVerifier(password));
   await retried(() =>
@@ -44,7 +71,7 @@ export async function ensureLogin(owner: pg.Client, login: Login): Promise<void>
   await retried(() => owner.query(defaultsOf(name)));
   await retried(() => owner.query(`grant ${group} to ${name}`));
   await retried(() => owner.query(`revoke connect, temporary on database ${database} from public`));
-  const rights = login.role === 'platform' ? 'connect, temporary' : 'connect';
+  const rights = role === 'platform' ? 'connect, temporary' : 'connect';
   await retried(() => owner.query(`grant ${rights} on database ${database} to ${name}`));
 }
 
@@ -80,7 +107,7 @@ async function retried(step: () => Promise<unknown>): Promise<void> {
 function scramVerifier(password: string): string {
   const iterations = 4096;
   const salt = randomBytes(16);
-  const salted = pbkdf2Sync(password.normalize('NFKC'), salt, iterations, 32, 'sha256');
+  const salted = pbkdf2Sync(password, salt, iterations, 32, 'sha256');
   const storedKey = createHash('sha256')
     .update(createHmac('sha256', salted).update('Client Key').digest())
     .digest('base64');

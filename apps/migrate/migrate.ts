@@ -7,7 +7,7 @@ import { currentMigration } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { ormOptions } from '#domain/open-database.ts';
-import { ensureLogin, type Login } from './logins.ts';
+import { ensureLogin, getLogin, type Login } from './logins.ts';
 import { migrations as allMigrations, type NamedMigration } from './migrations/index.ts';
 
 const applicationName = 'org-api-migrate';
@@ -64,6 +64,7 @@ interface Migrated {
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { owner, report = () => {}, migrations = allMigrations } = options;
+  for (const login of options.logins) getLogin(login, owner.user); // before anything changes
   const lock = new Session(connectionOptions(owner, { applicationName, lockTimeoutMs }));
   lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();

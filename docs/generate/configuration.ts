@@ -67,6 +67,8 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run tool -- docs\`. 
 - A database URL is \`postgresql://user:password@host:port/database\`. IPv6 addresses are in brackets. A Unix socket is
   \`?host=/folder\` without another host, or the encoded folder as the host. Read are the parameters \`host\`,
   \`port\`, \`sslmode\`, \`sslrootcert\`, \`sslcert\` and \`sslkey\`; any other is rejected by name.
+- \`migrate\` creates a login only from a name of at most 63 and a password of any number of ASCII letters, digits and
+  symbols: PostgreSQL and its clients read other characters differently.
 - Only \`sslmode=verify-full\` counts as TLS. \`disable\`, \`allow\` and \`prefer\` are plain text. \`require\` and
   \`no-verify\` encrypt without verifying the server, so \`ALLOW_PLAINTEXT\` must allow them too. \`verify-ca\` is
   rejected.

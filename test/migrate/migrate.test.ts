@@ -143,6 +143,50 @@ it('a login without a password is rejected, and so is the owner as a login', asy
   ).rejects.toThrow(/owner/);
 });
 
+it('a login whose name or password programs read differently is rejected before anything changes', async () => {
+  const database = await emptyDatabase();
+  const attempt = (user: string, password: string) => {
+    const server = { ...parsePostgresUrl(database.urls.api), user, password };
+    return migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [{ role: 'api', server }] });
+  };
+  // RFC 4013 removes, maps, prohibits or does not know these; libpq, `pg` and the server differ in which.
+  for (const character of [
+    '\u00ad',
+    '\u200d',
+    '\u2764\ufe0f',
+    '\u00a0',
+    '\u2126',
+    'é',
+    'e\u0301',
+    '🦜',
+    '\t',
+    '\u007f',
+  ]) {
+    const secret = `copper${character}lantern`;
+    const rejected = attempt('org_api_login_any', secret);
+    await expect(rejected, JSON.stringify(character)).rejects.toThrow(
+      /password of the api's login has other characters/,
+    );
+    await expect(rejected).rejects.not.toThrow(/copper/);
+  }
+  for (const user of ['l'.repeat(64), 'l\u00f6gin', 'lo\u00adgin', 'a login'])
+    await expect(attempt(user, 'x')).rejects.toThrow(/login of the api has a name that is longer than 63 characters/);
+  const admin = new pg.Client({ connectionString: database.ownerUrl });
+  await admin.connect();
+  onTestFinished(() => admin.end());
+  expect((await admin.query(`select from pg_tables where schemaname = 'public'`)).rowCount).toBe(0);
+
+  const all = String.fromCharCode(...Array.from({ length: 95 }, (_, index) => 32 + index));
+  const user = `org_api_login_any_${database.name.slice(-8)}`;
+  onTestFinished(async () => void (await admin.query(`drop owned by ${user}; drop role ${user}`)));
+  await attempt(user, all);
+  const { host, port } = parsePostgresUrl(database.urls.api);
+  const login = { host, port, user, password: all, database: database.name };
+  const client = new pg.Client(login);
+  await client.connect();
+  await client.end();
+});
+
 it('a failed migration leaves nothing behind, and the next call applies all', async () => {
   const database = await emptyDatabase();
   const owner = new pg.Client({ connectionString: database.ownerUrl });
