@@ -1,6 +1,7 @@
 /** Enrolling and signing in as a person does it, in a real browser. */
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { createEnrolment } from '#domain/identity/create-link.ts';
+import { changeAddress } from '#domain/identity/orgctl-actions.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
 import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
@@ -64,6 +65,44 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     expectQuiet(visit);
+  });
+
+  it('every address that can be invited can sign in as it is typed, and one that programs read differently is neither', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const [owner, ada] = [await t.enrol({ name: 'Owner' }), await t.enrol()];
+    const [inviter, visitor] = [
+      await openVisit(t.origin, { screen, sessionToken: owner.sessionToken }),
+      await openVisit(t.origin, { screen }),
+    ];
+    const enter = async (email: string, button: string, path: string, { page } = visitor) => {
+      await page.goto(path);
+      await page.getByLabel('Email address').fill(email);
+      if (path === '/sign-in') await page.getByLabel('Password').fill(goodPassword);
+      else await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
+      await page.getByRole('button', { name: button }).click();
+      return page;
+    };
+    const invite = (email: string) => enter(email, 'Create invitation', `/o/${owner.orgId}/members/invite`, inviter);
+    let current = ada.email;
+    for (const local of ['o"neil', 'ada..b', '.ada', 'ada.', 'a(b)', 'a,b', 'a<b>', 'a\\b']) {
+      // The field's text is what the server gets, in the script of the person.
+      const email = `${local}@bücher.example.org`;
+      await (await invite(email)).getByRole('heading', { name: 'Invitation created' }).waitFor();
+      current = (await changeAddress(t.owner, { email: current, to: `${local}@xn--bcher-kva.example.org` })).email;
+      await (await enter(email, 'Continue', '/sign-in')).waitForURL('**/sign-in/second-factor');
+      await visitor.page.getByRole('button', { name: 'Use a different account' }).click();
+      await visitor.page.getByText('You are signed out.').waitFor();
+    }
+    for (const page of [
+      await invite('ada@faß.example.org'),
+      await enter('ada@faß.example.org', 'Continue', '/sign-in'),
+    ])
+      await page.locator('#field-email-problem').getByText('domain is in its ASCII form').waitFor();
+    await changeAddress(t.owner, { email: current, to: 'ada@xn--fa-hia.example.org' });
+    await (await enter('ada@xn--fa-hia.example.org', 'Continue', '/sign-in')).waitForURL('**/sign-in/second-factor');
+    expectQuiet(visitor);
   });
 
   it('a link can be pasted without a script, and a second link replaces the first', {

@@ -277,7 +277,7 @@ describe('addresses of the version before', () => {
       ],
       'usr_a and usr_b',
     ],
-    ['an address that no browser accepts', [['usr_a', 'bö@example.org']], 'usr_a'],
+    ['an address that is no longer accepted', [['usr_a', 'bö@example.org']], 'usr_a'],
   ] as const)('that clash stop the migration with ids and without addresses: %s', async (kind, people, ids) => {
     const t = await withPeople(people.map(([id, email]) => [id, email]));
     const failed = await t.migrate().then(

@@ -95,11 +95,15 @@ interface Field {
 export function textField(
   state: FormState,
   field: Field & {
-    type?: 'text' | 'email' | 'password' | 'url' | 'search' | 'datetime-local' | 'date';
+    type?: 'text' | 'password' | 'url' | 'search' | 'datetime-local' | 'date';
     /** What the browser may fill in: `username`, `current-password`, `one-time-code`, `off`. */
     autocomplete?: string;
     required?: boolean;
     maxLength?: number;
+    /**
+     * `email` is for addresses, with `type` text: browsers reject and rewrite some of what the console
+     * accepts in a field of their type for addresses.
+     */
     inputMode?: 'numeric' | 'text' | 'email' | 'url';
     /** For exact input: codes, keys, addresses. */
     exact?: boolean;
@@ -135,7 +139,7 @@ export function textField(
     value:
       type === 'password' || masked
         ? null
-        : type === 'email'
+        : inputMode === 'email'
           ? readableEmail(textOf(state, name))
           : textOf(state, name),
     autofocus: field.autofocus === true || state.problems[name] !== undefined,

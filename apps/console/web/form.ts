@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { findEmailProblem } from '#domain/contract/email.ts';
 
 /** Submitted values: texts, and lists of texts for fields that may repeat. */
 export type FormValues = Record<string, string | string[]>;
@@ -27,6 +28,13 @@ export const line = (what: string, max: number) =>
     .min(1, `Enter ${what}.`)
     .max(max, atMost(max))
     .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), notOneLine);
+
+/** An email address, by the rule of every address. `what` as for `line`. */
+export const emailLine = (what: string) =>
+  line(what, 254).superRefine((text, context) => {
+    const problem = text === '' ? null : findEmailProblem(text);
+    if (problem !== null) context.addIssue({ code: 'custom', message: `Enter ${problem}.` });
+  });
 
 /** The same, but it may be empty. */
 export const optionalLine = (max: number) =>

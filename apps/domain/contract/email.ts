@@ -6,7 +6,7 @@ const emailForm =
 
 /**
  * Returns the one form in which an address is stored, compared and counted: NFC, lower case, and
- * the domain in ASCII (IDNA), as browsers send it. A text that is no address keeps its other
+ * the domain in ASCII (IDNA). A text that is no address keeps its other
  * characters, and matches none.
  */
 export function canonicalEmail(text: string): string {
@@ -15,14 +15,41 @@ export function canonicalEmail(text: string): string {
   return (typed.slice(0, at) + (domainToASCII(typed.slice(at)) || typed.slice(at))).toLowerCase();
 }
 
-/** Returns an address as people know it, with its domain in its own script. */
-export const readableEmail = (email: string): string =>
-  email.replace(/[^@]+$/, (domain) => domainToUnicode(domain) || domain);
+/**
+ * Letters and joiners of a domain that the two ways of IDNA (UTS #46, transitional or not) map
+ * differently: of ß, some browsers and mail programs make ss, others a domain of its own. ẞ depends on
+ * the version of Unicode.
+ */
+const readDifferently = /@[^@]*[ßẞς\u200c\u200d][^@]*$/;
 
-export function isEmail(text: string): boolean {
+/**
+ * Returns what a text must be to be an address of a member, who may sign in with it: the end of a
+ * sentence that begins with "Enter" or "must be"; null when it is one. It repeats nothing of the
+ * text. Imports, invitations, sign-ins and `orgctl` have this one rule.
+ */
+export function findEmailProblem(text: string): string | null {
+  const typed = text.trim().normalize('NFC');
   const email = canonicalEmail(text);
-  return emailForm.test(text.trim().normalize('NFC')) && emailForm.test(email) && email.length <= 254;
+  if (readDifferently.test(typed))
+    return (
+      'an email address whose domain is in its ASCII form (xn--…), because programs read ß, ς and invisible joiners ' +
+      'in a domain differently'
+    );
+  if (!emailForm.test(typed) || !emailForm.test(email) || email.length > 254)
+    return 'a complete email address, for example ada@example.org';
+  return hasAsciiLocalPart(email)
+    ? null
+    : 'an email address with only unaccented letters, digits and symbols before the @';
 }
 
-/** Returns whether browsers accept what is before the `@`: they take ASCII only. */
+/** Returns whether what is before the `@` is ASCII. */
 export const hasAsciiLocalPart = (text: string): boolean => /^[!-~]*@/.test(canonicalEmail(text));
+
+/**
+ * Returns an address as people know it, with its domain in its own script if it may be entered in
+ * that form.
+ */
+export function readableEmail(email: string): string {
+  const shown = email.replace(/[^@]+$/, (domain) => domainToUnicode(domain) || domain);
+  return findEmailProblem(shown) === null ? shown : email;
+}

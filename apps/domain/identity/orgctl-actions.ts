@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { findMember } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
-import { canonicalEmail } from '../contract/email.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
@@ -36,7 +35,7 @@ interface SignInDetails {
   }[];
 }
 
-/** @throws IdentityError `no_such_sign_in` when no person signs in with the address. */
+/** @throws IdentityError `no_such_sign_in` when no person signs in with the address, `email_malformed`. */
 export async function getSignIn(
   db: Queryable,
   email: string,
@@ -51,7 +50,7 @@ export async function getSignIn(
           order by o.name collate "und-x-icu", o.id), '[]')
         from membership m join organization o on o.id = m.organization_id
           where m.person_id = i.person_id and m.status <> 'left') as memberships
-    from sign_in i where i.email = ${canonicalEmail(email)}`);
+    from sign_in i where i.email = ${assertEmail(email)}`);
   if (found === undefined) throw noSuchSignIn();
   return withDates(found, 'createdAt');
 }
@@ -61,7 +60,7 @@ export async function getSignIn(
  * false when it was confirmed before. It is for a sign-in that was enrolled by another
  * organization; a person without one is invited instead.
  *
- * @throws IdentityError `no_such_sign_in`, `not_an_active_member`.
+ * @throws IdentityError `no_such_sign_in`, `not_an_active_member`, `email_malformed`.
  */
 export async function confirmSignInOf(
   database: Database,
@@ -86,7 +85,7 @@ export async function confirmSignInOf(
  * Ends every session of a person at once (ASVS 7.4.5) and deletes their known browsers; password
  * and factors stay. `ended`: the number of ended sessions.
  *
- * @throws IdentityError `no_such_sign_in`
+ * @throws IdentityError `no_such_sign_in`, `email_malformed`
  */
 export async function endSessionsOf(database: Database, email: string): Promise<{ personId: string; ended: number }> {
   return database.change(async (tx) => {
@@ -131,7 +130,7 @@ export async function changeAddress(
  * again. It requires the rights of the database's owner: no login of an app can delete how a person
  * signs in.
  *
- * @throws IdentityError `no_such_sign_in`.
+ * @throws IdentityError `no_such_sign_in`, `email_malformed`.
  */
 export async function releaseAddress(database: Database, email: string): Promise<{ personId: string; ended: number }> {
   return database.change(async (tx) => {
@@ -147,7 +146,7 @@ export async function releaseAddress(database: Database, email: string): Promise
 }
 
 async function lockSignIn(tx: Transaction, email: string): Promise<string> {
-  const found = await tx.findOne(SignIn, { email: canonicalEmail(email) }, writeLock);
+  const found = await tx.findOne(SignIn, { email: assertEmail(email) }, writeLock);
   if (found === null) throw noSuchSignIn();
   return found.personId;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { canonicalEmail, hasAsciiLocalPart } from '#domain/contract/email.ts';
+import { canonicalEmail, findEmailProblem } from '#domain/contract/email.ts';
 
 /** The types of the fields of a document. No message repeats a value, such as a family's name. */
 
@@ -26,7 +26,10 @@ export const anyText = storable(textLengthMax);
 export const text = anyText.refine((value) => value.trim() !== '', 'is empty');
 /** An address, which becomes the form in which addresses are compared. */
 export const emailText = text
-  .refine(hasAsciiLocalPart, 'has characters before the @ that browsers do not accept: its member could never sign in')
+  .superRefine((value, context) => {
+    const problem = value.trim() === '' ? null : findEmailProblem(value);
+    if (problem !== null) context.addIssue({ code: 'custom', message: `must be ${problem}` });
+  })
   .transform(canonicalEmail);
 /** A short text that is searched for. */
 export const word = storable(wordLengthMax).refine((value) => value.trim() !== '', 'is empty');

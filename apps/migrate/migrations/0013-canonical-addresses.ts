@@ -19,7 +19,7 @@ export class CanonicalAddresses extends Migration {
     assertUnique(signIns);
     await this.#write('sign_in', signIns);
     await this.#write('membership', await this.#listAddresses('membership'));
-    // A link for an address that no browser accepts could not be used.
+    // A link for an address that sign-in does not accept could not be used.
     const links = await this.#listAddresses('enrolment');
     const usable = ({ canonical }: Address) => hasAsciiLocalPart(canonical);
     await this.#write('enrolment', links.filter(usable));
@@ -51,7 +51,7 @@ export class CanonicalAddresses extends Migration {
   }
 }
 
-/** @throws when people sign in with forms of one address, or with one that no browser accepts. */
+/** @throws when people sign in with forms of one address, or with one that sign-in does not accept. */
 function assertUnique(addresses: readonly Address[]): void {
   const people = Map.groupBy(addresses, ({ canonical }) => canonical);
   const clashes = [...people.values()].filter((group) => group.length > 1);
@@ -64,7 +64,7 @@ function assertUnique(addresses: readonly Address[]): void {
   const unusable = addresses.filter(({ canonical }) => !hasAsciiLocalPart(canonical)).map(({ personId }) => personId);
   if (unusable.length > 0)
     throw new Error(
-      `These people sign in with an address that no browser accepts: ${unusable.join(', ')}. Nothing was changed. ` +
+      `These people sign in with an address that is no longer accepted: ${unusable.join(', ')}. Nothing was changed. ` +
         'Give each another address, or release it, with the version before, and migrate again.',
     );
 }

@@ -132,7 +132,8 @@ function passwordPage(visit: Visit, enrolment: OpenEnrolment, state: FormState):
         fields: html`<div class="field"><label for="field-email">Email address</label>
             <input${attributes({
               id: 'field-email',
-              type: 'email',
+              type: 'text',
+              inputmode: 'email',
               value: readableEmail(email),
               autocomplete: 'username',
               readonly: true,

@@ -7,7 +7,7 @@ import { choiceField, form, textField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { shownBefore } from '../../components/secret.ts';
 import { displayName } from '../../components/text.ts';
-import { type FormState, freshForm, line } from '../../web/form.ts';
+import { emailLine, type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
@@ -28,7 +28,7 @@ export const inviteRoutes = member.formPage({
   query: z.object({ email: z.string().max(254).catch('') }),
   values: ({ email }) => ({ email, roles: ['member'] }),
   form: z.object({
-    email: line('an email address', 254),
+    email: emailLine('an email address'),
     ...memberFields,
     roles: z.array(z.string().max(255)).min(1, 'Choose at least one role.').max(600),
   }),
@@ -69,7 +69,8 @@ async function invitePage(visit: MemberVisit, state: FormState, present?: Alread
         ${textField(state, {
           name: 'email',
           label: 'Email address',
-          type: 'email',
+          inputMode: 'email',
+          exact: true,
           maxLength: 254,
           hint: 'Used to sign in.',
         })}

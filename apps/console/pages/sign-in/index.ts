@@ -4,7 +4,7 @@ import { endSession } from '#domain/identity/sessions.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
 import { buttonForm, form, hiddenField, textField } from '../../components/form.ts';
 import { secondFactorForms } from '../../components/second-factor.ts';
-import { type FormState, freshForm, line, textOf, typedSecret } from '../../web/form.ts';
+import { emailLine, type FormState, freshForm, textOf, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { type Flash, type Page, page, redirect } from '../../web/response.ts';
 import { returnPath } from '../../web/return-path.ts';
@@ -32,7 +32,7 @@ export const routes = [
     path: '/sign-in',
     admit: ({ database, now }, caller, sent) =>
       assertMayTry(database, requestOf(caller, sent.getAll('email').at(-1) ?? ''), now()),
-    form: z.object({ email: line('your email address', 254), password: typedSecret('your password'), to: returnTo }),
+    form: z.object({ email: emailLine('your email address'), password: typedSecret('your password'), to: returnTo }),
     async act(visit, { email, password, to }) {
       const { database, now, origin } = visit.console;
       const { token } = await signIn(database, { ...requestOf(visit, email), password }, now);
@@ -106,7 +106,7 @@ function signInPage(visit: Visit, state: FormState): Page {
         ${textField(state, {
           name: 'email',
           label: 'Email address',
-          type: 'email',
+          inputMode: 'email',
           autocomplete: 'username',
           exact: true,
           maxLength: 254,
