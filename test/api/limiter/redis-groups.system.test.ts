@@ -5,15 +5,15 @@ import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { spawnApp } from '#test/child-app.ts';
 import { startRedisCluster, startRedisSentinels } from '#test/redis-group.ts';
 import { apiEnvironment, setupDatabase } from '#test/setup.ts';
-import { type LimitDecision, Limiter } from '../../../apps/api/limiter/limiter.ts';
+import { type LimitDecision, Limiter, type LimiterOptions } from '../../../apps/api/limiter/limiter.ts';
 
 const limit = 5;
 const patient = { timeout: 30_000, interval: 20 };
 
-async function startLimiter(url: string) {
+async function startLimiter(redis: LimiterOptions['redis']) {
   const modes: string[] = [];
   const limiter = new Limiter({
-    redis: parseRedisUrl(url),
+    redis,
     limit,
     windowSeconds: 300,
     keyPrefix: 'limit:us:',
@@ -57,7 +57,7 @@ async function callThrough(
 
 it('limits exactly with a Redis Cluster, and through the failover of one of its primaries', async () => {
   const cluster = await startRedisCluster();
-  const [one, other] = [await startLimiter(cluster.url), await startLimiter(cluster.url)];
+  const [one, other] = [await startLimiter(parseRedisUrl(cluster.url)), await startLimiter(parseRedisUrl(cluster.url))];
   for (let round = 0; round < limit; round++) {
     const { limiter } = round % 2 === 0 ? one : other;
     expect(count(await decideAll(limiter, keys('shared')), 'redis')).toBe(60);
@@ -73,9 +73,26 @@ it('limits exactly with a Redis Cluster, and through the failover of one of its 
   expect(await cluster.replica.look.role()).toEqual(expect.arrayContaining(['master']));
 }, 120_000);
 
+it('takes the new login for each new connection to a node of a cluster', async () => {
+  const cluster = await startRedisCluster();
+  const primaries = [cluster.first, cluster.second, cluster.third];
+  const onEach = (...command: [string, ...string[]]) => Promise.all(primaries.map(({ look }) => look.call(...command)));
+  await onEach('acl', 'setuser', 'limiter', 'on', '>old', '~limit:*', '+@all');
+  let server = parseRedisUrl(cluster.url.replace('redis://', 'redis://limiter:old@'));
+  const one = await startLimiter(() => server);
+  expect(count(await decideAll(one.limiter, keys('before')), 'redis')).toBe(60);
+
+  await onEach('acl', 'setuser', 'limiter', 'resetpass', '>new');
+  server = parseRedisUrl(cluster.url.replace('redis://', 'redis://limiter:new@'));
+  await onEach('client', 'kill', 'user', 'limiter');
+  await expect
+    .poll(async () => count(await decideAll(one.limiter, keys(`after${Math.random()}-`)), 'redis'), patient)
+    .toBe(60);
+}, 60_000);
+
 it('limits with the primary that the sentinels name, and with the replica that they promote', async () => {
   const { url, primary, replica } = await startRedisSentinels();
-  const one = await startLimiter(url);
+  const one = await startLimiter(parseRedisUrl(url));
   expect(count(await decideAll(one.limiter, keys('before')), 'redis')).toBe(60);
   expect(await primary.look.dbsize()).toBeGreaterThanOrEqual(60);
 
