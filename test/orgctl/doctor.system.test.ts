@@ -12,7 +12,7 @@ import { callOrgctl, spawnOrgctl } from '#test/orgctl.ts';
 import { startRedisCluster, startRedisSentinels } from '#test/redis-group.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
-import { frontName, startTemporalFront } from '#test/temporal-front.ts';
+import { frontName, settingsOf, startTemporalFront } from '#test/temporal-front.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace } from '#test/worker.ts';
 import { findUnmetNeeds, unmetNeedsOf } from '#workflows/server-needs.ts';
@@ -246,6 +246,20 @@ describe('Temporal', () => {
       expect.stringMatching(/^TEMPORAL_TLS_CA/),
       expect.stringMatching(/^TEMPORAL_TLS_CERT/),
     ]);
+  });
+
+  it('that lets this login read and not write is found', async () => {
+    const front = await startTemporalFront(inject('temporalAddress'));
+    front.letIn(['my-key']);
+    const settings = {
+      ...settingsOf(front),
+      TEMPORAL_NAMESPACE: testNamespace(),
+      ...mountSecret({ TEMPORAL_API_KEY: 'my-key' }).settings,
+    };
+    const rejected = async () => (await examine(settings)).wrong.filter((one) => one.startsWith('temporal:'));
+    expect(await rejected()).toEqual([]);
+    for (const call of ['StartWorkflowExecution', 'TerminateWorkflowExecution']) front.reject(call, 7);
+    expect(await rejected()).toEqual([expect.stringContaining('does not let this app into the namespace')]);
   });
 
   it('has what is on by default in 1.29 and needed here, and what another must set is named', async () => {

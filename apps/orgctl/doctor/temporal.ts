@@ -26,16 +26,32 @@ export async function checkTemporal(server: TemporalServer): Promise<Finding[]> 
 
 async function checkNamespace(connection: Connection, { namespace }: TemporalServer): Promise<Finding[]> {
   const { config } = await connection.workflowService.describeNamespace({ namespace });
+  await tryWrite(connection, namespace);
   const needs = await findUnmetNeeds(connection, namespace);
   const retentionS = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
   return [
-    ok(`Temporal has the namespace ${namespace} and lets this login in`),
+    ok(`Temporal has the namespace ${namespace} and lets this login write in it`),
     ...needs.map(({ problem, remedy, isOptional }) => (isOptional ? warning : failed)(problem, remedy)),
     ...(needs.length === 0 ? [ok('Temporal is of a supported version, with the settings that deliveries need')] : []),
     retentionS >= dayS
       ? ok('Temporal keeps ended workflows for a day or longer')
       : warning('Temporal keeps ended workflows for less than a day', 'Set the retention of the namespace to 3 days.'),
   ];
+}
+
+/**
+ * Makes a call that changes something, as workers do, for a workflow that never exists.
+ *
+ * @throws ServiceError when the login may only read.
+ */
+async function tryWrite({ workflowService }: Connection, namespace: string): Promise<void> {
+  const workflowExecution = { workflowId: 'org-api-doctor' };
+  try {
+    await workflowService.terminateWorkflowExecution({ namespace, workflowExecution });
+  } catch (error) {
+    const cause = causeOf(error);
+    if (!(isGrpcServiceError(cause) && cause.code === grpcNotFound)) throw error;
+  }
 }
 
 function explain(error: unknown, server: TemporalServer): Finding {
