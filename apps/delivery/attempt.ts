@@ -186,7 +186,7 @@ async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<
   }
 }
 
-/** Returns whether the connection failed or PostgreSQL ended the statement because of others, so it is repeated. */
+/** Returns whether a connection failed or was rejected, or PostgreSQL ended the statement because of others. */
 const mayRepeat = (error: unknown): boolean => !isStatementError(error) || isTransient(error);
 
 /** The pause before a statement is repeated. */

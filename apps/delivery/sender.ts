@@ -1,4 +1,4 @@
-import { isServerAway } from '#domain/db/server-away.ts';
+import { isLoginRejected, isServerAway } from '#domain/db/server-away.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealedError, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
@@ -53,6 +53,16 @@ const internalErrors = {
 export function createSender({ config, metrics, log, trial }: SenderOptions) {
   const resolve = createResolve();
   const sign = signWith(() => config.webhookSecretKeys);
+  /** The first webhook whose stored secret does not open; a second one shows that the keys are wrong. */
+  let damagedId: string | null = null;
+
+  /** Returns whether the build or its settings may be to blame, and not the row of one webhook. */
+  function concernsAll(error: unknown, webhookId: string): boolean {
+    if (!(error instanceof SecretNotUnsealedError) || error.reason === 'key_missing') return true;
+    damagedId ??= webhookId;
+    return damagedId !== webhookId;
+  }
+
   return {
     /** Makes one HTTP request for a webhook; never throws because of the receiver. */
     post: ({ webhookId, ...request }: SignedRequest) =>
@@ -70,7 +80,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
       try {
         return sign(delivery, toBeSigned);
       } catch (error) {
-        trial.fail('A request could not be signed.');
+        if (concernsAll(error, delivery.webhookId)) trial.fail('A request could not be signed.');
         throw error;
       }
     },
@@ -78,7 +88,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
     onInternalError(error: unknown, delivery: DeliveryId, code: keyof typeof internalErrors): void {
       // An attempt that could not be prepared ends with this cause and is counted there.
       if (code !== 'internal_error') metrics.internalErrors.inc({ cause: code });
-      if (code === 'activity_failed' && !isServerAway(error))
+      if (code === 'activity_failed' && !isServerAway(error) && !isLoginRejected(error))
         trial.fail('An attempt could not be admitted, made or recorded.');
       const { organizationId, webhookId, eventId } = delivery;
       log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrors[code]);

@@ -20,7 +20,7 @@ interface TrialOptions {
  * build that cannot replay histories, sign or post replaces none of them.
  *
  * What the environment does (PostgreSQL or Temporal away, a receiver that rejects) is no failure, nor
- * is an attempt whose event, secret or delivery is missing.
+ * is an attempt whose event, secret or delivery is missing, or the damaged secret of one webhook.
  * Later failures are for alerts: a data fault that one delivery has must not stop a fleet.
  */
 export class Trial {

@@ -202,6 +202,46 @@ describe('an outcome whose statement PostgreSQL ends', () => {
   );
 });
 
+it('an outcome is recorded once the login of its worker is accepted again, and nothing is posted again', {
+  timeout,
+}, async () => {
+  const { proxy, ...servers } = await setupProxied();
+  let isRejected = false;
+  const server = parsePostgresUrl(servers.database.urls.worker);
+  const worker = await openDatabase({
+    server: () => ({
+      ...server,
+      host: '127.0.0.1',
+      port: proxy.port,
+      password: isRejected ? 'replaced' : server.password,
+    }),
+    applicationName: 'test',
+    poolMax: 2,
+  });
+  onTestFinished(() => worker.close());
+  const errors: unknown[] = [];
+  const { ask, posts, pool } = await arrange({
+    proxied: { ...servers, proxy, worker },
+    errors,
+    post: async () => {
+      isRejected = true;
+      await proxy.reject();
+      await proxy.resume();
+      await vi.waitFor(() => expect(worker.pool.query('select')).rejects.toMatchObject({ code: '28P01' }), 10_000);
+      setTimeout(() => {
+        isRejected = false;
+      }, 1_500);
+      return accepted;
+    },
+  });
+
+  expect(await ask()).toEqual({ kind: 'end' });
+
+  const { rows } = await pool.query('select cause, state from delivery_attempt join delivery using (event_id)');
+  expect(rows).toEqual([{ cause: 'accepted', state: 'delivered' }]);
+  expect([posts.length, errors]).toEqual([1, []]);
+});
+
 describe('an attempt whose admission was committed while its reply was lost', () => {
   it('is found by the process that requested it, posted once, and uses up no other attempt', async () => {
     const proxied = await setupProxied();

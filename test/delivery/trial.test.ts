@@ -1,4 +1,5 @@
 /** When a new worker counts as ready. */
+import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { parseFailedTasks } from '#delivery/failed-tasks.ts';
@@ -7,6 +8,8 @@ import { waitForQuiet } from '#delivery/other-workers.ts';
 import { createTestActivities } from '#delivery/send-test.ts';
 import { createSender } from '#delivery/sender.ts';
 import { Trial } from '#delivery/trial.ts';
+import { sealSecret } from '#domain/webhooks/seal.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { createLog } from '#runtime/log.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
@@ -90,6 +93,25 @@ it('an internal error after the trial stops nothing', async () => {
   trial.fail('A request could not be signed.');
   expect(trial.state).toBe('passed');
   expect(reasons).toEqual([]);
+});
+
+it('the damaged secret of one webhook fails no trial, and those of two, as of a wrong key, do', async () => {
+  const { database, make } = await setupDatabase();
+  const { orgId: organizationId, id } = await make.webhook();
+  const { trial } = startTrial();
+  const config = readConfig(workerEnvironment(database));
+  const log = createLog({ level: 'silent', name: 'test', region: 'us' });
+  const { sign } = createSender({ config, metrics: createDeliveryMetrics(new Registry()), log, trial });
+  const sealed = sealSecret(generateSecret(), { organizationId, webhookId: randomUUID() }, config.webhookSecretKeys);
+  const signFor = (webhookId: string) => () =>
+    sign(
+      { organizationId, webhookId, eventId: randomUUID() },
+      { sealed: [sealed], body: Buffer.from('{}'), timestampSeconds: 1 },
+    );
+  for (let nth = 0; nth < 2; nth += 1) expect(signFor(id)).toThrow('does not open');
+  expect(trial.state).toBe('underway');
+  expect(signFor(randomUUID())).toThrow('does not open');
+  expect(trial.state).toBe('failed');
 });
 
 // Regression: a test event of a member stopped a new worker.

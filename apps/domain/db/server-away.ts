@@ -72,10 +72,16 @@ export function isServerAway(error: unknown): boolean {
 }
 
 /**
- * Returns whether PostgreSQL answered with an error, and is not away: a statement was rejected or
- * too slow, or the login or the database of a new connection is unknown.
+ * Codes of a new connection whose login or database PostgreSQL rejects. No statement was sent; the login
+ * may be about to be replaced (`followLogin`).
  */
-export const isStatementError = (error: unknown): boolean => error instanceof pg.DatabaseError && !isServerAway(error);
+const rejectedLogin = /^(?:28...|3D000)$/;
+
+export const isLoginRejected = (error: unknown): boolean => rejectedLogin.test(codeOf(error));
+
+/** Returns whether PostgreSQL answered a statement with an error, and is not away: it was rejected or too slow. */
+export const isStatementError = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && !isServerAway(error) && !isLoginRejected(error);
 
 /** Returns whether PostgreSQL rejected a statement for a value of it, so that one without may work. */
 export const isDataError = (error: unknown): boolean => dataCode.test(codeOf(error));

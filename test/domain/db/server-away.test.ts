@@ -1,9 +1,9 @@
 /** Which errors of a database say that it is away: API and console answer 503, and commands say so. */
 import { connect, createServer, type Socket } from 'node:net';
-import type pg from 'pg';
+import pg from 'pg';
 import { expect, it, vi } from 'vitest';
 import { connectionOptions } from '#domain/db/server.ts';
-import { isServerAway, isTransient } from '#domain/db/server-away.ts';
+import { isServerAway, isStatementError, isTransient } from '#domain/db/server-away.ts';
 import { Session } from '#domain/db/session.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -31,6 +31,12 @@ it.each(['57014', '40P01', '55P03', '40001'])('%s says that other sessions ended
 
 it.each(['23505', '42501', '22P02', '28P01', '57P01', ''])('%j does not say that other sessions ended it', (code) => {
   expect(isTransient(withCode(code))).toBe(false);
+});
+
+it('a rejected login or database is no error of a statement', () => {
+  const answered = (code: string) => Object.assign(new pg.DatabaseError('message', 1, 'error'), { code });
+  for (const code of ['28P01', '28000', '3D000']) expect(isStatementError(answered(code)), code).toBe(false);
+  for (const code of ['57014', '42501', '23505']) expect(isStatementError(answered(code)), code).toBe(true);
 });
 
 it('a server that ends or holds a connection is away, and a command says so, by its setting', async () => {
