@@ -82,7 +82,7 @@ it('takes the new login for each new connection to a node of a cluster', async (
   const one = await startLimiter(() => server);
   expect(count(await decideAll(one.limiter, keys('before')), 'redis')).toBe(60);
 
-  await onEach('acl', 'setuser', 'limiter', 'resetpass', '>new');
+  await onEach('acl', 'setuser', 'limiter', '<old', '>new');
   server = parseRedisUrl(cluster.url.replace('redis://', 'redis://limiter:new@'));
   await onEach('client', 'kill', 'user', 'limiter');
   await expect
