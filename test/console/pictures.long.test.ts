@@ -64,10 +64,7 @@ const pictures: readonly Shown[] = [
   },
 ];
 
-it('README’s pictures are small, and the same in every run', {
-  timeout: 240_000,
-  retry: 2,
-}, async () => {
+it('README’s pictures are small, and the same in every run', { timeout: 240_000 }, async () => {
   const sizes: Record<string, number> = {};
   for (const shown of pictures) {
     const first = await take(shown);

@@ -22,11 +22,13 @@ const usualPaths = [
 
 /**
  * No sandbox, because tests may run as root in a container; and no requests of the browser itself.
+ * What changes is drawn whole: beside what was drawn before, rounded corners get other pixels.
  */
 const browserArguments = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
+  '--disable-partial-raster',
   '--no-first-run',
   '--disable-background-networking',
   '--disable-component-update',
