@@ -26,8 +26,8 @@ spec:
 
 {{/*
 A ServiceMonitor for all metrics Services of the release. Rules and dashboard find the release by the
-labels that it adds. Takes {root, component, region, monitor}: `monitor` has interval, scrapeTimeout
-and labels.
+labels that it adds. Takes {root, component, region, monitor}: `monitor` has interval and
+labels. Without a timeout Prometheus takes its own, or the interval if that is shorter.
 */}}
 {{- define "library.serviceMonitor" -}}
 apiVersion: monitoring.coreos.com/v1
@@ -47,7 +47,6 @@ spec:
     - port: metrics
       path: /metrics
       interval: {{ .monitor.interval }}
-      scrapeTimeout: {{ .monitor.scrapeTimeout }}
       relabelings:
         - targetLabel: installation
           replacement: {{ include "library.installation" .root }}

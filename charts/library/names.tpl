@@ -3,26 +3,33 @@ Names and labels. Each chart defines `library.ownLabels` (its labels, as YAML). 
 a release may be named `1234` or `1e10`, which YAML would read as a number.
 */}}
 
-{{/* The chart's name, or what replaces it. Takes the root. */}}
+{{/*
+The chart's name, or what replaces it, as the value of a label. A chart that is part of another is named
+as that one names it, an alias in any letters. Takes the root.
+*/}}
 {{- define "library.name" -}}
-{{- default .Chart.Name .Values.nameOverride -}}
+{{- regexReplaceAll "^[^A-Za-z0-9]+|[^A-Za-z0-9]+$" (default .Chart.Name .Values.nameOverride | trunc 63) "" -}}
 {{- end -}}
 
 {{/*
 The full name, with which every name begins: at most 40 characters, which leaves 23 for what is added
-to it. A Service's name begins with a letter and has no dots. A name that must change for one of
-these rules ends in a hash of the whole, so that two releases keep two names. Takes the root.
+to it. A Service's name begins with a small letter and has no dots. A name that must change for one of
+these rules ends in a hash of the whole, so that two releases keep two names. A release that is named
+after the chart gives it its name; not as part of another chart, which may contain this one twice.
+Takes the root.
 */}}
 {{- define "library.fullname" -}}
 {{- $name := include "library.name" . -}}
-{{- $isNamed := contains (trimPrefix "org-api-" $name) .Release.Name -}}
+{{- $isPart := contains "/charts/" .Template.BasePath -}}
+{{- $isNamed := and (not $isPart) (contains (trimPrefix "org-api-" $name) .Release.Name) -}}
 {{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) $isNamed -}}
 {{- $full = default $full .Values.fullnameOverride -}}
 {{- if regexMatch "^[a-z][a-z0-9-]{0,39}$" $full -}}
 {{- $full -}}
 {{- else -}}
 {{- $start := regexMatch "^[a-z]" $full | ternary "" "r" -}}
-{{- printf "%s%s" $start $full | replace "." "-" | trunc 31 | trimSuffix "-" }}-{{ sha256sum $full | trunc 8 -}}
+{{- $valid := regexReplaceAll "[^a-z0-9-]" (printf "%s%s" $start $full | lower) "-" -}}
+{{- $valid | trunc 31 | trimSuffix "-" }}-{{ sha256sum $full | trunc 8 -}}
 {{- end -}}
 {{- end -}}
 
@@ -78,8 +85,9 @@ annotations:
 {{- end }}
 {{- end -}}
 
+{{/* The image: by tag, by digest or by both; by the chart's appVersion without either. Takes the root. */}}
 {{- define "library.image" -}}
-{{- $tag := default .Chart.AppVersion .Values.image.tag -}}
-{{- $digest := empty .Values.image.digest | ternary "" (printf "@%s" .Values.image.digest) -}}
-{{- printf "%s:%s%s" .Values.image.repository $tag $digest -}}
+{{- $image := .Values.image -}}
+{{- $tag := empty $image.digest | ternary (default .Chart.AppVersion $image.tag) $image.tag -}}
+{{- $image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with $image.digest }}@{{ . }}{{ end }}
 {{- end -}}

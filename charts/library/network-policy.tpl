@@ -1,28 +1,41 @@
+{{/*
+One rule of a NetworkPolicy, as a list. Kubernetes reads a rule with an empty list of peers as all peers:
+these charts read it as none, and write no rule. Every list of peers becomes a rule here.
+Takes {direction, peers, ports}: `direction` is `from` or `to`.
+*/}}
+{{- define "library.peerRule" -}}
+{{- if .peers -}}
+{{- list (dict .direction .peers "ports" .ports) | toYaml -}}
+{{- end -}}
+{{- end -}}
+
 {{/* What every pod may reach: the name servers. Takes the section networkPolicy. */}}
 {{- define "library.dnsEgress" -}}
-- to:
-    {{- toYaml .dns.to | nindent 4 }}
-  ports:
-    - {port: {{ .dns.port | int }}, protocol: UDP}
-    - {port: {{ .dns.port | int }}, protocol: TCP}
+{{- $port := .dns.port | int -}}
+{{- $ports := list (dict "port" $port "protocol" "UDP") (dict "port" $port "protocol" "TCP") -}}
+{{- include "library.peerRule" (dict "direction" "to" "peers" .dns.to "ports" $ports) -}}
 {{- end -}}
 
 {{/* One server, at its port. Takes its section of networkPolicy. */}}
 {{- define "library.serverEgress" -}}
-- to:
-    {{- toYaml .to | nindent 4 }}
-  ports:
-    - port: {{ .port | int }}
+{{- $ports := list (dict "port" (int .port)) -}}
+{{- include "library.peerRule" (dict "direction" "to" "peers" .to "ports" $ports) -}}
+{{- end -}}
+
+{{/* Those who may connect to a named port of the pods. Takes {peers, port}. */}}
+{{- define "library.ingressRule" -}}
+{{- include "library.peerRule" (dict "direction" "from" "peers" .peers "ports" (list (dict "port" .port))) -}}
 {{- end -}}
 
 {{/*
-Servers without peers, a line each: an empty list would allow all peers in a NetworkPolicy, and none in
-these charts. Takes {policy, servers}: the section networkPolicy and names of servers in it.
+Lists of peers without which the release cannot work, a line each. Takes {policy, lists}: the section
+networkPolicy, and the lists as `server.to` in it.
 */}}
 {{- define "library.peerProblems" -}}
-{{- range .servers }}
-{{- if not (get $.policy .).to }}
-- networkPolicy.{{ . }}.to is empty: name the peers by ipBlock, namespaceSelector or podSelector; an empty
+{{- range .lists }}
+{{- $path := splitList "." . }}
+{{- if not (get (get $.policy (first $path)) (last $path)) }}
+- networkPolicy.{{ . }} is empty: name the peers by ipBlock, namespaceSelector or podSelector; an empty
 {{- " list allows no peer" }}
 {{- end }}
 {{- end }}

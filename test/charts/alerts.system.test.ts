@@ -222,6 +222,14 @@ const faults: Fault[] = [
     firing: [],
   },
   {
+    when: 'the Job of finished migrations has been removed',
+    changed: {
+      'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-1"}': '3x20 _x60',
+      'kube_job_complete{namespace="org-api-us",job_name="us-org-api-migrate-1",condition="true"}': '1x20 _x60',
+    },
+    firing: [],
+  },
+  {
     when: 'a pod does not become ready',
     changed: deployments('replicas_unavailable', 1),
     firing: ['OrgApiPodsNotReady'],

@@ -21,7 +21,7 @@ describe.each(regions)('Deployments of %s', (region) => {
     for (const component of ['api', 'worker', 'console']) {
       const [container] = pick(manifests, 'Deployment', `-${component}`).spec.template.spec.containers;
       expect(container.command).toEqual(['node', `apps/${component}/main.ts`]);
-      expect(container.image).toMatch(/^registry\.example\.com\/org-api:0\.1\.0@sha256:[0-9a-f]{64}$/);
+      expect(container.image).toMatch(/^registry\.example\.com\/org-api@sha256:[0-9a-f]{64}$/);
     }
   });
 
@@ -84,7 +84,8 @@ describe('Deployments', () => {
     expect(image({})).toBe('r.example.com/o:0.1.0');
     expect(image({ tag: '1.2.3' })).toBe('r.example.com/o:1.2.3');
     const digest = `sha256:${'a'.repeat(64)}`;
-    expect(image({ digest })).toBe(`r.example.com/o:0.1.0@${digest}`);
+    expect(image({ digest })).toBe(`r.example.com/o@${digest}`);
+    expect(image({ tag: '1.2.3', digest })).toBe(`r.example.com/o:1.2.3@${digest}`);
   });
 
   it('contain what an operator adds to a pod', () => {

@@ -14,6 +14,9 @@ import { kubernetesVersions, listUndecoded } from './schemas.ts';
 const runRenderAll = useGoProgram('render-all');
 const judgePods = useGoProgram('pod-security');
 
+/** Sections that the same templates read, from any of them. */
+const sharing = ['api', 'worker', 'console', 'secrets'];
+
 interface Case {
   chart: string;
   release: string;
@@ -55,9 +58,10 @@ function casesOf(name: keyof typeof everything): Case[] {
   const cases: Case[] = [];
   const tried = new Set<string>();
   for (const value of withSections(readValues(readFileSync(path.join(folderOf(name), 'values.yaml'), 'utf8')))) {
-    // The same value of another section, which the same templates read.
-    const key = value.path.split('.').at(-1) ?? '';
-    const same = JSON.stringify([key.replace(/^\w+Url$/, ''), value.added, value.default, value.children?.length]);
+    // The same value of another section, if the same templates read it.
+    const keys = value.path.split('.');
+    const key = [sharing.includes(keys[0] ?? '') ? '' : keys[0], keys.at(-1)?.replace(/^\w+Url$/, '')];
+    const same = JSON.stringify([key, value.added, value.default, value.children?.length]);
     if (tried.has(same)) continue;
     tried.add(same);
     const isOfTexts = typeof value.added.additionalProperties === 'object';

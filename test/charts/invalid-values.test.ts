@@ -66,14 +66,9 @@ const misuses: [string, object, RegExp][] = [
     /networkPolicy\.database\.to is empty: name the peers/,
   ],
   [
-    'trusted proxies whose addresses every pod may claim',
+    'no one who may call the API',
     { networkPolicy: { http: { from: [] } } },
-    /networkPolicy\.http\.from is empty beside api\.trustedProxies: .*, so name the proxies by namespaceSelector/,
-  ],
-  [
-    'trusted proxies of the console alone of the same kind',
-    { api: { trustedProxies: [], httpRoute: { enabled: false } }, networkPolicy: { http: { from: [] } } },
-    /networkPolicy\.http\.from is empty beside console\.trustedProxies: /,
+    /networkPolicy\.http\.from is empty: name/,
   ],
   ...(
     [
@@ -208,7 +203,7 @@ describe('the chart rejects', () => {
 
   it('everything that is missing at once', () => {
     const message = renderErrorOf({ region: 'us' }, null);
-    expect(message.match(/^- /gm)).toHaveLength(16);
+    expect(message.match(/^- /gm)).toHaveLength(17);
   });
 
   it('no reasonable value', () => {
@@ -222,7 +217,7 @@ describe('the chart rejects', () => {
     for (const address of ['[::1]:7233', '[2001:db8::1]:7233', '10.0.0.1:7233'])
       expect(renderErrorOf({ temporal: { address }, otlp: { endpoint: `https://${address}/otlp` } }), address).toBe('');
     const direct = { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: false } };
-    expect(renderErrorOf({ api: direct, console: direct, networkPolicy: { http: { from: [] } } })).toBe('');
+    expect(renderErrorOf({ api: direct, console: direct })).toBe('');
     expect(renderErrorOf({ console: { enabled: false, trustedProxies: [] } })).toBe('');
     expect(renderErrorOf({ migrations: { enabled: false }, secrets: { ownerDatabaseUrl: { key: '' } } })).toBe('');
   });

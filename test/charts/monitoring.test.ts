@@ -63,6 +63,13 @@ describe('monitoring', () => {
     });
   });
 
+  it('leaves the timeout of a scrape to Prometheus, which never lets it exceed the interval', () => {
+    const values = { monitoring: { ...watched.monitoring, serviceMonitor: { interval: '5s' } } };
+    const [endpoint] = pick(render({ values }), 'ServiceMonitor').spec.endpoints;
+    expect(endpoint.interval).toBe('5s');
+    expect(endpoint).not.toHaveProperty('scrapeTimeout');
+  });
+
   it('carries the labels that Prometheus and Grafana select by', () => {
     const labels = { release: 'prometheus' };
     const values = {
@@ -92,7 +99,7 @@ describe('monitoring', () => {
     const check = (text: string) => spawnSync(program, options, { input: text, encoding: 'utf8' });
     const text = renderText({ values: watched });
     expect(check(text).stdout).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
-    expect(check(text.replace('scrapeTimeout:', 'scrapeTimeOut:')).status).toBe(1);
+    expect(check(text.replace('interval:', 'intervall:')).status).toBe(1);
   });
 });
 

@@ -2,7 +2,7 @@ import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { connections } from '#test/connections.ts';
-import { type Manifest, ofKind, pick, podsOf, regions, render } from '#test/render-charts.ts';
+import { type Manifest, ofKind, operatorPeers, pick, podsOf, regions, render } from '#test/render-charts.ts';
 import { renderOperator } from './promtool.ts';
 
 const policy = (component: string, values: object = {}) =>
@@ -138,9 +138,25 @@ describe('NetworkPolicies', () => {
     const values = { networkPolicy: { http: { from: [gateway] } } };
     expect(policy('api', values).ingress[0].from).toHaveLength(2);
     expect(policy('console', values).ingress[0].from).toEqual([gateway]);
-    const direct = { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: false } };
-    const open = { api: direct, console: direct, networkPolicy: { http: { from: [] } } };
-    expect(policy('api', open).ingress[0]).not.toHaveProperty('from');
+  });
+
+  it('of both charts open nothing for an emptied list of peers: it stands for no one', () => {
+    const networkPolicy = { metrics: { from: [] }, dns: { to: [] } };
+    const operator = renderOperator({ networkPolicy: { ...operatorPeers, ...networkPolicy } });
+    const policies = ofKind([...render({ values: { networkPolicy } }), ...operator], 'NetworkPolicy');
+    const rules = policies.flatMap(({ spec }) => [...(spec.ingress ?? []), ...(spec.egress ?? [])]);
+    expect(rules.length).toBeGreaterThan(10);
+    for (const rule of rules) expect((rule.from ?? rule.to).length).toBeGreaterThan(0);
+    expect(portsOf(rules).flat()).not.toContain('metrics');
+    expect(portsOf(rules).flat()).not.toContain(53);
+  });
+
+  it('of both charts have the rules that an operator adds', () => {
+    const mesh = { ports: [{ port: 15_008, protocol: 'TCP' }] };
+    const networkPolicy = { extraIngress: [mesh], extraEgress: [mesh] };
+    const operator = renderOperator({ networkPolicy: { ...operatorPeers, ...networkPolicy } });
+    for (const { spec } of ofKind([...render({ values: { networkPolicy } }), ...operator], 'NetworkPolicy'))
+      expect([spec.ingress.at(-1), spec.egress.at(-1)]).toEqual([mesh, mesh]);
   });
 
   it('are absent when switched off', () => {

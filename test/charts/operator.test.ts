@@ -84,6 +84,23 @@ describe('the pod of the operator', () => {
     expect(ofKind(manifests, 'ServiceAccount')).toEqual([]);
   });
 
+  it('of every hook and test of both charts has the labels and annotations of its section, and none for null', () => {
+    const own = { podLabels: { team: 'reads' }, podAnnotations: { 'sidecar.example.com/inject': 'false' } };
+    const podsWith = (section: object) => [
+      ...rendered({ webhooks: { enabled: true }, ...section }),
+      ...render({ values: { api: section, worker: section, console: section, migrations: section, probe: section } }),
+    ];
+    const metadata = podsWith(own).flatMap(({ kind, metadata: pod, spec }) =>
+      kind === 'Pod' ? [pod] : spec?.template?.spec === undefined ? [] : [spec.template.metadata],
+    );
+    expect(metadata).toHaveLength(7);
+    for (const { labels, annotations } of metadata) {
+      expect(labels).toMatchObject(own.podLabels);
+      expect(annotations).toMatchObject(own.podAnnotations);
+    }
+    expect(podsOf(podsWith({ podLabels: null, podAnnotations: null }))).toHaveLength(7);
+  });
+
   it('is spread, and can be drained, from two replicas on', () => {
     const { spec } = pick(rendered(), 'PodDisruptionBudget');
     const pod = pick(rendered(), 'Deployment').spec.template;
@@ -200,7 +217,7 @@ describe('the Region that the chart of a release creates', () => {
       },
       webhooks: { secretKeysRef: { name: 'org-api-us', key: 'WEBHOOK_SECRET_KEYS' }, allow: ['10.0.0.0/8'] },
     });
-    expect(worker.image).toContain(`:${spec.release.version}@`);
+    expect(worker.image).toContain(`@${spec.release.digest}`);
   });
 
   it('names the Secrets for TLS with Temporal', () => {

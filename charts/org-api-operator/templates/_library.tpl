@@ -4,26 +4,33 @@ Names and labels. Each chart defines `org-api-operator.ownLabels` (its labels, a
 a release may be named `1234` or `1e10`, which YAML would read as a number.
 */}}
 
-{{/* The chart's name, or what replaces it. Takes the root. */}}
+{{/*
+The chart's name, or what replaces it, as the value of a label. A chart that is part of another is named
+as that one names it, an alias in any letters. Takes the root.
+*/}}
 {{- define "org-api-operator.name" -}}
-{{- default .Chart.Name .Values.nameOverride -}}
+{{- regexReplaceAll "^[^A-Za-z0-9]+|[^A-Za-z0-9]+$" (default .Chart.Name .Values.nameOverride | trunc 63) "" -}}
 {{- end -}}
 
 {{/*
 The full name, with which every name begins: at most 40 characters, which leaves 23 for what is added
-to it. A Service's name begins with a letter and has no dots. A name that must change for one of
-these rules ends in a hash of the whole, so that two releases keep two names. Takes the root.
+to it. A Service's name begins with a small letter and has no dots. A name that must change for one of
+these rules ends in a hash of the whole, so that two releases keep two names. A release that is named
+after the chart gives it its name; not as part of another chart, which may contain this one twice.
+Takes the root.
 */}}
 {{- define "org-api-operator.fullname" -}}
 {{- $name := include "org-api-operator.name" . -}}
-{{- $isNamed := contains (trimPrefix "org-api-" $name) .Release.Name -}}
+{{- $isPart := contains "/charts/" .Template.BasePath -}}
+{{- $isNamed := and (not $isPart) (contains (trimPrefix "org-api-" $name) .Release.Name) -}}
 {{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) $isNamed -}}
 {{- $full = default $full .Values.fullnameOverride -}}
 {{- if regexMatch "^[a-z][a-z0-9-]{0,39}$" $full -}}
 {{- $full -}}
 {{- else -}}
 {{- $start := regexMatch "^[a-z]" $full | ternary "" "r" -}}
-{{- printf "%s%s" $start $full | replace "." "-" | trunc 31 | trimSuffix "-" }}-{{ sha256sum $full | trunc 8 -}}
+{{- $valid := regexReplaceAll "[^a-z0-9-]" (printf "%s%s" $start $full | lower) "-" -}}
+{{- $valid | trunc 31 | trimSuffix "-" }}-{{ sha256sum $full | trunc 8 -}}
 {{- end -}}
 {{- end -}}
 
@@ -79,10 +86,11 @@ annotations:
 {{- end }}
 {{- end -}}
 
+{{/* The image: by tag, by digest or by both; by the chart's appVersion without either. Takes the root. */}}
 {{- define "org-api-operator.image" -}}
-{{- $tag := default .Chart.AppVersion .Values.image.tag -}}
-{{- $digest := empty .Values.image.digest | ternary "" (printf "@%s" .Values.image.digest) -}}
-{{- printf "%s:%s%s" .Values.image.repository $tag $digest -}}
+{{- $image := .Values.image -}}
+{{- $tag := empty $image.digest | ternary (default .Chart.AppVersion $image.tag) $image.tag -}}
+{{- $image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with $image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{/*
@@ -247,31 +255,44 @@ chart writes itself.
 {{- end }}
 {{- end -}}
 
+{{/*
+One rule of a NetworkPolicy, as a list. Kubernetes reads a rule with an empty list of peers as all peers:
+these charts read it as none, and write no rule. Every list of peers becomes a rule here.
+Takes {direction, peers, ports}: `direction` is `from` or `to`.
+*/}}
+{{- define "org-api-operator.peerRule" -}}
+{{- if .peers -}}
+{{- list (dict .direction .peers "ports" .ports) | toYaml -}}
+{{- end -}}
+{{- end -}}
+
 {{/* What every pod may reach: the name servers. Takes the section networkPolicy. */}}
 {{- define "org-api-operator.dnsEgress" -}}
-- to:
-    {{- toYaml .dns.to | nindent 4 }}
-  ports:
-    - {port: {{ .dns.port | int }}, protocol: UDP}
-    - {port: {{ .dns.port | int }}, protocol: TCP}
+{{- $port := .dns.port | int -}}
+{{- $ports := list (dict "port" $port "protocol" "UDP") (dict "port" $port "protocol" "TCP") -}}
+{{- include "org-api-operator.peerRule" (dict "direction" "to" "peers" .dns.to "ports" $ports) -}}
 {{- end -}}
 
 {{/* One server, at its port. Takes its section of networkPolicy. */}}
 {{- define "org-api-operator.serverEgress" -}}
-- to:
-    {{- toYaml .to | nindent 4 }}
-  ports:
-    - port: {{ .port | int }}
+{{- $ports := list (dict "port" (int .port)) -}}
+{{- include "org-api-operator.peerRule" (dict "direction" "to" "peers" .to "ports" $ports) -}}
+{{- end -}}
+
+{{/* Those who may connect to a named port of the pods. Takes {peers, port}. */}}
+{{- define "org-api-operator.ingressRule" -}}
+{{- include "org-api-operator.peerRule" (dict "direction" "from" "peers" .peers "ports" (list (dict "port" .port))) -}}
 {{- end -}}
 
 {{/*
-Servers without peers, a line each: an empty list would allow all peers in a NetworkPolicy, and none in
-these charts. Takes {policy, servers}: the section networkPolicy and names of servers in it.
+Lists of peers without which the release cannot work, a line each. Takes {policy, lists}: the section
+networkPolicy, and the lists as `server.to` in it.
 */}}
 {{- define "org-api-operator.peerProblems" -}}
-{{- range .servers }}
-{{- if not (get $.policy .).to }}
-- networkPolicy.{{ . }}.to is empty: name the peers by ipBlock, namespaceSelector or podSelector; an empty
+{{- range .lists }}
+{{- $path := splitList "." . }}
+{{- if not (get (get $.policy (first $path)) (last $path)) }}
+- networkPolicy.{{ . }} is empty: name the peers by ipBlock, namespaceSelector or podSelector; an empty
 {{- " list allows no peer" }}
 {{- end }}
 {{- end }}
@@ -305,8 +326,8 @@ spec:
 
 {{/*
 A ServiceMonitor for all metrics Services of the release. Rules and dashboard find the release by the
-labels that it adds. Takes {root, component, region, monitor}: `monitor` has interval, scrapeTimeout
-and labels.
+labels that it adds. Takes {root, component, region, monitor}: `monitor` has interval and
+labels. Without a timeout Prometheus takes its own, or the interval if that is shorter.
 */}}
 {{- define "org-api-operator.serviceMonitor" -}}
 apiVersion: monitoring.coreos.com/v1
@@ -326,7 +347,6 @@ spec:
     - port: metrics
       path: /metrics
       interval: {{ .monitor.interval }}
-      scrapeTimeout: {{ .monitor.scrapeTimeout }}
       relabelings:
         - targetLabel: installation
           replacement: {{ include "org-api-operator.installation" .root }}

@@ -5,8 +5,8 @@
 - image.repository is empty: name the image of org-api in your registry
 {{- end }}
 {{- if $values.networkPolicy.enabled }}
-{{- $servers := list "apiServer" "database" "temporal" }}
-{{- include "org-api-operator.peerProblems" (dict "policy" $values.networkPolicy "servers" $servers) }}
+{{- $lists := list "apiServer.to" "database.to" "temporal.to" }}
+{{- include "org-api-operator.peerProblems" (dict "policy" $values.networkPolicy "lists" $lists) }}
 {{- end }}
 {{- if and $values.monitoring.enabled (not $values.monitoring.runbookBaseUrl) }}
 - monitoring.runbookBaseUrl is empty: give the URL of the runbooks, for example

@@ -103,17 +103,9 @@ Returns all problems at once, a line each, with what to do.
 - console.url is empty: give the address that people open, for example https://console.us.example.com
 {{- end }}
 {{- if $values.networkPolicy.enabled }}
-{{- $trusting := list }}
-{{- range $component := include "org-api.httpComponents" . | splitList " " }}
-{{- if (get $values $component).trustedProxies }}{{ $trusting = append $trusting $component }}{{ end }}
-{{- end }}
-{{- if and $trusting (not $values.networkPolicy.http.from) }}
-- networkPolicy.http.from is empty beside {{ first $trusting }}.trustedProxies: any pod with one of those addresses
-{{- " could claim to be any caller, so name the proxies by namespaceSelector, podSelector or ipBlock" }}
-{{- end }}
-{{- $servers := list "database" "redis" "temporal" }}
-{{- if $values.otlp.endpoint }}{{ $servers = append $servers "otlp" }}{{ end }}
-{{- include "org-api.peerProblems" (dict "policy" $values.networkPolicy "servers" $servers) }}
+{{- $lists := list "http.from" "database.to" "redis.to" "temporal.to" }}
+{{- if $values.otlp.endpoint }}{{ $lists = append $lists "otlp.to" }}{{ end }}
+{{- include "org-api.peerProblems" (dict "policy" $values.networkPolicy "lists" $lists) }}
 {{- range $values.networkPolicy.webhooks.except }}
 {{- $of6 := contains ":" . }}
 {{- if not (regexMatch ($of6 | ternary `^[23][0-9A-Fa-f]{3}:.*/([4-9]|\d{2,3})$` `/[1-9]\d?$`) .) }}
