@@ -159,6 +159,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
     },
     migrations: { resources, backoffLimit: 1 },
     networkPolicy: {
+      http: { from: [{ namespaceSelector: {} }, { ipBlock: { cidr: '0.0.0.0/0' } }] },
       webhooks: { ipv6: false }, // kube-router 1 supports only IPv4, and fails at IPv6 blocks
       ...peersOf(servers),
       // An engine judges a connection to a Service by the pod's address, which `webhookAllow`
