@@ -209,6 +209,9 @@ async function read(
   return (await api.get(`/v1/orgs/${orgId}${resource}`, { key })).status;
 }
 
+/** Of each key: 60 in a minute, so that half of its limit is left for a test of any duration. */
+const readEveryMs = 1_000;
+
 /**
  * Reads with each key in turn, several at once, within their limits. `stop` returns the status of
  * every response, which `statuses` has so far.
@@ -219,7 +222,7 @@ function keepReading(api: TestApi, keys: { key: string; orgId: string }[]) {
   const loops = keys.map(async (key) => {
     while (going) {
       statuses.push(await read(api, key));
-      await wait(300);
+      await wait(readEveryMs);
     }
   });
   const stop = async (): Promise<number[]> => {
