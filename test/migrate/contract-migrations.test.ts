@@ -182,6 +182,6 @@ it('npm run tool -- migrate --contract applies what is pending, and another opti
   expect(await run('--contract')).toMatchObject({ code: 0, out: expect.stringContaining('Applied') });
   expect(await run('--expand')).toMatchObject({
     code: 2,
-    errors: expect.stringContaining('Usage: npm run tool -- migrate'),
+    errors: expect.stringContaining('Usage: node apps/migrate/main.ts'),
   });
 });
