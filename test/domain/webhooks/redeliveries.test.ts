@@ -214,6 +214,13 @@ describe('a page', () => {
     expect(await t.find(failing.id)).toMatchObject({ state: 'requested' });
   });
 
+  it('does not wait for a clock that was set back', async () => {
+    const t = await setupRedeliveries();
+    await t.request(lately);
+    await t.rows(`update redelivery set due_at = now() + interval '1 hour'`);
+    expect(await redeliverPage(t.owner)).toBe(true);
+  });
+
   it('contains no event that happened after the request, so that the redelivery of a busy webhook ends', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
