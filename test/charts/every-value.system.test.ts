@@ -41,7 +41,7 @@ const everything = {
   'org-api-operator': {
     ...operatorValues,
     webhooks: { enabled: true },
-    monitoring: { enabled: true, runbookBaseUrl: 'https://git.example.com/runbooks' },
+    monitoring: { enabled: true, rules: { runbookBaseUrl: 'https://git.example.com/runbooks' } },
   },
 };
 

@@ -180,7 +180,8 @@ describe('alerts of the operator', { timeout: buildMs }, () => {
   );
 
   it('can be left out by name', () => {
-    const monitoring = { enabled: true, runbookBaseUrl: 'https://x.example.com', disabled: ['OrgApiRegionNotReady'] };
+    const rules = { runbookBaseUrl: 'https://x.example.com', disabled: ['OrgApiRegionNotReady'] };
+    const monitoring = { enabled: true, rules };
     const left = alertsOf(pick(renderOperator({ monitoring }), 'PrometheusRule').spec).map(({ alert }) => alert);
     expect(left.sort()).toEqual(names.filter((name) => name !== 'OrgApiRegionNotReady'));
   });

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type Manifest, ofKind, operatorPeers, operatorValues, pick, podsOf, render } from '#test/render-charts.ts';
-import { renderOperator } from './promtool.ts';
+import { renderOperator, watched } from './promtool.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const chart = path.join(root, 'charts/org-api-operator');
@@ -182,9 +182,18 @@ describe('monitoring of the operator', () => {
     expect(ports.map(({ name }: Manifest) => name)).toContain(service.spec.ports[0].targetPort);
   });
 
+  it('has a switch for its ServiceMonitor and for its rules', () => {
+    const missing = (values: object) => {
+      const manifests = renderOperator({ monitoring: { ...watched.monitoring, ...values } });
+      return kinds.filter((kind) => ofKind(manifests, kind).length === 0);
+    };
+    expect(missing({ serviceMonitor: { enabled: false } })).toEqual(['ServiceMonitor']);
+    expect(missing({ rules: { enabled: false } })).toEqual(['PrometheusRule']);
+  });
+
   it('requires the URL of the runbooks', () => {
     expect(() => renderOperator({ monitoring: { enabled: true } })).toThrow(
-      /monitoring\.runbookBaseUrl is empty: give the URL/,
+      /monitoring\.rules\.runbookBaseUrl is empty: give the URL/,
     );
   });
 });

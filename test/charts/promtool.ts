@@ -26,7 +26,7 @@ export const watched = { monitoring: { enabled: true, rules: { runbookBaseUrl: '
 
 /** The objects of the operator's chart, with monitoring unless the values switch it off. */
 export function renderOperator(values: object = {}): Manifest[] {
-  const monitoring = { enabled: true, runbookBaseUrl: watched.monitoring.rules.runbookBaseUrl };
+  const { monitoring } = watched;
   const from = path.join(chart, '../org-api-operator');
   const options = { from, region: null, release: 'operator', namespace: 'org-api-us' };
   return render({ ...options, values: { monitoring, ...operatorValues, ...values } });

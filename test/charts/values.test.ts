@@ -14,15 +14,13 @@ const charts = {
   'org-api': {
     app: ['api.', 'worker.', 'console.'],
     own: ['api.', 'worker.', 'console.', 'migrations.'],
-    monitor: ['monitoring.serviceMonitor.'],
-    rules: ['monitoring.rules.'],
   },
-  'org-api-operator': { app: [], own: [''], monitor: ['monitoring.'], rules: ['monitoring.'] },
+  'org-api-operator': { app: [], own: [''] },
 };
 const readerOf = (name: string) => (file: string) => readFileSync(path.join(chart, '..', name, file), 'utf8');
 const read = readerOf('org-api');
 
-describe.each(Object.entries(charts))('values.yaml of %s', (name, { app, own, monitor, rules }) => {
+describe.each(Object.entries(charts))('values.yaml of %s', (name, { app, own }) => {
   const read = readerOf(name);
   const values = readValues(read('values.yaml'));
   const paths = listLeaves(values).map((value) => value.path);
@@ -44,8 +42,8 @@ describe.each(Object.entries(charts))('values.yaml of %s', (name, { app, own, mo
     [/(?:\$values|\.Values)\.([A-Za-z]\w*(?:\.\w+)*)/g, ['']],
     [/(?:\$app|\.app)\.([a-z]\w*(?:\.\w+)*)/g, app],
     [/(?:\.|\$)own\.([a-z]\w*(?:\.\w+)*)/g, own],
-    [/\.monitor\.(\w+)/g, monitor],
-    [/\.rules\.(\w+)/g, rules],
+    [/\.monitor\.(\w+)/g, ['monitoring.serviceMonitor.']],
+    [/\.rules\.(\w+)/g, ['monitoring.rules.']],
     [/\.(dns\.\w+)/g, ['networkPolicy.']],
   ];
   const used = variables.flatMap(([pattern, sections]) =>

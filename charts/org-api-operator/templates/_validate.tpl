@@ -8,8 +8,9 @@
 {{- $lists := list "apiServer.to" "database.to" "temporal.to" }}
 {{- include "org-api-operator.peerProblems" (dict "policy" $values.networkPolicy "lists" $lists) }}
 {{- end }}
-{{- if and $values.monitoring.enabled (not $values.monitoring.runbookBaseUrl) }}
-- monitoring.runbookBaseUrl is empty: give the URL of the runbooks, for example
+{{- $rules := $values.monitoring.rules }}
+{{- if and $values.monitoring.enabled $rules.enabled (not $rules.runbookBaseUrl) }}
+- monitoring.rules.runbookBaseUrl is empty: give the URL of the runbooks, for example
 {{- " https://git.example.com/org-api/blob/main/charts/org-api-operator/runbooks" }}
 {{- end }}
 {{- $set := dict }}
