@@ -78,6 +78,12 @@ describe('Deployments', () => {
     expect(spec.containers[0]).not.toHaveProperty('lifecycle');
   });
 
+  it('may take as long as the migrations that new pods wait for', () => {
+    const values = { progressDeadlineSeconds: 1200 };
+    for (const { spec } of ofKind(render(), 'Deployment')) expect(spec.progressDeadlineSeconds).toBe(3600);
+    for (const { spec } of ofKind(render({ values }), 'Deployment')) expect(spec.progressDeadlineSeconds).toBe(1200);
+  });
+
   it('use an image by tag, by digest or by the chart’s version', () => {
     const image = (own: object) =>
       containerOf('api', { image: { repository: 'r.example.com/o', digest: '', ...own } }).image;
