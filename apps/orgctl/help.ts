@@ -18,8 +18,8 @@ export function helpText(nouns: readonly Noun[], noun: Noun | null, command: Com
     const width = Math.max(...nouns.map((one) => one.noun.length));
     const lines = nouns.map((one) => `  ${one.noun.padEnd(width)}   ${one.summary}`);
     return (
-      `Usage: ${calledAs('npm run -s orgctl --')} NOUN VERB [options]\n\n${lines.join('\n')}\n\nRun orgctl NOUN --help ` +
-      `for its verbs.\n${common}`
+      `Usage: ${calledAs('npm run -s orgctl --')} NOUN VERB [options]\n\n${lines.join('\n')}\n\n` +
+      `Run orgctl NOUN --help for its verbs.\n${common}`
     );
   }
   const shown = command === null ? noun.commands : [command];

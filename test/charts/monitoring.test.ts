@@ -99,7 +99,7 @@ describe('monitoring', () => {
     const check = (text: string) => spawnSync(program, options, { input: text, encoding: 'utf8' });
     const text = renderText({ values: watched });
     expect(check(text).stdout).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
-    expect(check(text.replace('interval:', 'intervall:')).status).toBe(1);
+    expect(check(text.replace('interval:', 'intervals:')).status).toBe(1);
   });
 });
 
