@@ -53,5 +53,6 @@ export function describeError(error: unknown): Record<string, unknown> {
     routine,
     stack,
     ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
+    ...(error instanceof AggregateError ? { errors: error.errors.map(describeError) } : {}),
   };
 }

@@ -69,7 +69,7 @@ const region = {
 } as Region;
 type Change = Partial<{ database: object; temporal: object | null }>;
 const observe = (change: Change = {}) =>
-  reportRegion(region, { ...quietRegion, ...change } as Parameters<typeof reportRegion>[1], null).conditions;
+  reportRegion(region, { ...quietRegion, ...change } as Parameters<typeof reportRegion>[1], []).conditions;
 
 const regions: [what: string, conditions: ReportedCondition[], health: string, release: string][] = [
   ['Ready', observe(), 'Healthy', 'current'],

@@ -62,21 +62,27 @@ describe('the operator', () => {
     await vi.waitFor(async () => expect(await t.readCondition('SchemaCurrent')).toBe('False NotMigrated'), waiting);
   });
 
-  it('sets Temporal up although a stored secret cannot be opened, and says both', async () => {
+  it('shows each action that fails in its own condition, and still carries out the others', async () => {
     const t = await setupRegion(server);
     const owner = await t.openOwner();
     await t.make.webhook();
     const last = 'length(sealed) - 1';
     await owner.query(`update webhook_secret set sealed = set_byte(sealed, ${last}, 255 - get_byte(sealed, ${last}))`);
+    await owner.query(
+      `create function reject() returns trigger language plpgsql as 'begin raise exception using errcode = 42501; end'`,
+    );
+    await owner.query('create trigger reject before update on delivery_switch for each row execute function reject()');
     await t.applySecret({ DATABASE_URL: t.database.ownerUrl, WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
     const databaseSecretRef = { name: 'org-api', key: 'DATABASE_URL' };
     await t.applyRegion(
       { namespace: `org-api-test-${crypto.randomUUID()}`, retention: '48h' },
-      { webhooks, sealing: { resealWith: 2, databaseSecretRef } },
+      { webhooks, sealing: { resealWith: 2, databaseSecretRef }, delivery: { state: 'Paused' } },
     );
 
     await vi.waitFor(async () => expect(await t.readCondition('KeysFresh')).toBe('False SecretNotUnsealed'), waiting);
     await vi.waitFor(async () => expect(await t.readCondition('TemporalReady')).toBe('True NamespaceAnswers'), waiting);
+    expect(await t.readCondition('KeysFresh')).toBe('False SecretNotUnsealed');
+    expect(await t.readCondition('Delivering')).toBe('True InternalError');
   });
 
   it('deletes a webhook although the Region names no sealing keys', async () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import type { Sealing } from '#domain/resealing/count.ts';
 import { ledgerFaults } from '#domain/webhooks/ledger.ts';
+import type { Failure } from '../../apps/operator/kube/custom-resource.ts';
 import type { Region } from '../../apps/operator/kube/resources.ts';
 import { planSwitch } from '../../apps/operator/region/delivery-switch.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
@@ -36,14 +37,14 @@ const healthy: ObservedRegion = { database, temporal, sealing };
 
 /** Type, status and reason of each condition that is not true; Ready first. */
 const problemsOf = (observed: ObservedRegion | null) =>
-  reportRegion(region, observed, null)
+  reportRegion(region, observed, [])
     .conditions.filter(({ status }) => status !== 'True')
     .map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 
 describe('the status of a Region', () => {
   it('is Ready when schema, Temporal and ledger are as they should be', () => {
     expect(problemsOf(healthy)).toEqual([]);
-    expect(reportRegion(region, healthy, null)).toMatchObject({
+    expect(reportRegion(region, healthy, [])).toMatchObject({
       schema: { applied: currentMigration, expected: currentMigration },
       deliveries: { waiting: 3, overdue: 0, ledgerDifference: 0 },
     });
@@ -55,7 +56,7 @@ describe('the status of a Region', () => {
 
     const pending = { ...healthy, database: { ...database, pendingContract } };
     expect(problemsOf(pending)).toEqual([]);
-    expect(reportRegion(region, pending, null).conditions).toContainEqual({
+    expect(reportRegion(region, pending, []).conditions).toContainEqual({
       type: 'SchemaCurrent',
       status: 'True',
       reason: 'ContractPending',
@@ -63,7 +64,7 @@ describe('the status of a Region', () => {
         'Contract migrations are pending: 0012-drop-column. ' +
         'Set migrations.contractFor when nothing needs the version before.',
     });
-    expect(reportRegion(region, pending, null).schema?.pending).toEqual(pendingContract);
+    expect(reportRegion(region, pending, []).schema?.pending).toEqual(pendingContract);
     expect(problemsOf({ ...healthy, database: { ...database, migrations: after } })).toEqual([]);
   });
 
@@ -106,7 +107,7 @@ describe('the status of a Region', () => {
       'Ready Unknown TemporalUnreachable',
       'TemporalReady Unknown TemporalUnreachable',
     ]);
-    expect(reportRegion(region, observed, null).deliveries?.waiting).toBe(3);
+    expect(reportRegion(region, observed, []).deliveries?.waiting).toBe(3);
   });
 });
 
@@ -128,7 +129,7 @@ describe('the deliveries of a Region', () => {
     ['draining with an attempt under way', { state: 'draining', underWay: 1 }, 'False Draining'],
     ['drained', { state: 'draining', isDrained: true }, 'False Drained'],
   ] as const)('are shown as %s, and the Region stays Ready', (_, deliverySwitch, expected) => {
-    const { conditions, deliveries } = reportRegion(region, observe(deliverySwitch), null);
+    const { conditions, deliveries } = reportRegion(region, observe(deliverySwitch), []);
     const find = (name: string) => conditions.find(({ type }) => type === name);
 
     expect(`${find('Delivering')?.status} ${find('Delivering')?.reason}`).toBe(expected);
@@ -168,7 +169,7 @@ describe('the sealing keys of a Region', () => {
     ['something cannot be read in any form', { ...sealing, counts: [{ ...apps, version: null }] }, 'False OldKeySeals'],
     ['a key that is needed is gone', { ...old, missing: [1] }, 'False SealingKeyMissing'],
   ])('are judged when %s, and the Region stays Ready', (_, found, expected) => {
-    const { conditions } = reportRegion(region, { ...healthy, sealing: found }, null);
+    const { conditions } = reportRegion(region, { ...healthy, sealing: found }, []);
     const find = (name: string) => conditions.find(({ type }) => type === name);
 
     expect(`${find('KeysFresh')?.status} ${find('KeysFresh')?.reason}`).toBe(expected);
@@ -176,7 +177,7 @@ describe('the sealing keys of a Region', () => {
   });
 
   it('are counted in the status by version, with the peppers of API keys', () => {
-    expect(reportRegion(region, { ...healthy, sealing: old }, null).secrets).toEqual({
+    expect(reportRegion(region, { ...healthy, sealing: old }, []).secrets).toEqual({
       sealed: [
         { version: 1, count: 3 },
         { version: 2, count: 5 },
@@ -196,8 +197,34 @@ describe('the sealing keys of a Region', () => {
 
   it('say why sealing again failed', () => {
     const failure = { reason: 'SecretNotUnsealed', message: 'One could not be opened.' } as const;
-    const { conditions } = reportRegion(withVersion(2), { ...healthy, sealing: old }, failure);
+    const failures = [{ ...failure, action: 'resealSecrets' }];
+    const { conditions } = reportRegion(withVersion(2), { ...healthy, sealing: old }, failures);
 
     expect(conditions.find(({ type }) => type === 'KeysFresh')).toMatchObject({ status: 'False', ...failure });
+  });
+});
+
+describe('the failed actions of a Region', () => {
+  const failures = [
+    { action: 'setDeliverySwitch', reason: 'InternalError', message: 'Why 1.' },
+    { action: 'resealSecrets', reason: 'SecretNotUnsealed', message: 'Why 2.' },
+    { action: 'setRetention', reason: 'TemporalRejected', message: 'Why 3.' },
+  ] as const;
+  const shown = {
+    setDeliverySwitch: ['Delivering True InternalError Deliveries are sent. Why 1.'],
+    resealSecrets: ['KeysFresh False SecretNotUnsealed Why 2.'],
+    setRetention: ['Ready False TemporalRejected Why 3.', 'TemporalReady False TemporalRejected Why 3.'],
+  };
+  const show = (some: readonly Failure[]) =>
+    reportRegion(region, healthy, some)
+      .conditions.filter(({ message }) => message.includes('Why'))
+      .map(({ type, status, reason, message }) => `${type} ${status} ${reason} ${message}`);
+
+  it.each(failures)('are shown by the condition of $action, and by no other', (failure) => {
+    expect(show([failure])).toEqual(shown[failure.action]);
+  });
+
+  it('are shown each by its condition when several fail', () => {
+    expect(show(failures).toSorted()).toEqual(Object.values(shown).flat().toSorted());
   });
 });

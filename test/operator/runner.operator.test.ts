@@ -44,9 +44,11 @@ async function setup({ forbidden = '' } = {}) {
       await server.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { version } });
     },
     describe: ({ version }) => ({ reason: 'Copied', message: `The version is ${version} now.` }),
-    report: (_, copied, failure) => ({
+    report: (_, copied, [failure]) => ({
       schema: { applied: copied ?? 'none' },
-      conditions: [condition('Ready', failure === null, failure?.reason ?? 'Applied', failure?.message ?? 'It is.')],
+      conditions: [
+        condition('Ready', failure === undefined, failure?.reason ?? 'Applied', failure?.message ?? 'It is.'),
+      ],
     }),
   };
   let passes = 0;

@@ -132,7 +132,7 @@ describe('the plan of a WebhookSubscription', () => {
 
 describe('the status of a WebhookSubscription', () => {
   const conditionsOf = (parts: SubscriptionParts, fields: Partial<ObservedSubscription>) =>
-    reportSubscription(subscription(parts), observed(fields), null).conditions.map(
+    reportSubscription(subscription(parts), observed(fields), []).conditions.map(
       ({ type, status, reason }) => `${type} ${status} ${reason}`,
     );
 
@@ -157,7 +157,7 @@ describe('the status of a WebhookSubscription', () => {
   it('keeps what is known when the operator cannot look', () => {
     const status = { id: webhook.id, activeKeyId: webhook.secretId, conditions: [] };
     const failure = { reason: 'DatabaseUnreachable' as const, message: 'PostgreSQL does not answer.' };
-    const report = reportSubscription(subscription({ status }), null, failure);
+    const report = reportSubscription(subscription({ status }), null, [failure]);
     expect(report).toMatchObject({ id: webhook.id, activeKeyId: webhook.secretId });
     expect(report.conditions.map(({ status: holds, reason }) => `${holds} ${reason}`)).toEqual([
       'False DatabaseUnreachable',

@@ -38,7 +38,7 @@ describe('the namespace of Temporal', () => {
     ['is not touched while Temporal is away', { retention: '48h' }, away, [], 'Unknown TemporalUnreachable'],
   ])('%s', (_, declared, temporal, actions, expected) => {
     const region = declare(declared);
-    const { status, reason } = evaluateTemporal(region, observe(temporal), null);
+    const { status, reason } = evaluateTemporal(region, observe(temporal), []);
 
     expect(planTemporal(region, observe(temporal))).toEqual(actions);
     expect(`${status} ${reason}`).toBe(expected);
@@ -47,7 +47,8 @@ describe('the namespace of Temporal', () => {
   it('names the request that Temporal rejected', () => {
     const failure = { reason: 'TemporalRejected' as const, message: 'Temporal rejected UpdateNamespace (7).' };
 
-    expect(evaluateTemporal(declare({ retention: '48h' }), observe(found), failure)).toMatchObject({
+    const failures = [{ ...failure, action: 'setRetention' }];
+    expect(evaluateTemporal(declare({ retention: '48h' }), observe(found), failures)).toMatchObject({
       status: 'False',
       ...failure,
     });

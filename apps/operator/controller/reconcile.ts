@@ -25,11 +25,10 @@ export interface ReconcileOptions {
 
 /**
  * Makes one pass over an object: observes, carries out what `plan` returns, and writes the status.
- * An action that fails ends the pass. If the controller's actions are independent, the others are
- * carried out first.
+ * No action follows one that failed, unless the controller's actions are independent.
  *
  * @returns whether it carried out an action; then there may be more to do.
- * @throws what ended the pass, after the status that says so was written.
+ * @throws what failed, after the status that says so was written; an AggregateError of several.
  */
 export async function reconcile(
   resource: CustomResource,
@@ -39,7 +38,7 @@ export async function reconcile(
   const { controller } = options;
   let observed: unknown = null;
   let count = 0;
-  const failures: unknown[] = [];
+  const failed: { cause: unknown; action?: string }[] = [];
   try {
     observed = await controller.observe(resource, signal);
     for (const action of controller.plan(resource, observed)) {
@@ -47,8 +46,8 @@ export async function reconcile(
       try {
         await controller.execute(action, resource, signal);
       } catch (cause) {
-        if (!controller.areActionsIndependent) throw cause;
-        failures.push(cause);
+        failed.push({ cause, action: action.kind });
+        if (!controller.areActionsIndependent) break;
         continue;
       }
       count += 1;
@@ -57,27 +56,29 @@ export async function reconcile(
       if (note !== null) await options.recordEvent(resource, 'Normal', note);
     }
     if (count > 0) observed = await controller.observe(resource, signal);
-    if (failures.length > 0) throw failures[0];
   } catch (cause) {
-    signal.throwIfAborted();
-    const failure = failureOf(cause);
-    if (isNew(resource, failure))
-      await options.recordEvent(resource, 'Warning', { reason: failure.reason, message: failure.message });
-    await writeStatus(resource, observed, failure, options);
-    throw cause;
+    failed.push({ cause });
   }
-  await writeStatus(resource, observed, null, options);
+  if (failed.length > 0) signal.throwIfAborted();
+  const failures = failed.map(({ cause, action }) => ({ ...failureOf(cause), action }));
+  for (const { reason, message } of failures)
+    if (isNew(resource, { reason })) await options.recordEvent(resource, 'Warning', { reason, message });
+  await writeStatus(resource, observed, failures, options);
+  if (failed.length > 0) throw joinCauses(failed.map(({ cause }) => cause));
   return count > 0;
 }
+
+const joinCauses = (causes: readonly unknown[]): unknown =>
+  causes.length > 1 ? new AggregateError(causes, 'several actions failed') : causes[0];
 
 async function writeStatus(
   resource: CustomResource,
   observed: unknown,
-  failure: Failure | null,
+  failures: readonly Failure[],
   options: ReconcileOptions,
 ): Promise<void> {
   const { controller, recordEvent } = options;
-  const report = controller.report(resource, observed, failure);
+  const report = controller.report(resource, observed, failures);
   try {
     const conflict = await applyReport(resource, report, options);
     const warning = report.conditions.find(({ reason }) => controller.warnings?.includes(reason));

@@ -56,12 +56,14 @@ type Fields<T> = T extends readonly unknown[]
     ? { [K in keyof T]?: Fields<T[K]> | undefined }
     : T;
 
-/** Why a pass over an object ended early. */
+/** What failed in a pass over an object. */
 export interface Failure {
   /** As a condition shows it. */
   reason: Reason;
   /** A sentence without secrets. */
   message: string;
+  /** Kind of the action that failed; undefined: none did. */
+  action?: string | undefined;
 }
 
 /** Ends a pass with a reason that is shown in a condition. */
@@ -107,7 +109,7 @@ export interface Controller<R extends CustomResource, Observed, Action extends {
   /** Called when an object is gone: removes what is kept of it, with its metrics. */
   onGone?(): Promise<void>;
   /** Returns the status. No effects. `observed` is null when `observe` failed. */
-  report(resource: R, observed: Observed | null, failure: Failure | null): Report<R>;
+  report(resource: R, observed: Observed | null, failures: readonly Failure[]): Report<R>;
 }
 
 /** A controller whose types matter to itself only. */

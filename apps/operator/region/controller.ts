@@ -62,8 +62,8 @@ export function createRegionController(
       options.onReport([]);
       await connections.drop();
     },
-    report(region, observed, failure) {
-      const report = reportRegion(region, observed, failure);
+    report(region, observed, failures) {
+      const report = reportRegion(region, observed, failures);
       options.onReport(report.conditions);
       return report;
     },

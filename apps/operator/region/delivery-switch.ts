@@ -1,6 +1,6 @@
-import type { SwitchState } from '#domain/webhooks/delivery-switch.ts';
+import type { DeliverySwitch, SwitchState } from '#domain/webhooks/delivery-switch.ts';
 import { capitalize, conditionsOf } from '../controller/conditions.ts';
-import type { ReportedCondition } from '../kube/custom-resource.ts';
+import type { Failure, ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 
@@ -18,10 +18,19 @@ export function planSwitch({ spec }: Region, { database }: ObservedRegion): Swit
 
 const { holds, fails, unknown } = conditionsOf('Delivering');
 
-/** Reports whether deliveries are sent. Those held on purpose leave the region Ready. */
-export function evaluateSwitch({ database }: ObservedRegion): ReportedCondition {
+/**
+ * Reports whether deliveries are sent, and why their state could not be set. Those held on purpose
+ * leave the region Ready.
+ */
+export function evaluateSwitch({ database }: ObservedRegion, failures: readonly Failure[]): ReportedCondition {
   if (isUnreadable(database)) return unknown(database.reason, database.message);
-  const { state, underWay, isDrained } = database.deliverySwitch;
+  const found = evaluateState(database.deliverySwitch);
+  const failure = failures.find(({ action }) => action === 'setDeliverySwitch');
+  if (failure === undefined) return found;
+  return { ...found, reason: failure.reason, message: `${found.message} ${failure.message}` };
+}
+
+function evaluateState({ state, underWay, isDrained }: DeliverySwitch): ReportedCondition {
   if (state === 'running') return holds('Sending', 'Deliveries are sent.');
   if (state === 'paused') return fails('Paused', `Deliveries are paused, and events are kept. Under way: ${underWay}.`);
   return isDrained

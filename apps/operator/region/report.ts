@@ -12,18 +12,22 @@ import { evaluateTemporal } from './temporal.ts';
  * Returns the status of a Region. What could not be read is left out of the fields and makes its
  * condition Unknown, never False.
  */
-export function reportRegion(region: Region, observed: ObservedRegion | null, failure: Failure | null): Report<Region> {
+export function reportRegion(
+  region: Region,
+  observed: ObservedRegion | null,
+  failures: readonly Failure[],
+): Report<Region> {
   if (observed === null) {
-    const { reason = 'NotObserved', message = 'Not looked at yet.' } = failure ?? {};
+    const { reason = 'NotObserved', message = 'Not looked at yet.' } = failures[0] ?? {};
     const conditions = types.map((type) => condition(type, null, reason, message));
     return { schema: { expected: currentMigration }, conditions };
   }
   const { database } = observed;
-  const parts = [evaluateSchema(observed), evaluateTemporal(region, observed, failure), evaluateLedger(observed)];
+  const parts = [evaluateSchema(observed), evaluateTemporal(region, observed, failures), evaluateLedger(observed)];
   return {
     ...showDatabase(observed),
     secrets: { sealed: showSealed(observed), peppers: isUnreadable(database) ? undefined : database.peppers },
-    conditions: [summarize(parts), ...parts, evaluateSwitch(observed), evaluateKeys(region, observed, failure)],
+    conditions: [summarize(parts), ...parts, evaluateSwitch(observed, failures), evaluateKeys(observed, failures)],
   };
 }
 

@@ -47,9 +47,9 @@ export async function resealSecrets(region: Region, connections: Connections, si
 const { holds, fails, unknown } = conditionsOf('KeysFresh');
 
 /** Evaluates whether an older key is no longer needed. The region is Ready either way. */
-export function evaluateKeys(region: Region, observed: ObservedRegion, failure: Failure | null): ReportedCondition {
-  const { sealing } = observed;
-  if (failure !== null && planSealing(region, observed).length > 0) return fails(failure.reason, failure.message);
+export function evaluateKeys({ sealing }: ObservedRegion, failures: readonly Failure[]): ReportedCondition {
+  const failure = failures.find(({ action }) => action === 'resealSecrets');
+  if (failure !== undefined) return fails(failure.reason, failure.message);
   if (isUnreadable(sealing)) return unknown(sealing.reason, sealing.message);
   const { newest, counts, missing, unused } = sealing;
   if (missing.length > 0) {

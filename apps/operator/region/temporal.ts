@@ -24,11 +24,15 @@ function planSettings({ spec }: Region, found: ObservedNamespace): TemporalActio
 const { holds, fails, unknown } = conditionsOf('TemporalReady');
 
 /** Evaluates whether Temporal answers for the namespace, which is as the spec declares it. */
-export function evaluateTemporal(region: Region, observed: ObservedRegion, failure: Failure | null): ReportedCondition {
-  const { temporal } = observed;
+export function evaluateTemporal(
+  region: Region,
+  { temporal }: ObservedRegion,
+  failures: readonly Failure[],
+): ReportedCondition {
+  const failure = failures.find(({ action }) => action !== undefined && action in differences);
   const { namespace } = region.spec.temporal;
   if (isUnreadable(temporal)) return unknown(temporal.reason, temporal.message);
-  if (failure?.reason === 'TemporalRejected') return fails(failure.reason, failure.message);
+  if (failure !== undefined) return fails(failure.reason, failure.message);
   if (temporal === null) return fails('NamespaceMissing', `Temporal has no namespace ${namespace}.`);
   const [first] = planSettings(region, temporal);
   if (first !== undefined)

@@ -13,8 +13,9 @@ const delivering = conditionsOf('Delivering');
 export function reportSubscription(
   resource: WebhookSubscription,
   observed: ObservedSubscription | null,
-  failure: Failure | null,
+  failures: readonly Failure[],
 ): Report<WebhookSubscription> {
+  const [failure] = failures; // no action follows one that failed
   if (observed === null) {
     const { id, activeKeyId, lastDeliveredAt } = resource.status ?? {};
     const { reason = 'Pending', message = 'The operator has not looked at it yet.' } = failure ?? {};
@@ -38,9 +39,9 @@ export function reportSubscription(
 function evaluateReadiness(
   { isAllowed, webhook }: ObservedSubscription,
   secret: ReportedCondition,
-  failure: Failure | null,
+  failure: Failure | undefined,
 ): ReportedCondition {
-  if (failure !== null) return ready.fails(failure.reason, failure.message);
+  if (failure !== undefined) return ready.fails(failure.reason, failure.message);
   if (!isAllowed) {
     const remedy = 'Add its id to spec.allowedOrganizations of the Region.';
     return ready.fails('OrganizationNotAllowed', `The Region does not allow this organization. ${remedy}`);
