@@ -2,7 +2,10 @@ import { Resolver } from 'node:dns/promises';
 import type { Cause, FailureCause } from '#domain/webhooks/causes.ts';
 import { tryStaggered } from './staggered.ts';
 
-/** Returns the first eight addresses of a name, IPv4 first, or why there are none. Never throws. */
+/**
+ * Returns the first eight addresses of a name, IPv4 and IPv6 in turn (RFC 8305, section 4), or why there are none.
+ * Never throws.
+ */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;
 export type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: Cause };
 
@@ -28,7 +31,8 @@ const resolutionDelayMs = 50;
  *   hangs, cannot be cancelled, and reads `/etc/hosts` and search domains, which could lead a
  *   public name into the cluster.
  * - The servers of resolv.conf, three at most, are tried in their order, each 250 ms after the one
- *   before, so that a dead one costs an attempt a moment.
+ *   before, so that a dead one costs an attempt a moment. That a name has no address is believed
+ *   of one once those before it have failed: a later one may not know a private zone.
  * - A type that fails while the other has addresses is ignored, and once A has answered, AAAA has
  *   50 ms: some old load balancers never answer it.
  * - Each name has separate channels, which can be cancelled, use random ports (harder to forge
@@ -39,7 +43,13 @@ const resolutionDelayMs = 50;
 export function createResolve({ servers }: { servers?: string[] } = {}): Resolve {
   return async (hostname, signal) => {
     const tried = (servers ?? new Resolver().getServers()).slice(0, mostServers);
-    const found = await tryStaggered(tried, (server, either) => ask(server, hostname, either), signal);
+    const asked: Promise<ServerAnswer>[] = [];
+    const askInTurn = (server: string, either: AbortSignal) => {
+      const said = afterEarlier(ask(server, hostname, either), [...asked]);
+      asked.push(said);
+      return said;
+    };
+    const found = await tryStaggered(tried, askInTurn, signal);
     if (found.success !== null) return found.success.resolution;
     const cause = found.failures.find((each) => each.cause === 'dns_timeout')?.cause ?? 'dns_failed';
     if (signal.aborted) return { ok: false, cause };
@@ -47,6 +57,13 @@ export function createResolve({ servers }: { servers?: string[] } = {}): Resolve
     const root = await tryStaggered(tried, (server, either) => askForRoot(server, rootTries, either), signal);
     return { ok: false, cause: root.success === null && !signal.aborted ? 'dns_unavailable' : cause };
   };
+}
+
+/** Resolves with what a server said: addresses at once, and that there are none after the servers before have ended. */
+async function afterEarlier(asked: Promise<ServerAnswer>, earlier: Promise<ServerAnswer>[]): Promise<ServerAnswer> {
+  const said = await asked;
+  if (said.ok && !said.resolution.ok) await Promise.all(earlier);
+  return said;
 }
 
 /** Asks one server for A and AAAA of a name. */
@@ -60,9 +77,12 @@ function ask(server: string, hostname: string, signal: AbortSignal): Promise<Ser
     v4.then(startDelay, () => {});
     const lookups = await Promise.allSettled([v4, channel.resolve6(hostname)]);
     clearTimeout(delay);
-    const addresses = lookups.flatMap((lookup) => (lookup.status === 'fulfilled' ? lookup.value : []));
-    if (addresses.length > 0)
-      return { ok: true, resolution: { ok: true, addresses: addresses.slice(0, mostAddresses) } };
+    const [ipv4 = [], ipv6 = []] = lookups.map((lookup) => (lookup.status === 'fulfilled' ? lookup.value : []));
+    const addresses = Array.from({ length: mostAddresses }, (_, index) => [ipv4[index], ipv6[index]])
+      .flat()
+      .filter((address) => address !== undefined)
+      .slice(0, mostAddresses);
+    if (addresses.length > 0) return { ok: true, resolution: { ok: true, addresses } };
     const codes = lookups.map((lookup) => (lookup.status === 'rejected' ? lookup.reason.code : 'ENODATA'));
     const cause = causeOfCodes(codes);
     const isCertain = cause === 'dns_no_such_name' || cause === 'dns_no_address';

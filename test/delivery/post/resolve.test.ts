@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createResolve } from '#delivery/post/resolve.ts';
 import { postDeadlineMs } from '#delivery/times.ts';
@@ -34,11 +35,11 @@ async function receiver() {
 }
 
 describe('looking up a name', () => {
-  it('returns A and AAAA records, IPv4 first', async () => {
+  it('returns A and AAAA records in turn, IPv4 first', async () => {
     const { resolve } = await resolver({ A: [a('8.8.8.8'), a('8.8.4.4')], AAAA: [aaaa('2606:4700::1111')] });
     const { addresses } = (await resolve(name, neverAborted())) as { addresses: string[] };
     expect([...addresses].sort()).toEqual(['2606:4700::1111', '8.8.4.4', '8.8.8.8']);
-    expect(addresses[2]).toBe('2606:4700::1111');
+    expect(addresses[1]).toBe('2606:4700::1111');
   });
 
   it('returns the first eight addresses of a name that has more', async () => {
@@ -46,7 +47,9 @@ describe('looking up a name', () => {
     const { resolve } = await resolver({ A: many, AAAA: [aaaa('2606:4700::1111')] });
     const { addresses } = (await resolve(name, neverAborted())) as { addresses: string[] };
     expect(addresses).toHaveLength(8);
-    expect(many.map(({ value }) => value)).toEqual(expect.arrayContaining(addresses));
+    const [ipv6, ...ipv4] = [...addresses].sort((one, other) => Number(isIPv4(one)) - Number(isIPv4(other)));
+    expect(ipv6).toBe('2606:4700::1111');
+    expect(many.map(({ value }) => value)).toEqual(expect.arrayContaining(ipv4));
   });
 
   // At once: most of them wait for time limits.
@@ -104,6 +107,19 @@ describe('looking up a name', () => {
     expect(await resolve(broken, good)).toEqual({ ok: true, addresses: ['8.8.8.8'] });
     expect(await resolve(unaware, good)).toEqual({ ok: false, cause: 'dns_no_such_name' });
     expect(good.questions).toHaveLength(2);
+  });
+
+  it('believes a later server that there is no address once the earlier ones have failed', async () => {
+    const unaware = await startDnsServer(() => 'NXDOMAIN');
+    const silent = await startDnsServer(() => null);
+    const slow = await startDnsServer((_name, type) => {
+      if (type === 'AAAA') return [];
+      return slow.questions.filter((requested) => requested.endsWith(' A')).length > 1 ? [a('8.8.8.8')] : null;
+    });
+    const resolve = (...servers: { server: string }[]) =>
+      createResolve({ servers: servers.map(({ server }) => server) })(name, neverAborted());
+    expect(await resolve(slow, unaware)).toEqual({ ok: true, addresses: ['8.8.8.8'] });
+    expect(await resolve(silent, unaware)).toEqual({ ok: false, cause: 'dns_no_such_name' });
   });
 
   it('blames the zone when one server works and no server answers for it', async () => {
