@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createExpire } from '#delivery/expire.ts';
-import { blockedPerPage } from '#delivery/sql/unblock.ts';
+import { blockedPerPage, type UnblockedRow, unblockSql } from '#delivery/sql/unblock.ts';
 import { type Hook, type Run, setupEngine } from '#test/delivery-engine.ts';
 import { shareInstallation } from '#test/setup.ts';
 
@@ -57,6 +57,28 @@ it('what waited when order was turned off is put into the queue, however much it
   expect(errors).toEqual([]);
 });
 
+it('another webhook need not wait for the next second when one has pages of deliveries that wait', async () => {
+  await manyBlocked();
+  const hook = await freeAfterOthers();
+
+  await setupExpire([]).start();
+
+  expect(await countBlocked(hook)).toBe(0);
+});
+
+it('all that wait of a webhook that is not active take one page', async () => {
+  const paused = await manyBlocked();
+  await engine().change(paused, 'paused');
+  const hook = await freeAfterOthers();
+
+  const before = [paused.webhookId, '00000000-0000-0000-0000-000000000000'];
+  const [first] = (await engine().worker.query<UnblockedRow>(unblockSql, before)).rows;
+  expect(first).toMatchObject({ unblocked: 0, last: [paused.webhookId, expect.any(String)] });
+  await engine().worker.query(unblockSql, first?.last as string[]);
+
+  expect(await countBlocked(hook)).toBe(0);
+});
+
 it('blocked deliveries are looked up page by page and again, and those that wait are not written', async () => {
   const hook = await manyBlocked();
   const { owner } = engine();
@@ -91,6 +113,18 @@ it('blocked deliveries are looked up page by page and again, and those that wait
   expect(errors).toEqual([]);
   expect(await waiting()).toEqual(before);
 });
+
+/** Makes a webhook, which is looked up after those before, with a blocked delivery that nothing holds back. */
+async function freeAfterOthers(): Promise<Hook> {
+  const hook = await engine().webhook();
+  await engine().owner.query(
+    `select record_event($1, 'seat.given', '{}', s.id) from new_id() s (id), generate_series(1, 2)`,
+    [hook.organizationId],
+  );
+  expect(await countBlocked(hook)).toBe(1);
+  await engine().owner.query('update webhook set ordered = false where id = $1', [hook.webhookId]);
+  return hook;
+}
 
 /** Makes a webhook with more blocked deliveries than two statements look up. */
 async function manyBlocked() {
