@@ -61,6 +61,33 @@ const misuses: [string, object, RegExp][] = [
     /secrets\.operatorDatabaseUrl\.key is empty beside operator\.region\.create/,
   ],
   [
+    'other keys of Secrets than the operator reads',
+    {
+      operator: { region: { create: true } },
+      secrets: {
+        operatorDatabaseUrl: { key: 'DATABASE_URL' },
+        webhookSecretKeys: { key: 'KEYS' },
+        temporalCa: { key: 'CA' },
+        temporalCertificate: { key: 'CERTIFICATE' },
+        temporalCertificateKey: { key: 'PRIVATE' },
+        temporalApiKey: { key: 'apiKey' },
+      },
+      temporal: { tls: { enabled: true } },
+    },
+    new RegExp(
+      [
+        ['operatorDatabaseUrl', 'DATABASE_URL', 'OPERATOR_DATABASE_URL'],
+        ['temporalApiKey', 'apiKey', 'TEMPORAL_API_KEY'],
+        ['temporalCa', 'CA', 'ca\\.crt'],
+        ['temporalCertificate', 'CERTIFICATE', 'tls\\.crt'],
+        ['temporalCertificateKey', 'PRIVATE', 'tls\\.key'],
+        ['webhookSecretKeys', 'KEYS', 'WEBHOOK_SECRET_KEYS'],
+      ]
+        .map(([name, given, key]) => `secrets\\.${name}\\.key is ${given} beside [\\s\\S]*under ${key}`)
+        .join('[\\s\\S]*'),
+    ),
+  ],
+  [
     'peers unknown to the network policy',
     { networkPolicy: { database: { to: [] } } },
     /networkPolicy\.database\.to is empty: name the peers/,

@@ -199,7 +199,10 @@ describe('monitoring of the operator', () => {
 });
 
 describe('the Region that the chart of a release creates', () => {
-  const create = { operator: { region: { create: true } }, secrets: { operatorDatabaseUrl: { key: 'OPERATOR' } } };
+  const create = {
+    operator: { region: { create: true } },
+    secrets: { operatorDatabaseUrl: { key: 'OPERATOR_DATABASE_URL' } },
+  };
 
   it('is left out unless the values ask for it', () => {
     expect(ofKind(render(), 'Region')).toEqual([]);
@@ -218,13 +221,13 @@ describe('the Region that the chart of a release creates', () => {
       allowPlaintext: settingOf('ALLOW_PLAINTEXT')
         .split(',')
         .filter((one: string) => one !== 'redis'),
-      database: { secretRef: { name: 'org-api-us', key: 'OPERATOR' } },
+      database: { secretRef: { name: 'org-api-us' } },
       temporal: {
         address: settingOf('TEMPORAL_ADDRESS'),
         namespace: settingOf('TEMPORAL_NAMESPACE'),
         tls: false,
       },
-      webhooks: { secretKeysRef: { name: 'org-api-us', key: 'WEBHOOK_SECRET_KEYS' }, allow: ['10.0.0.0/8'] },
+      webhooks: { secretKeysRef: { name: 'org-api-us' }, allow: ['10.0.0.0/8'] },
     });
     expect(worker.image).toContain(`@${spec.release.digest}`);
   });
@@ -246,10 +249,10 @@ describe('the Region that the chart of a release creates', () => {
     expect(temporal).toMatchObject({
       tls: true,
       tlsServerName: 'temporal.example.com',
-      caSecretRef: { name: 'temporal', key: 'ca.crt' },
-      certificateSecretRef: { name: 'temporal', key: 'tls.crt' },
-      certificateKeySecretRef: { name: 'temporal', key: 'tls.key' },
-      apiKeySecretRef: { name: 'org-api-us', key: 'TEMPORAL_API_KEY' },
+      caSecretRef: { name: 'temporal' },
+      certificateSecretRef: { name: 'temporal' },
+      certificateKeySecretRef: { name: 'temporal' },
+      apiKeySecretRef: { name: 'org-api-us' },
     });
   });
 

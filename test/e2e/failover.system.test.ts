@@ -75,13 +75,15 @@ async function setup() {
   const connections = new Connections({
     // The Secret that names the database.
     api: {
-      readNamespacedSecret: async () => ({ data: { url: Buffer.from(database.urls.operator).toString('base64') } }),
+      readNamespacedSecret: async () => ({
+        data: { OPERATOR_DATABASE_URL: Buffer.from(database.urls.operator).toString('base64') },
+      }),
     } as unknown as CoreV1Api,
     namespace: 'test',
     report: { onRead: () => {}, onChanged: () => {}, onRejected: () => {}, onForgotten: () => {} },
   });
   onTestFinished(() => connections.close());
-  const region = { spec: { database: { secretRef: { name: 'database', key: 'url' } } } } as Region;
+  const region = { spec: { database: { secretRef: { name: 'database' } } } } as Region;
 
   async function operate(): Promise<string> {
     try {

@@ -2,7 +2,7 @@ import { CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
 import { pick, render } from '#test/render-charts.ts';
-import { kinds } from '../../apps/operator/kube/resources.ts';
+import { group, kinds } from '../../apps/operator/kube/resources.ts';
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -16,6 +16,44 @@ const rejectionOf = (object: object): Promise<string | null> =>
     () => null,
     (error: { body?: string }) => (JSON.parse(String(error.body)) as { message: string }).message,
   );
+
+it('no reference to a Secret has a key of its own: neither a Region’s nor a WebhookSubscription’s', async () => {
+  const namespace = await createNamespace(server);
+  const ref = { name: 'org-api', key: 'DATABASE_URL' };
+  const region = regionIn(namespace, {
+    database: { secretRef: ref },
+    temporal: {
+      address: 'temporal:7233',
+      namespace: 'us',
+      caSecretRef: ref,
+      certificateSecretRef: ref,
+      certificateKeySecretRef: ref,
+      apiKeySecretRef: ref,
+    },
+    webhooks: { secretKeysRef: ref },
+    sealing: { resealWith: 1, databaseSecretRef: ref },
+  });
+  const subscription = {
+    apiVersion: `${group}/${kinds.WebhookSubscription.version}`,
+    kind: 'WebhookSubscription',
+    metadata: { name: 'orders', namespace },
+    spec: {
+      organizationId: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d',
+      url: 'https://hooks.example.com/',
+      eventTypes: ['client.started'],
+      secret: { secretRef: ref },
+    },
+  };
+  const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  for (const body of [region, subscription]) {
+    const { version, plural } = kinds[body.kind as keyof typeof kinds];
+    const stored = await custom.createNamespacedCustomObject({ group, version, plural, namespace, body });
+    const given = JSON.stringify(body.spec).split('DATABASE_URL').length - 1;
+    expect(JSON.stringify(stored.spec).split('"org-api"').length - 1).toBe(given);
+    expect(JSON.stringify(stored.spec)).not.toContain('"key"');
+    expect(await rejectionOf(body)).toContain('field not declared in schema');
+  }
+});
 
 describe('a Region', () => {
   it('is accepted with the defaults of its schema', async () => {
@@ -72,14 +110,14 @@ describe('a Region', () => {
           address: 'temporal:7233',
           namespace: 'us',
           tls: false,
-          apiKeySecretRef: { name: 'temporal', key: 'key' },
+          apiKeySecretRef: { name: 'temporal' },
         },
       },
       'need tls',
     ],
     [
       'half of mutual TLS',
-      { temporal: { address: 'temporal:7233', namespace: 'us', certificateSecretRef: { name: 't', key: 'tls.crt' } } },
+      { temporal: { address: 'temporal:7233', namespace: 'us', certificateSecretRef: { name: 't' } } },
       'mutual TLS needs both',
     ],
     [

@@ -73,7 +73,7 @@ describe('the operator', () => {
     );
     await owner.query('create trigger reject before update on delivery_switch for each row execute function reject()');
     await t.applySecret({ DATABASE_URL: t.database.ownerUrl, WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
-    const databaseSecretRef = { name: 'org-api', key: 'DATABASE_URL' };
+    const databaseSecretRef = { name: 'org-api' };
     await t.applyRegion(
       { namespace: `org-api-test-${crypto.randomUUID()}`, retention: '48h' },
       { webhooks, sealing: { resealWith: 2, databaseSecretRef }, delivery: { state: 'Paused' } },

@@ -159,7 +159,7 @@ describe('the sealing keys of a Region', () => {
   const old: Sealing = { ...sealing, counts: [...sealing.counts, apps], unused: [] };
   const withVersion = (resealWith: number): Region => ({
     ...region,
-    spec: { ...region.spec, sealing: { resealWith, databaseSecretRef: { name: 'org-api', key: 'DATABASE_URL' } } },
+    spec: { ...region.spec, sealing: { resealWith, databaseSecretRef: { name: 'org-api' } } },
   });
   const reseal = { kind: 'resealSecrets', version: 2 };
 

@@ -3,12 +3,14 @@ import { CoreV1Api, CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptio
 import { Migration } from '@mikro-orm/migrations';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
+import { type ApiServer, configOf, regionIn, startApiServer } from '#test/api-server.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
+import { frontName, startTemporalFront } from '#test/temporal-front.ts';
+import { testNamespace } from '#test/worker.ts';
 import { ensureLogin } from '../../apps/migrate/logins.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { migrations, type NamedMigration } from '../../apps/migrate/migrations/index.ts';
@@ -90,7 +92,7 @@ describe('the operator', () => {
     const { applySecret, applyRegion, make, declare, readReadiness } = await setup();
     const organizationId = await make.organization();
     await applySecret();
-    const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
+    const webhooks = { secretKeysRef: { name: 'org-api' } };
     await applyRegion({}, { allowedOrganizations: [organizationId], webhooks });
     await declare(organizationId);
 
@@ -137,7 +139,7 @@ describe('the operator', () => {
       now: () => (clockMs += 300_000),
     });
     onTestFinished(() => connections.close());
-    const region = regionWith({ database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } } });
+    const region = regionWith({ database: { secretRef: { name: 'org-api' } } });
     const first = await connections.openDatabase(region);
     const nextUser = `org_api_login_${randomBytes(4).toString('hex')}`;
     const next = Object.assign(new URL(database.urls.operator), {
@@ -175,6 +177,45 @@ describe('the operator', () => {
     expect(seen.at(-1)).toBe('DATABASE_URL read');
   });
 
+  it('sends Temporal’s API key only to the address in its own Secret, and no other value to any', async () => {
+    let passedMs = 0;
+    const t = await setup({ now: () => performance.now() + passedMs });
+    const { namespace } = t;
+    const stranger = await startTemporalFront(inject('temporalAddress'));
+    const values = {
+      DATABASE_URL: t.database.ownerUrl,
+      TEMPORAL_API_KEY: 'the-api-key',
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+      'ca.crt': stranger.ca,
+      'tls.crt': stranger.client.cert,
+      'tls.key': stranger.client.key,
+    };
+    await t.applySecret(values);
+    const temporal = {
+      address: stranger.address,
+      namespace: testNamespace(),
+      tlsServerName: frontName,
+      caSecretRef: { name: 'org-api', key: 'ca.crt' },
+      certificateSecretRef: { name: 'org-api', key: 'tls.crt' },
+      certificateKeySecretRef: { name: 'org-api', key: 'tls.key' },
+      apiKeySecretRef: { name: 'org-api', key: 'DATABASE_URL' },
+    };
+    const { group, version, plural } = kinds.Region;
+    await server.kubeConfig
+      .makeApiClient(CustomObjectsApi)
+      .createNamespacedCustomObject({ group, version, plural, namespace, body: regionIn(namespace, { temporal }) });
+
+    await vi.waitFor(async () => expect(await t.readCondition('TemporalReady')).toBeDefined(), waiting);
+    expect([...stranger.apiKeys]).toEqual([]);
+    expect(await t.readCondition('TemporalReady')).toBe('Unknown ApiKeyOfOtherAddress');
+
+    await t.applySecret({ ...values, TEMPORAL_ADDRESS: stranger.address });
+    passedMs = 300_000;
+    const isAnswered = async () => expect(await t.readCondition('TemporalReady')).toBe('True NamespaceAnswers');
+    await vi.waitFor(isAnswered, waiting);
+    expect([...stranger.apiKeys]).toEqual(['the-api-key']);
+  });
+
   it('seals everything again with the newest key when the Region says so, and keeps every secret', async () => {
     const { applySecret, applyRegion, readStatus, database, make } = await setup();
     const pool = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
@@ -182,7 +223,7 @@ describe('the operator', () => {
     const apps = await insertApps(pool, make);
     const { secret } = await make.webhook();
     await applySecret({ DATABASE_URL: database.ownerUrl, WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
-    const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
+    const webhooks = { secretKeysRef: { name: 'org-api' } };
     const expectKeys = (reason: string, version: number) =>
       vi.waitFor(async () => {
         const { conditions, secrets } = (await readStatus()) ?? {};
@@ -192,7 +233,7 @@ describe('the operator', () => {
 
     await applyRegion({}, { webhooks });
     await expectKeys('OldKeySeals', 1);
-    const databaseSecretRef = { name: 'org-api', key: 'DATABASE_URL' };
+    const databaseSecretRef = { name: 'org-api' };
     await applyRegion({}, { webhooks, sealing: { resealWith: 2, databaseSecretRef } });
     await expectKeys('NewestKeySeals', 2);
 
@@ -387,7 +428,7 @@ describe('the operator', () => {
       const t = await setup();
       const organizationId = await t.make.organization();
       await t.applySecret();
-      const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
+      const webhooks = { secretKeysRef: { name: 'org-api' } };
       await t.applyRegion({}, { webhooks, allowedOrganizations: [organizationId] });
       await t.declare(organizationId, { reclaimPolicy });
       await vi.waitFor(async () => expect(await t.readReadiness()).toBe('Applied'), waiting);

@@ -40,7 +40,7 @@ export const regionWith = (spec: Partial<RegionSpec> = {}): Region => ({
   spec: {
     region: 'us',
     release: { version: '0.1.0' },
-    database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } },
+    database: { secretRef: { name: 'org-api' } },
     temporal: {
       address: 'temporal:7233',
       namespace: 'us',

@@ -46,7 +46,7 @@ async function setup(webhooks: boolean) {
     regionIn(namespace, {
       temporal: { address: inject('temporalAddress'), namespace: testNamespace(), tls: false },
       allowedOrganizations: [organizationId],
-      webhooks: { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } },
+      webhooks: { secretKeysRef: { name: 'org-api' } },
     }),
   );
   const api = server.kubeConfig.makeApiClient(CustomObjectsApi);

@@ -68,6 +68,7 @@ export async function arrangeRotation(server: ApiServer) {
     run(
       command
         .replace('org-api-us-rw.$NS.svc:5432', `127.0.0.1:${postgres.port}`)
+        .replace('temporal-frontend.temporal.svc:7233', front.address)
         .replace('valkey-us.$NS.svc:6379', `127.0.0.1:${redis.port}`)
         .replace('kubectl -n $NS exec -i deploy/valkey-us -- valkey-cli', `redis-cli -p ${redis.port}`),
     );
@@ -190,7 +191,7 @@ export async function arrangeRotation(server: ApiServer) {
     'ca.crt': 'TEMPORAL_TLS_CA',
     'tls.crt': 'TEMPORAL_TLS_CERT',
     'tls.key': 'TEMPORAL_TLS_KEY',
-    apiKey: 'TEMPORAL_API_KEY',
+    TEMPORAL_API_KEY: 'TEMPORAL_API_KEY',
   };
   async function readTemporalSettings(): Promise<Record<string, string>> {
     const secret = await readSecret('org-api-us-temporal');
@@ -217,18 +218,18 @@ export async function arrangeRotation(server: ApiServer) {
   allowSockets('test', consoleUrl);
   await server.apply(
     regionIn(NS, {
-      database: { secretRef: { name: 'org-api-us', key: 'OPERATOR_DATABASE_URL' } },
+      database: { secretRef: { name: 'org-api-us' } },
       temporal: {
         address: front.address,
         namespace: TEMPORAL_NAMESPACE,
         tls: true,
         tlsServerName: frontName,
-        caSecretRef: { name: 'org-api-us-temporal', key: 'ca.crt' },
-        certificateSecretRef: { name: 'org-api-us-temporal', key: 'tls.crt' },
-        certificateKeySecretRef: { name: 'org-api-us-temporal', key: 'tls.key' },
-        apiKeySecretRef: { name: 'org-api-us-temporal', key: 'apiKey' },
+        caSecretRef: { name: 'org-api-us-temporal' },
+        certificateSecretRef: { name: 'org-api-us-temporal' },
+        certificateKeySecretRef: { name: 'org-api-us-temporal' },
+        apiKeySecretRef: { name: 'org-api-us-temporal' },
       },
-      webhooks: { secretKeysRef: { name: 'org-api-us', key: 'WEBHOOK_SECRET_KEYS' } },
+      webhooks: { secretKeysRef: { name: 'org-api-us' } },
     }),
   );
   let operatorAheadMs = 0;

@@ -15,7 +15,7 @@ import { readConfig } from '../../apps/operator/config.ts';
 import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
 
 /** The value of a Region that names the sealing keys. */
-export const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
+export const webhooks = { secretKeysRef: { name: 'org-api' } };
 
 export const waiting = { timeout: 60_000, interval: 100 };
 

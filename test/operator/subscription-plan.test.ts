@@ -27,7 +27,7 @@ const observed = (fields: Partial<ObservedSubscription> = {}): ObservedSubscript
   secret: 'current',
   ...fields,
 });
-const secretRef = { secretRef: { name: 'own', key: 'secret' }, rotation: { overlap: '1h' } };
+const secretRef = { secretRef: { name: 'own' }, rotation: { overlap: '1h' } };
 const rotating = { generate: { secretName: 'orders' }, rotation: { every: '24h', overlap: '1h' } };
 const bare = { finalizers: [] };
 const deleted = { deletionTimestamp: '2026-03-01T00:00:00Z' };

@@ -227,7 +227,7 @@ export function regionIn(namespace: string, spec: Record<string, unknown> = {}) 
     spec: {
       region: 'us',
       release: { version: '0.1.0' },
-      database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } },
+      database: { secretRef: { name: 'org-api' } },
       temporal: { address: 'temporal:7233', namespace: 'org-api-us' },
       ...spec,
     },

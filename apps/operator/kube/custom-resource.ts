@@ -31,9 +31,9 @@ export interface Condition {
 /** A condition as `report` gives it; the runner adds generation and time. */
 export type ReportedCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'> & { reason: Reason };
 
+/** A Secret; each field that has one reads a fixed key of it. */
 export interface SecretRef {
   name: string;
-  key: string;
 }
 
 export interface CustomResource<Spec = unknown, Status = { conditions?: Condition[] }> {

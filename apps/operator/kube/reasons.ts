@@ -13,6 +13,7 @@ export const reasons = [
   'ValueInvalid',
   // Region.
   'AllConditionsHold',
+  'ApiKeyOfOtherAddress',
   'ContractPending',
   'DatabaseUnreachable',
   'Drained',

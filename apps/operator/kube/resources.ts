@@ -28,7 +28,7 @@ export interface RegionSpec {
   allowPlaintext?: ('postgresql' | 'temporal')[];
   /** The region's PostgreSQL. */
   database: {
-    /** Key of a Secret that holds the `postgresql://` URL of the operator's login. */
+    /** Secret whose key `OPERATOR_DATABASE_URL` is the URL of the operator's login. */
     secretRef: SecretRef;
   };
   /** The region's Temporal. */
@@ -46,18 +46,21 @@ export interface RegionSpec {
     tls: boolean;
     /** Name that Temporal's certificate is for. Default is the host of `address`. */
     tlsServerName?: string;
-    /** Key of a Secret that holds the certificates of the only authorities that are trusted. */
+    /** Secret whose key `ca.crt` has the only authorities that are trusted. */
     caSecretRef?: SecretRef;
-    /** Key of a Secret that holds the client certificate for mutual TLS. */
+    /** Secret whose key `tls.crt` is the client certificate for mutual TLS. */
     certificateSecretRef?: SecretRef;
-    /** Key of a Secret that holds the private key of that certificate. */
+    /** Secret whose key `tls.key` is the private key of that certificate. */
     certificateKeySecretRef?: SecretRef;
-    /** Key of a Secret that holds Temporal's API key. */
+    /**
+     * Secret whose key `TEMPORAL_API_KEY` is Temporal's API key, and `TEMPORAL_ADDRESS` the address
+     * that it is for. The operator sends it only if `address` is that address.
+     */
     apiKeySecretRef?: SecretRef;
   };
   /** What WebhookSubscriptions need. Without it, none is carried out. */
   webhooks?: {
-    /** Key of a Secret that holds the `WEBHOOK_SECRET_KEYS` of the workers. */
+    /** Secret whose key `WEBHOOK_SECRET_KEYS` is that of the workers. */
     secretKeysRef: SecretRef;
     /** Addresses and CIDR blocks that webhooks may use although they are not public. */
     allow: string[];
@@ -73,8 +76,8 @@ export interface RegionSpec {
      */
     resealWith: number;
     /**
-     * Key of a Secret that holds the `postgresql://` URL of a login that may read and write every
-     * sealed secret, for example the owner's. It is used for nothing else.
+     * Secret whose key `DATABASE_URL` is the `postgresql://` URL of a login that may read and write
+     * every sealed secret, for example the owner's. It is used for nothing else.
      */
     databaseSecretRef: SecretRef;
   };
@@ -177,7 +180,7 @@ export interface WebhookSubscriptionSpec {
       secretName: string;
     };
     /**
-     * Key of a Secret that holds the signing secret. The Secret needs the label
+     * Secret whose key `secret` is the signing secret. It needs the label
      * `orgapi.dev/webhook-subscription` with the name of this object as its value.
      */
     secretRef?: SecretRef;

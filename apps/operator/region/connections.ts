@@ -77,7 +77,7 @@ export class Connections {
   }
 
   /** @throws ReconcileError when the Secret or the key is missing. */
-  async readKey({ name, key }: SecretRef): Promise<string> {
+  async readKey({ name }: SecretRef, key: string): Promise<string> {
     const encoded = (await this.#readSecret(name))[key];
     if (encoded === undefined) throw new ReconcileError('SecretKeyMissing', `Secret ${name} has no key ${key}.`);
     return Buffer.from(encoded, 'base64').toString('utf8').trim();
@@ -122,13 +122,14 @@ export class Connections {
       TEMPORAL_TLS_SERVER_NAME: spec.tlsServerName,
       ALLOW_PLAINTEXT: plaintextOf(region),
     };
-    const references = {
-      TEMPORAL_TLS_CA: spec.caSecretRef,
-      TEMPORAL_TLS_CERT: spec.certificateSecretRef,
-      TEMPORAL_TLS_KEY: spec.certificateKeySecretRef,
-      TEMPORAL_API_KEY: spec.apiKeySecretRef,
-    };
-    for (const [name, ref] of Object.entries(references)) if (ref !== undefined) texts[name] = await this.readKey(ref);
+    const references = [
+      ['TEMPORAL_TLS_CA', spec.caSecretRef, 'ca.crt'],
+      ['TEMPORAL_TLS_CERT', spec.certificateSecretRef, 'tls.crt'],
+      ['TEMPORAL_TLS_KEY', spec.certificateKeySecretRef, 'tls.key'],
+      ['TEMPORAL_API_KEY', spec.apiKeySecretRef, 'TEMPORAL_API_KEY'],
+    ] as const;
+    for (const [setting, ref, key] of references) if (ref !== undefined) texts[setting] = await this.readKey(ref, key);
+    await this.#assertApiKeyFor(spec);
     const { text, value } = await this.readValue<TemporalServer>('TEMPORAL_ADDRESS', {
       identity: JSON.stringify([spec, region.allowPlaintext]),
       text: JSON.stringify(texts),
@@ -138,13 +139,25 @@ export class Connections {
     return { key: JSON.stringify([spec, text]), server: value };
   }
 
+  /**
+   * The API key is all that is sent to an address that the Region names, so who may write Regions
+   * must not choose where it goes: its Secret does.
+   *
+   * @throws ReconcileError when that Secret names another address, or none.
+   */
+  async #assertApiKeyFor({ address, apiKeySecretRef: ref }: Region['spec']['temporal']): Promise<void> {
+    if (ref === undefined || (await this.readKey(ref, 'TEMPORAL_ADDRESS')) === address) return;
+    const message = `TEMPORAL_ADDRESS in Secret ${ref.name} is not ${address}, so its API key is not sent there.`;
+    throw new ReconcileError('ApiKeyOfOtherAddress', message);
+  }
+
   /** The database of a Region. @throws ReconcileError */
   async openDatabase(region: Region): Promise<Database> {
     const { secretRef } = region.spec.database;
     const { value: server } = await this.readValue<PostgresServer>('DATABASE_URL', {
       identity: JSON.stringify([secretRef, plaintextOf(region.spec)]),
-      text: await this.readKey(secretRef),
-      parse: (text) => parseDatabase(text, region, secretRef),
+      text: await this.readKey(secretRef, 'OPERATOR_DATABASE_URL'),
+      parse: (text) => parseDatabase(text, region, 'OPERATOR_DATABASE_URL'),
       tryValue: (next) => tryLogin(next, 'operator'),
     });
     if (this.#database?.server !== server) {
@@ -155,11 +168,15 @@ export class Connections {
     return this.#database.opened;
   }
 
-  /** Runs `work` with a login that is opened for it alone. @throws ReconcileError */
+  /**
+   * Runs `work` with the login that a Secret has as DATABASE_URL, opened for it alone.
+   *
+   * @throws ReconcileError
+   */
   async withLogin<T>(region: Region, ref: SecretRef, work: (database: Database) => Promise<T>): Promise<T> {
-    const url = await this.readKey(ref);
+    const url = await this.readKey(ref, 'DATABASE_URL');
     const opened = await openDatabase({
-      server: parseOrFail(() => parseDatabase(url, region, ref)),
+      server: parseOrFail(() => parseDatabase(url, region, 'DATABASE_URL')),
       applicationName,
       poolMax: 1,
     });
@@ -204,7 +221,7 @@ export class Connections {
 }
 
 /** @throws InvalidSettingsError that names the key of the Secret. */
-function parseDatabase(text: string, { spec }: Region, { key }: SecretRef): PostgresServer {
+function parseDatabase(text: string, { spec }: Region, key: string): PostgresServer {
   const values = { [key]: text, ALLOW_PLAINTEXT: plaintextOf(spec) };
   return readSettings(z.object({ [key]: databaseUrl }), values)[key] as PostgresServer;
 }

@@ -18,7 +18,7 @@ export async function readSealingKeys({ spec: { webhooks } }: Region, connection
   }
   const { value } = await connections.readValue<SealingKeys>('WEBHOOK_SECRET_KEYS', {
     identity: JSON.stringify(webhooks.secretKeysRef),
-    text: await connections.readKey(webhooks.secretKeysRef),
+    text: await connections.readKey(webhooks.secretKeysRef, 'WEBHOOK_SECRET_KEYS'),
     parse: (text) => readSettings(Settings, { WEBHOOK_SECRET_KEYS: text }).WEBHOOK_SECRET_KEYS,
     tryValue: trySecrets,
   });

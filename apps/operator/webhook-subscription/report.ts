@@ -60,7 +60,7 @@ function evaluateSecret(
     if (state === 'current') return published.holds('Referenced', `Secret ${ref?.name} has the secret that signs.`);
     if (state !== 'missing') return published.fails('Pending', 'The referenced secret does not sign yet.');
     const label = `${secretLabel}=${metadata.name}`;
-    const message = `There is no key ${ref?.key} in a Secret ${ref?.name} with the label ${label}.`;
+    const message = `There is no key secret in a Secret ${ref?.name} with the label ${label}.`;
     return published.fails('SecretNotFound', message);
   }
   const { secretName } = generate;

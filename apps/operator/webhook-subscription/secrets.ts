@@ -12,7 +12,7 @@ import { ObjectWatch } from '../kube/watch.ts';
 export const secretLabel = 'orgapi.dev/webhook-subscription';
 /** Id of the subscription that published a Secret. */
 const ownerAnnotation = 'orgapi.dev/subscription-uid';
-const publishedKey = 'secret';
+const signingKey = 'secret';
 
 interface SecretsOptions {
   kubeConfig: KubeConfig;
@@ -66,10 +66,9 @@ export class Secrets {
    * the Secret is not labelled for exactly this subscription.
    */
   findReferenced({ metadata, spec }: WebhookSubscription): string | null {
-    const { name, key } = spec.secret.secretRef ?? { name: '', key: '' };
-    const secret = this.#get(name);
+    const secret = this.#get(spec.secret.secretRef?.name ?? '');
     if (secret?.metadata?.labels?.[secretLabel] !== metadata.name) return null;
-    return readValue(secret, key ?? publishedKey);
+    return readValue(secret);
   }
 
   /** Returns what was published under this name; null when no Secret with the label has it. */
@@ -83,7 +82,7 @@ export class Secrets {
       ownerUid: secret.metadata?.annotations?.[ownerAnnotation] ?? null,
       /** Whether it is deleted with its subscription. */
       hasOwnerReference: (secret.metadata?.ownerReferences ?? []).length > 0,
-      value: readValue(secret, publishedKey),
+      value: readValue(secret),
     };
   }
 
@@ -108,7 +107,7 @@ export class Secrets {
         ...(resource.spec.reclaimPolicy === 'delete' ? { ownerReferences: [ownerOf(resource)] } : {}),
       },
       type: 'Opaque',
-      data: { [publishedKey]: Buffer.from(value).toString('base64') },
+      data: { [signingKey]: Buffer.from(value).toString('base64') },
     };
     try {
       this.#applied.set(name, await applyObject(this.#options.objects, secret));
@@ -133,7 +132,7 @@ export class Secrets {
   }
 }
 
-function readValue(secret: V1Secret, key: string): string | null {
-  const value = secret.data?.[key];
+function readValue(secret: V1Secret): string | null {
+  const value = secret.data?.[signingKey];
   return value === undefined ? null : Buffer.from(value, 'base64').toString('utf8');
 }

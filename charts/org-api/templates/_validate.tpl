@@ -119,6 +119,21 @@ Returns all problems at once, a line each, with what to do.
 - monitoring.rules.runbookBaseUrl is empty: give the URL of charts/org-api/runbooks, for example
 {{- " https://git.example.com/org-api/blob/main/charts/org-api/runbooks" }}
 {{- end }}
+{{- $keys := dict
+  "operatorDatabaseUrl" "OPERATOR_DATABASE_URL"
+  "webhookSecretKeys" "WEBHOOK_SECRET_KEYS"
+  "temporalCa" "ca.crt"
+  "temporalCertificate" "tls.crt"
+  "temporalCertificateKey" "tls.key"
+  "temporalApiKey" "TEMPORAL_API_KEY"
+}}
+{{- range $name, $key := $keys }}
+{{- $given := (get $values.secrets $name).key }}
+{{- if and $values.operator.region.create $given (ne $given $key) }}
+- secrets.{{ $name }}.key is {{ $given }} beside operator.region.create: the operator reads the key {{ $key }} only, so
+{{- printf " store the value under %s" $key }}
+{{- end }}
+{{- end }}
 {{- if and $values.operator.region.create (not $values.secrets.operatorDatabaseUrl.key) }}
 - secrets.operatorDatabaseUrl.key is empty beside operator.region.create: the operator needs a separate login
 {{- end }}

@@ -47,8 +47,8 @@ describe('an operator that is killed', () => {
     const t = await setup({ WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
     const apps = await insertApps(t.owner.pool, t.make);
     await t.applyRegion({
-      webhooks: { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } },
-      sealing: { resealWith: 2, databaseSecretRef: { name: 'org-api', key: 'DATABASE_URL' } },
+      webhooks: { secretKeysRef: { name: 'org-api' } },
+      sealing: { resealWith: 2, databaseSecretRef: { name: 'org-api' } },
     });
     await t.killAfter('resealSecrets');
     const read = () => t.rows('select sealed from webhook_secret order by id');
@@ -78,8 +78,8 @@ describe('an operator that is killed', () => {
     const original = await read();
     expect(original).toHaveLength(4);
     await t.applyRegion({
-      webhooks: { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } },
-      sealing: { resealWith: 2, databaseSecretRef: { name: 'org-api', key: 'DATABASE_URL' } },
+      webhooks: { secretKeysRef: { name: 'org-api' } },
+      sealing: { resealWith: 2, databaseSecretRef: { name: 'org-api' } },
     });
 
     await t.kill({ atStatement: { text: 'sealed" = $1', count } });
