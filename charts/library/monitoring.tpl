@@ -77,6 +77,7 @@ spec:
         {{- range $rule := $group.rules }}
         {{- if not (has $rule.alert ($.rules.disabled | default list)) }}
         {{- $labels := dict "installation" $installation "region" $.region }}
+        {{- with $.root.Values.monitoring.cluster }}{{ $_ := set $labels "cluster" . }}{{ end }}
         {{- if eq $.component "operator" }}{{ $_ := set $labels "component" "operator" }}{{ end }}
         {{- $_ := set $rule "labels" (merge $labels ($rule.labels | default dict)) }}
         {{- if $rule.alert }}

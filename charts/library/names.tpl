@@ -39,8 +39,9 @@ Takes the root.
 {{- if eq .component "operator" }}{{ $full }}{{ else }}{{ printf "%s-%s" $full .component }}{{ end -}}
 {{- end -}}
 
-{{/* This release among all that one Prometheus sees. Takes the root. */}}
+{{/* This release among all whose series the rules meet. Takes the root. */}}
 {{- define "library.installation" -}}
+{{- with .Values.monitoring.cluster }}{{ . }}/{{ end -}}
 {{ .Release.Namespace }}/{{ include "library.fullname" . }}
 {{- end -}}
 

@@ -18,6 +18,15 @@ const cluster = 'namespace="org-api-us"';
 const count = 'org_api_request_duration_seconds_count';
 const bucket = 'org_api_request_duration_seconds_bucket';
 
+/** The series of a release that names its cluster, where series of several clusters meet. */
+export const inCluster = (name: string, series: Series): Series =>
+  Object.fromEntries(
+    Object.entries(series).map(([one, values]) => [
+      one.replace('{', `{cluster="${name}",`).replace('installation="', `installation="${name}/`),
+      values,
+    ]),
+  );
+
 /** Data of another, unhealthy release: it must neither trigger nor silence an alert of this one. */
 const other = 'installation="org-api-ca/ca-org-api",region="ca",component="worker",pod="x"';
 export const ofOthers: Series = {

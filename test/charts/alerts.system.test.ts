@@ -10,13 +10,23 @@ import {
   deployments,
   growing,
   healthy,
+  inCluster,
   ofOthers,
   requests,
   type Series,
   visits,
   worker,
 } from './alerts-data.ts';
-import { evaluateRules, evaluation, promtool, renderAlerts, renderRules, withoutMetric } from './promtool.ts';
+import {
+  alertsOf,
+  evaluateRules,
+  evaluation,
+  promtool,
+  renderAlerts,
+  renderRules,
+  watched,
+  withoutMetric,
+} from './promtool.ts';
 
 /** Building promtool with a cold cache takes minutes. */
 const buildMs = 900_000;
@@ -288,6 +298,14 @@ describe('alerts', { timeout: buildMs }, () => {
     const result = evaluate([evaluation('nothing', ofOthers, names)]);
     expect(result.output).toContain('SUCCESS');
     expect(result.status).toBe(0);
+  });
+
+  it('all fire in a cluster where it is down, although it is well in another cluster of the same ruler', () => {
+    const east = renderRules({ values: { monitoring: { ...watched.monitoring, cluster: 'east' } } });
+    const both = { ...inCluster('east', healthy), ...inCluster('west', healthy) };
+    const tests = [evaluation('both are well', both, []), evaluation('down', inCluster('west', healthy), names)];
+    expect(evaluateRules(east, tests)).toMatchObject({ status: 0, output: expect.stringContaining('SUCCESS') });
+    for (const { labels } of alertsOf(east)) expect(labels).toMatchObject({ cluster: 'east' });
   });
 
   it.each(alerts.map(({ alert, expr, labels }) => [alert, labels.severity, expr] as const))(

@@ -14,7 +14,7 @@ import { dashboardOf } from '../../charts/dashboard/dashboard.ts';
 import { rows } from '../../charts/dashboard/panels.ts';
 import { getTool } from '../../charts/tools.ts';
 import { setupConsole } from '../console/setup.ts';
-import { metricsOf, problemsOf, renderRules, watched } from './promtool.ts';
+import { metricsOf, problemsOf, renderOperator, renderRules, watched } from './promtool.ts';
 import { getSchemas } from './schemas.ts';
 
 const kinds = ['ServiceMonitor', 'PrometheusRule', 'ConfigMap'];
@@ -60,6 +60,15 @@ describe('monitoring', () => {
     expect(spec.endpoints[0].relabelings).toContainEqual({
       targetLabel: 'installation',
       replacement: `org-api-${region}/${region}-org-api`,
+    });
+  });
+
+  it.each(['org-api', 'org-api-operator'])('names the cluster in what it adds to the metrics of %s', (part) => {
+    const monitoring = { ...watched.monitoring, cluster: 'arn:aws:eks:eu-1:1:cluster/east' };
+    const manifests = part === 'org-api' ? render({ values: { monitoring } }) : renderOperator({ monitoring });
+    expect(pick(manifests, 'ServiceMonitor').spec.endpoints[0].relabelings).toContainEqual({
+      targetLabel: 'installation',
+      replacement: expect.stringMatching(/^arn:aws:eks:eu-1:1:cluster\/east\/org-api-us\//),
     });
   });
 

@@ -9,8 +9,17 @@ import { readRunbooks } from '#test/documents.ts';
 import { pick } from '#test/render-charts.ts';
 import { createMetrics } from '../../apps/operator/metrics.ts';
 import { settingNames } from '../../apps/operator/region/connections.ts';
-import { always, growing, type Series } from './alerts-data.ts';
-import { alertsOf, evaluateRules, evaluation, metricsOf, promtool, renderOperator, withoutMetric } from './promtool.ts';
+import { always, growing, inCluster, type Series } from './alerts-data.ts';
+import {
+  alertsOf,
+  evaluateRules,
+  evaluation,
+  metricsOf,
+  promtool,
+  renderOperator,
+  watched,
+  withoutMetric,
+} from './promtool.ts';
 
 /** Building promtool with a cold cache takes minutes. */
 const buildMs = 900_000;
@@ -168,6 +177,17 @@ describe('alerts of the operator', { timeout: buildMs }, () => {
     const result = evaluate([evaluation('nothing', ofOthers, names)]);
     expect(result.output).toContain('SUCCESS');
     expect(result.status).toBe(0);
+  });
+
+  it('all fire in a cluster where it is down, although it is well in another cluster of the same ruler', () => {
+    const east = pick(
+      renderOperator({ monitoring: { ...watched.monitoring, cluster: 'east' } }),
+      'PrometheusRule',
+    ).spec;
+    const both = { ...inCluster('east', healthy), ...inCluster('west', healthy) };
+    const tests = [evaluation('both are well', both, []), evaluation('down', inCluster('west', healthy), names)];
+    expect(evaluateRules(east, tests)).toMatchObject({ status: 0, output: expect.stringContaining('SUCCESS') });
+    for (const { labels } of alertsOf(east)) expect(labels).toMatchObject({ cluster: 'east' });
   });
 
   it.each(alerts.map(({ alert, expr }) => [alert, expr] as const))(

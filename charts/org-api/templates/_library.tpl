@@ -40,8 +40,9 @@ Takes the root.
 {{- if eq .component "operator" }}{{ $full }}{{ else }}{{ printf "%s-%s" $full .component }}{{ end -}}
 {{- end -}}
 
-{{/* This release among all that one Prometheus sees. Takes the root. */}}
+{{/* This release among all whose series the rules meet. Takes the root. */}}
 {{- define "org-api.installation" -}}
+{{- with .Values.monitoring.cluster }}{{ . }}/{{ end -}}
 {{ .Release.Namespace }}/{{ include "org-api.fullname" . }}
 {{- end -}}
 
@@ -377,6 +378,7 @@ spec:
         {{- range $rule := $group.rules }}
         {{- if not (has $rule.alert ($.rules.disabled | default list)) }}
         {{- $labels := dict "installation" $installation "region" $.region }}
+        {{- with $.root.Values.monitoring.cluster }}{{ $_ := set $labels "cluster" . }}{{ end }}
         {{- if eq $.component "operator" }}{{ $_ := set $labels "component" "operator" }}{{ end }}
         {{- $_ := set $rule "labels" (merge $labels ($rule.labels | default dict)) }}
         {{- if $rule.alert }}
