@@ -38,6 +38,12 @@ describe('the chart of the operator', () => {
     });
   });
 
+  it('has as long for a rollout as the values say', () => {
+    const deadlineOf = (values: object) => pick(rendered(values), 'Deployment').spec.progressDeadlineSeconds;
+
+    expect([deadlineOf({}), deadlineOf({ progressDeadlineSeconds: 1200 })]).toEqual([600, 1200]);
+  });
+
   it('allows the operator to read only the Secrets that the values name, unless it carries out webhooks', () => {
     const verbsOf = (values: object) =>
       ofKind(rendered(values), 'Role')
