@@ -80,7 +80,7 @@ it('a download that is left after its first byte ends the statement that reads i
   await t.expectEnded();
 });
 
-it('a stranger who leaves pages ends no statement, so no invented cookie closes a connection (regression: it did)', async () => {
+it('a stranger who leaves pages ends no statement, so no invented cookie closes a connection', async () => {
   const t = await setup();
   const unlock = await t.lock('console_session');
   const invented = `${cookieName('session', t.origin)}=${generateToken()}`;

@@ -417,7 +417,7 @@ describe('a link whose creator could no longer create it', () => {
     return { ...t, orgId, boss, admin, link, use, member };
   }
 
-  it('does not enrol its holder as owner when its member has become one since (regression: it did)', async () => {
+  it('does not enrol its holder as owner when its member has become one since', async () => {
     const t = await setupLink();
     const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
     await assignRole(t.db, gained);
