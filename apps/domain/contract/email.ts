@@ -4,12 +4,16 @@ import { domainToASCII, domainToUnicode } from 'node:url';
 const emailForm =
   /^[^\s@]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?\.)+[\p{L}\p{M}][\p{L}\p{M}\p{N}-]+$/u;
 
+/** UTF-16 units of a text that may be an address. Longer ones are rejected before any work. */
+const typedMaxLength = 1_000;
+
 /**
  * Returns the one form in which an address is stored, compared and counted: NFC, lower case, and
  * the domain in ASCII (IDNA). A text that is no address keeps its other
  * characters, and matches none.
  */
 export function canonicalEmail(text: string): string {
+  if (text.length > typedMaxLength) return text;
   const typed = text.trim().normalize('NFC');
   const at = typed.lastIndexOf('@') + 1;
   return (typed.slice(0, at) + (domainToASCII(typed.slice(at)) || typed.slice(at))).toLowerCase();
@@ -20,7 +24,7 @@ export function canonicalEmail(text: string): string {
  * differently: of ß, some browsers and mail programs make ss, others a domain of its own. ẞ depends on
  * the version of Unicode.
  */
-const readDifferently = /@[^@]*[ßẞς\u200c\u200d][^@]*$/;
+const readDifferently = /[ßẞς\u200c\u200d]/;
 
 /**
  * Returns what a text must be to be an address of a member, who may sign in with it: the end of a
@@ -28,15 +32,17 @@ const readDifferently = /@[^@]*[ßẞς\u200c\u200d][^@]*$/;
  * text. Imports, invitations, sign-ins and `orgctl` have this one rule.
  */
 export function findEmailProblem(text: string): string | null {
+  const incomplete = 'a complete email address, for example ada@example.org';
+  if (text.length > typedMaxLength) return incomplete;
   const typed = text.trim().normalize('NFC');
   const email = canonicalEmail(text);
-  if (readDifferently.test(typed))
+  const [, ...domains] = typed.split('@');
+  if (readDifferently.test(domains.at(-1) ?? ''))
     return (
       'an email address whose domain is in its ASCII form (xn--…), because programs read ß, ς and invisible joiners ' +
       'in a domain differently'
     );
-  if (!emailForm.test(typed) || !emailForm.test(email) || email.length > 254)
-    return 'a complete email address, for example ada@example.org';
+  if (!emailForm.test(typed) || !emailForm.test(email) || email.length > 254) return incomplete;
   return hasAsciiLocalPart(email)
     ? null
     : 'an email address with only unaccented letters, digits and symbols before the @';
@@ -50,6 +56,7 @@ export const hasAsciiLocalPart = (text: string): boolean => /^[!-~]*@/.test(cano
  * that form.
  */
 export function readableEmail(email: string): string {
+  if (email.length > typedMaxLength) return email;
   const shown = email.replace(/[^@]+$/, (domain) => domainToUnicode(domain) || domain);
   return findEmailProblem(shown) === null ? shown : email;
 }
