@@ -18,7 +18,7 @@ import { assertNewPassword, hashPassword } from './password.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
-import { clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
+import { assertAdmitted, clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
@@ -36,20 +36,23 @@ export type FirstFactor =
 
 /**
  * Sets the password; another one replaces it until the enrolment is complete. The holder of a link is
- * a stranger, so each password waits among their sign-ins, and counts before it is hashed.
+ * a stranger, so each password waits among their sign-ins, and counts before it is hashed. Who holds
+ * no valid link, or has used up its passwords, waits nowhere: they cannot fill that queue.
  *
  * @throws IdentityError `link_expired`, why the password is not allowed, `too_many_attempts` after
  * ten passwords, `busy`
  */
-export function setEnrolmentPassword(
+export async function setEnrolmentPassword(
   database: Database,
   { token, password }: { token: string; password: string },
   now: () => Date = () => new Date(),
 ): Promise<void> {
+  const enrolment = await getOpenEnrolment(database, token, now());
+  const failure = ownFailure('enrolment_password', enrolment.tokenHash.toString('hex'));
+  assertAdmitted(database, failure, now());
   return strangersQueue.run(async () => {
-    const enrolment = await getOpenEnrolment(database, token, now());
     await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
-    await countFailure(database, ownFailure('enrolment_password', enrolment.tokenHash.toString('hex')), now());
+    await countFailure(database, failure, now());
     await choose(database, enrolment, { passwordHash: await hashPassword(password) });
   }, now());
 }

@@ -33,6 +33,21 @@ describe('a one-time link', () => {
   });
 });
 
+describe('passwords that the console will not hash', () => {
+  it('take no place in the queue of strangers: without a valid link, or after its ten passwords', async () => {
+    const t = await setupPeople();
+    countBy(t.now);
+    const used = await t.invite();
+    const choose = (token: string) => outcomeOf(setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now));
+    for (let n = 0; n < 10; n += 1) expect(await choose(used)).toBe('in');
+    expect(await choose(used)).toBe('too_many_attempts');
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => choose(n % 2 === 0 ? used : generateToken())),
+    );
+    expect(new Set(outcomes)).toEqual(new Set(['too_many_attempts', 'link_expired']));
+  });
+});
+
 describe('a remembered rejection', () => {
   it('applies to every spelling of its address, and to no known browser', async () => {
     const t = await setupPeople();
