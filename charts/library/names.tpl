@@ -5,10 +5,17 @@ a release may be named `1234` or `1e10`, which YAML would read as a number.
 
 {{/*
 The chart's name, or what replaces it, as the value of a label. A chart that is part of another is named
-as that one names it, an alias in any letters. Takes the root.
+as that one names it, an alias in any letters, after the parts that contain it. A name that is no value
+of a label ends in a hash of the whole, so that two parts keep two names. Takes the root.
 */}}
 {{- define "library.name" -}}
-{{- regexReplaceAll "^[^A-Za-z0-9]+|[^A-Za-z0-9]+$" (default .Chart.Name .Values.nameOverride | trunc 63) "" -}}
+{{- $path := .Template.BasePath | trimSuffix "/templates" | splitList "/charts/" | rest | join "-" -}}
+{{- $name := .Values.nameOverride | default $path | default .Chart.Name -}}
+{{- if regexMatch "^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$" $name -}}
+{{- $name -}}
+{{- else -}}
+{{- regexReplaceAll "^[^A-Za-z0-9]+" (printf "%s-%s" (trunc 54 $name) (sha256sum $name | trunc 8)) "" -}}
+{{- end -}}
 {{- end -}}
 
 {{/*
@@ -58,8 +65,8 @@ app.kubernetes.io/component: {{ .component | quote }}
 {{- $_ := set $labels "app.kubernetes.io/part-of" "org-api" -}}
 {{- $_ := set $labels "app.kubernetes.io/managed-by" .root.Release.Service -}}
 {{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion -}}
-{{- $chart := printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
-{{- $_ := set $labels "helm.sh/chart" $chart -}}
+{{- $chart := printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 -}}
+{{- $_ := set $labels "helm.sh/chart" (regexReplaceAll "^[^A-Za-z0-9]+|[^A-Za-z0-9]+$" $chart "") -}}
 {{- $common := .root.Values.commonLabels | default dict -}}
 {{- merge $labels (include "library.ownLabels" .root | fromYaml) $common | toYaml -}}
 {{- end -}}

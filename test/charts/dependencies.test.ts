@@ -17,6 +17,7 @@ const dependencies = [
   { name: 'org-api', version: '*', condition: 'org-api.enabled' },
   { name: 'org-api', version: '*', alias: 'canada', condition: 'canada.enabled' },
   { name: 'org-api', version: '*', alias: 'canadaEast_2', condition: 'canadaEast_2.enabled' },
+  { name: 'org-api', version: '*', alias: '_canada', condition: '_canada.enabled' },
   { name: 'org-api-operator', version: '*', condition: 'org-api-operator.enabled' },
 ];
 writeFileSync(
@@ -36,19 +37,22 @@ const renderPlatform = (enabled: boolean, names: { release?: string; namespace?:
       'org-api': { ...valuesOf('us'), enabled },
       canada: { ...valuesOf('ca'), enabled },
       canadaEast_2: { ...valuesOf('ca'), enabled },
+      _canada: { ...valuesOf('ca'), enabled },
       'org-api-operator': { ...operatorValues, enabled: true },
     },
   });
 const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name}`;
 
-describe('a chart with three regions and the operator as its parts', () => {
+describe('a chart with four regions and the operator as its parts', () => {
   it.each([
     'us',
     'org-api-operator-canada', // named after three of the parts
   ])('renders every object once as release %s, with pods that only their own selectors match', (release) => {
     const manifests = renderPlatform(true, { release });
     expect(new Set(manifests.map(keyOf)).size).toBe(manifests.length);
-    expect(podsOf(manifests).length).toBe(16);
+    expect(podsOf(manifests).length).toBe(21);
+    for (const { metadata } of manifests)
+      expect(metadata.labels['helm.sh/chart'] ?? 'a').toMatch(/^[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?$/);
     const labels = podsOf(manifests).map(({ labels }) => JSON.stringify(labels));
     for (const { kind, spec } of manifests.filter((one) => one.kind === 'Deployment')) {
       const entries = Object.entries(spec.selector.matchLabels).map(([key, value]) => `"${key}":"${value}"`);
