@@ -26,9 +26,12 @@ type Report = Context['report'];
 /** Counting a long history takes longer than a request may. */
 const statementTimeoutMs = 60_000;
 const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
-/** JSON escapes all other control characters by itself. */
+const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** JSON escapes all other control characters by itself. An escape changes no value. */
 const documentText = (document: unknown) =>
-  JSON.stringify(document, null, 2).replace(/[\u007f-\u009f]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
+  JSON.stringify(document, null, 2).replace(/[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu, (one) =>
+    one.split('').map(escapeUnit).join(''),
+  );
 
 /** Errors whose message is printed unchanged. */
 const expectedErrors = [CommandError, InterruptedError, DomainError, InvalidSettingsError];

@@ -18,9 +18,11 @@ import { nouns } from '../../apps/orgctl/nouns.ts';
 const timeout = 180_000;
 const commands = nouns.flatMap(({ noun, commands }) => commands.map(({ verb }) => [noun, verb].join(' ').trim()));
 /** What a terminal obeys, and what changes the order of a text, breaks its line or hides in it. */
-const unseen = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]/u;
+const unseen = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\u115F\u2800\u3164]/u;
+/** JSON keeps letters as they are. */
+const unseenInJson = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const hostile =
-  '\u001b]0;title\u0007\u001b[2J\r\n\t\u0085\u009b31m\u202Egnillib\u202C\u2066x\u2069\u200F\u200B\u2028\u00AD\u{E0041}';
+  '\u001b]0;title\u0007\u001b[2J\r\n\t\u0085\u009b31m\u202Egnillib\u202C\u2066x\u2069\u200F\u200B\u2028\u00AD\u{E0041}\u3164';
 const inParallel = pLimit(3);
 
 /** The options of each command. */
@@ -49,6 +51,8 @@ it('every command works under other defaults, prints controls and overrides by n
     expect([name, read]).toEqual([name, { code, stdout: expect.stringMatching(/./), stderr: expect.anything() }]);
     expect([name, unseen.exec(`${read.stdout}${read.stderr}`)]).toEqual([name, null]);
     if (!Object.hasOwn(reads, name)) return;
+    const document = await run([...args, '--json'], env);
+    expect([name, unseenInJson.exec(document.stdout)]).toEqual([name, null]);
     const left = await run([...args, '--json'], env, true);
     expect([name, left.code, /\n\s+at |EPIPE/.test(left.stderr)]).toEqual([name, closedPipeCode, false]);
   });

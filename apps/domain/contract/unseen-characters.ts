@@ -1,9 +1,11 @@
 /**
  * Characters that could affect the text around them or hide: controls except line breaks and tabs,
  * formatting characters (right-to-left overrides, zero-width characters, tags), other line ends,
- * private-use characters. A run of one character is one match.
+ * private-use characters, letters and symbols that show nothing (Hangul fillers, the empty Braille
+ * pattern) except variation selectors. A run of one character is one match.
  */
-export const unseenCharacters = /((?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}])\1*/gu;
+export const unseenCharacters =
+  /((?![\n\t]|\p{Variation_Selector})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Default_Ignorable_Code_Point}\u2800])\1*/gu;
 
 /** Returns the name of a run of one character: `U+202E`, and how often it repeats. */
 export function nameCharacters(run: string): string {
