@@ -7,6 +7,24 @@ import { tryStaggered } from './staggered.ts';
 /** A socket, or why it could not be opened. */
 export type OpenedSocket = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
 
+/**
+ * How much of a connection is read, TLS included. What may come up to a status line fits: OpenSSL
+ * takes 100 KB of certificates, and the reader of the status line 16 KiB.
+ */
+const mostBytes = 131_072;
+const countEveryMs = 100;
+
+export const isTooLong = (connection: Socket): boolean => connection.bytesRead > mostBytes;
+
+/**
+ * Closes a connection of which more than 128 KiB were read. Only its own count says so while TLS
+ * reads handshakes, tickets and renegotiations, for which no socket has an event.
+ */
+function boundBytes(connection: Socket): void {
+  const timer = setInterval(() => isTooLong(connection) && connection.destroy(), countEveryMs);
+  connection.once('close', () => clearInterval(timer));
+}
+
 /** Connects to one of the checked addresses, which are tried as RFC 8305 says. */
 export async function openConnection(options: {
   addresses: readonly string[];
@@ -20,6 +38,7 @@ export async function openConnection(options: {
       reach(connect({ host, port, noDelay: true }), 'connect', either, (error) => causeOfError(error, 'connect')),
     signal,
   );
+  if (success !== null) boundBytes(success.socket);
   return success ?? { ok: false, cause: causeOfAll(failures.map(({ cause }) => cause)) };
 }
 

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
+import { isTooLong } from './connect.ts';
 import type { KeptBody } from './result.ts';
 import { createStatusLineReader, StatusLineError } from './status-line.ts';
 
@@ -15,12 +16,6 @@ export interface Exchange extends KeptBody {
 
 /** What follows the status line is only kept with the attempt, and must not take up a slot. */
 const restMs = 1_000;
-/**
- * How much of a connection is read, TLS included. What may come up to a status line fits: OpenSSL
- * takes 100 KB of certificates, and the reader of the status line 16 KiB.
- */
-const mostBytes = 131_072;
-const countEveryMs = 100;
 /** The statuses whose `Retry-After` counts: the head has to arrive, too. */
 export const retryAfterStatuses: readonly (number | null)[] = [429, 503];
 
@@ -55,11 +50,6 @@ export function exchange(options: {
     let error: Error | null = null;
     let restTimer: NodeJS.Timeout | undefined;
     const end = () => void socket.destroy();
-    const endIfTooLong = () => {
-      if (connection.bytesRead > mostBytes) end();
-    };
-    // TLS reads tickets and renegotiations, of which this socket has no event.
-    const countTimer = setInterval(endIfTooLong, countEveryMs);
 
     const read = (): Omit<Exchange, 'rest'> => ({
       status: statusLine.status,
@@ -75,7 +65,7 @@ export function exchange(options: {
       end();
     };
     const readStatus = (bytes: Buffer) => {
-      endIfTooLong();
+      if (isTooLong(connection)) end();
       statusLine.read(bytes);
       if (statusLine.isRejected) fail(new StatusLineError());
       if (statusLine.status === null || restTimer !== undefined) return;
@@ -86,7 +76,6 @@ export function exchange(options: {
     const finish = () => {
       signal.removeEventListener('abort', end);
       clearTimeout(restTimer);
-      clearInterval(countTimer);
       const whole = read();
       rest.resolve(whole);
       resolve({ ...whole, rest: null });

@@ -88,7 +88,8 @@ export async function assertMayCreate(tx: Transaction, input: CreateKey, now: Da
 /** Without it, rotating a key would give its holder the calls of a new one as often as they want. */
 async function assertFewNewKeys(tx: Transaction, organizationId: string, now: Date): Promise<void> {
   const newest = { orderBy: { createdAt: 'desc' }, offset: keysCreatedPerHour - 1, limit: 1 } as const;
-  const [oldest] = await tx.find(ApiKey, { organizationId }, newest);
+  // After the clock was set back, keys of the time ahead are none of the last hour.
+  const [oldest] = await tx.find(ApiKey, { organizationId, createdAt: { $lte: now } }, newest);
   const waitMs = oldest === undefined ? 0 : oldest.createdAt.getTime() + hourMs - now.getTime();
   if (waitMs <= 0) return;
   const minutes = Math.ceil(waitMs / 60_000);

@@ -94,7 +94,7 @@ async function assertFewTests(tx: Transaction, { organizationId }: WebhookReques
   const rows = await tx.query(sql<{ count: number }>`
     select count(*)::integer as count from audit_entry a
     where a.organization_id = ${organizationId} and a.action in ('webhook.test', 'webhook.verify') and a.status is null
-      and a.at > statement_timestamp() - interval '1 minute'`);
+      and a.at between statement_timestamp() - interval '1 minute' and statement_timestamp()`);
   if ((rows[0]?.count ?? 0) < testsPerMinute) return;
   throw new WebhookError(
     'too_many_tests',

@@ -67,6 +67,15 @@ it('an entry that the database rejects fails alone, and the others of its insert
   expect(await countEntries()).toBe(49 + 47);
 });
 
+it('an insert of which many entries are rejected is repeated in at most 64 parts, so that the next one begins', async () => {
+  const { recordWithout, countEntries, inserts } = await setupWriter();
+  const all = Array.from({ length: 50 }, (_, n) => n);
+  expect(await recordWithout(all)).toEqual(all);
+  expect(inserts.length).toBeLessThanOrEqual(1 + 64);
+  expect(await recordWithout([])).toEqual([]);
+  expect(await countEntries()).toBe(50);
+});
+
 it('an insert that fails for no entry of it is not repeated', async () => {
   const { owner, recordWithout, countEntries, inserts, rejected } = await setupWriter();
   await owner.pool.query('revoke execute on function api.record_key_uses from org_api_read');

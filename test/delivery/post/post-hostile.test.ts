@@ -267,6 +267,17 @@ describe('what a receiver sends without end is read up to a bound, and the conne
     const result = await post(`https://127.0.0.1:${server.port}/`, { ca: cert });
     expect(result).toMatchObject({ outcome: 'failed', cause: 'response_missing' });
   });
+
+  it('requests of a handshake in the handshake, of which no socket has an event', async () => {
+    const requests = Buffer.concat([Buffer.from([22, 3, 3, 0x40, 0]), Buffer.alloc(16_384)]);
+    const server = await startSocketServer((socket) => {
+      const flood = () => void (socket.destroyed || socket.write(requests, () => setImmediate(flood)));
+      socket.once('data', flood);
+    });
+    const result = await post(`https://127.0.0.1:${server.port}/`, {});
+    expect(result).toMatchObject({ outcome: 'failed', cause: 'tls_closed' });
+    expect(result.timingsMs.total).toBeLessThan(5_000);
+  });
 });
 
 describe('the real limit of 10 s', () => {
