@@ -4,8 +4,8 @@ import { isDataError } from '#domain/db/server-away.ts';
 
 /** The most entries of one insert; 500 entries bind about 100 KB. */
 const maxEntriesPerInsert = 500;
-/** How often a rejected batch is halved: what is left then fails together, and the next batch waits no longer. */
-const maxHalvings = 32;
+/** How often a rejected batch is split: what is left then fails together, and the next batch waits no longer. */
+const maxSplits = 32;
 
 interface Waiting {
   use: KeyUse;
@@ -32,24 +32,24 @@ export function createAuditLogWriter(options: {
   let waiting: Waiting[] = [];
   let inFlight = false;
 
-  async function insert(batch: readonly Waiting[], halvings = { left: maxHalvings }): Promise<void> {
+  async function insert(batch: readonly Waiting[], splits = { left: maxSplits }): Promise<void> {
     onInsert(batch.length);
     try {
       await pool.query(insertOf(batch));
       for (const entry of batch) entry.done();
     } catch (cause) {
-      if (batch.length > 1 && halvings.left > 0 && isDataError(cause)) return insertHalves(batch, halvings);
+      if (batch.length > 1 && splits.left > 0 && isDataError(cause)) return insertHalves(batch, splits);
       onRejected(batch.length);
       for (const entry of batch) entry.failed(cause);
     }
   }
 
   /** Finds the rejected entries of a batch: one of 500 takes 18 more inserts, and fails alone. */
-  async function insertHalves(batch: readonly Waiting[], halvings: { left: number }): Promise<void> {
-    halvings.left -= 1;
+  async function insertHalves(batch: readonly Waiting[], splits: { left: number }): Promise<void> {
+    splits.left -= 1;
     const middle = Math.ceil(batch.length / 2);
-    await insert(batch.slice(0, middle), halvings);
-    await insert(batch.slice(middle), halvings);
+    await insert(batch.slice(0, middle), splits);
+    await insert(batch.slice(middle), splits);
   }
 
   async function insertAll(): Promise<void> {
