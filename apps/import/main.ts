@@ -20,7 +20,8 @@ import { resultText } from './result-text.ts';
 const usage = `Usage: ${calledAs('npm run -s import --')} [options] FILE…
 
 Imports organizations from files of the import format, each file whole or not at all; - reads standard input. A file
-is opened and read once, so it may be a pipe.
+is opened and read once, so it may be a pipe. Where REGION is not set and several regions run here, a file names its
+region in its first MiB.
 The same file twice changes nothing.
 
   --today      move every date by the whole days from the file's asOf to today
