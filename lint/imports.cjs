@@ -82,6 +82,13 @@ module.exports = {
       to: { path: production, pathNot: '^(apps/($1|delivery|domain|runtime)|workflows)/' },
     },
     {
+      name: 'apps-import-no-charts',
+      comment: 'charts packages the apps, also apps/dev: what both need is in apps/dev/servers.',
+      severity: 'error',
+      from: { path: '^(apps|workflows)/' },
+      to: { path: '^charts/' },
+    },
+    {
       name: 'apps-use-deliveries-by-requests',
       comment: 'Except the worker, which runs them.',
       severity: 'error',

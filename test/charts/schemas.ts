@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
+import { getModule } from '../../apps/dev/servers/build-with-go.ts';
 import { cacheFolder, provideFolder } from '../../apps/dev/servers/cache-folder.ts';
-import { getModule, getTool } from '../../charts/tools.ts';
+import { getTool } from '../../charts/tools.ts';
 
 /** The Kubernetes versions whose API the charts are checked against: the oldest and newest supported. */
 export const kubernetesVersions = ['v1.30.14', 'v1.36.3'] as const;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { StartupError } from '#runtime/errors.ts';
-import { buildWithGo } from '../../../charts/tools.ts';
+import { buildWithGo } from './build-with-go.ts';
 import { cacheFolder, provideFolder } from './cache-folder.ts';
 import type { Report } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
