@@ -23,8 +23,7 @@ export async function openWorkflowClient(temporal: TemporalServer) {
     await connection.ensureConnected();
   } catch (cause) {
     await connection.close();
-    const isRejected = isRejection(cause instanceof ServiceError ? cause.cause : cause);
-    const reason = isRejected ? describeRejection(temporal) : describeAway(temporal);
+    const reason = isRejection(cause) ? describeRejection(temporal) : describeAway(temporal);
     throw new WorkflowError('temporal_away', `${reason}.`, { cause });
   }
   const client = new Client({ connection, namespace: temporal.namespace });

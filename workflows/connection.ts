@@ -1,4 +1,4 @@
-import { Connection, isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { Connection, isGrpcServiceError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 
 /**
@@ -24,12 +24,20 @@ function sdkTls({ serverName, ca, own }: NonNullable<TemporalServer['tls']>) {
   };
 }
 
+/**
+ * Returns the gRPC code of a failed call, or null for another error. The SDK's client wraps the error of gRPC;
+ * `workflowService` and the native connection throw it itself, in a class that looks like the wrapper's.
+ */
+export function findGrpcCode(error: unknown): number | null {
+  if (isGrpcServiceError(error)) return error.code;
+  return error instanceof Error && isGrpcServiceError(error.cause) ? error.cause.code : null;
+}
+
 /** gRPC codes by which a server rejects this app. */
 const grpcRejections: readonly unknown[] = [7 /* PERMISSION_DENIED */, 16 /* UNAUTHENTICATED */];
 
-/** Returns whether a gRPC error says that the server rejects this app. */
-export const isRejection = (error: unknown): boolean =>
-  isGrpcServiceError(error) && grpcRejections.includes(error.code);
+/** Returns whether a call failed because the server rejects this app. */
+export const isRejection = (error: unknown): boolean => grpcRejections.includes(findGrpcCode(error));
 
 /** gRPC codes of a server that was not reached, or is overloaded: they do not concern the call. */
 const grpcAway: readonly unknown[] = [
@@ -37,19 +45,16 @@ const grpcAway: readonly unknown[] = [
 ];
 
 /** Returns whether a call failed because Temporal does not answer, not because of its content. */
-export function isAway(error: unknown): boolean {
-  const cause = error instanceof ServiceError ? error.cause : error;
-  return (isGrpcServiceError(cause) && grpcAway.includes(cause.code)) || isRejection(cause);
-}
+export const isAway = (error: unknown): boolean => grpcAway.includes(findGrpcCode(error)) || isRejection(error);
 
 /** gRPC codes of a call that got no answer before its deadline. */
 const grpcUnanswered: readonly unknown[] = [1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */];
 
 /** Returns whether a call missed its deadline. */
-export function isUnanswered(error: unknown): boolean {
-  const cause = error instanceof ServiceError ? error.cause : error;
-  return isGrpcServiceError(cause) && grpcUnanswered.includes(cause.code);
-}
+export const isUnanswered = (error: unknown): boolean => grpcUnanswered.includes(findGrpcCode(error));
+
+/** Returns whether the server has no such namespace or workflow. */
+export const isNotFound = (error: unknown): boolean => findGrpcCode(error) === 5; // NOT_FOUND
 
 /** Describes a rejection and its remedy, in a sentence without its period. */
 export const describeRejection = ({ address, namespace, apiKey }: TemporalServer): string =>
@@ -76,8 +81,7 @@ export async function tryTemporal(server: TemporalServer): Promise<string | null
     );
     return null;
   } catch (error) {
-    const cause = error instanceof ServiceError ? error.cause : error;
-    return `cannot be used to connect to Temporal (${isRejection(cause) ? 'rejected' : 'no response'})`;
+    return `cannot be used to connect to Temporal (${isRejection(error) ? 'rejected' : 'no response'})`;
   } finally {
     await connection.close();
   }
@@ -92,7 +96,7 @@ export async function rejects(server: TemporalServer): Promise<boolean> {
     await connection.ensureConnected();
     return false;
   } catch (error) {
-    return isRejection(error instanceof ServiceError ? error.cause : error);
+    return isRejection(error);
   } finally {
     await connection.close();
   }

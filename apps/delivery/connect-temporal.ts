@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { Client, isGrpcServiceError } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { backoffMs } from '#runtime/flow/backoff.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
@@ -8,6 +8,7 @@ import {
   connectionOptions,
   describeAway,
   describeRejection,
+  isNotFound,
   isRejection,
   isUnanswered,
   rejects,
@@ -25,7 +26,6 @@ interface ConnectOptions {
 const tryTimeoutMs = 5_000;
 const firstWaitMs = 250;
 const longestWaitMs = 5_000;
-const grpcNotFound = 5;
 
 /**
  * Connects to Temporal and tries again until it answers for the namespace, which a development
@@ -64,7 +64,7 @@ async function connectOnce(server: TemporalServer): Promise<NativeConnection | s
     return connection;
   } catch (error) {
     await connection.close();
-    if (isGrpcServiceError(error) && error.code === grpcNotFound)
+    if (isNotFound(error))
       return (
         `Temporal at ${address} has no namespace ${namespace}: make it (temporal operator namespace create ` +
         `--namespace ${namespace}), or correct TEMPORAL_NAMESPACE`
@@ -92,7 +92,11 @@ const unansweredAtMost = 2;
 
 interface LinkOptions {
   server: TemporalServer;
-  /** Called with the connection that replaces the one before, which is closed afterwards. */
+  /**
+   * Called with the connection that replaces the one before, which is closed afterwards.
+   *
+   * @throws when the worker has ended: the one before stays.
+   */
   onReplaced: (connection: NativeConnection) => void;
   onProblem: (sentence: string) => void;
 }
@@ -144,9 +148,11 @@ export class TemporalLink {
     this.#unanswered = isUnansweredCall ? this.#unanswered + 1 : 0;
     if (this.#unanswered < unansweredAtMost) return;
     this.#unanswered = 0;
-    this.#replacing ??= this.#replace().finally(() => {
-      this.#replacing = null;
-    });
+    this.#replacing ??= this.#replace()
+      .catch(() => this.#options.onProblem('a connection to Temporal could not be closed: it ends with the process'))
+      .finally(() => {
+        this.#replacing = null;
+      });
   }
 
   async #replace(): Promise<void> {
@@ -154,10 +160,14 @@ export class TemporalLink {
     const opened = await connectOnce(server);
     if (typeof opened === 'string') return onProblem(`${opened}; tried again after ${unansweredAtMost} more calls`);
     if (this.#isClosed) return opened.close();
+    try {
+      onReplaced(opened);
+    } catch {
+      return opened.close();
+    }
     const before = this.#connection;
     this.#connection = opened;
     this.#client = this.#createClient();
-    onReplaced(opened);
     onProblem(`${unansweredAtMost} calls in a row got no answer, and another connection does: it replaces the old one`);
     await before.close();
   }
@@ -167,23 +177,20 @@ export class TemporalLink {
   }
 }
 
-/** How often an API key that changed in its file is set on the connection. */
+/** How often the API key in its file is set on the connection. */
 const apiKeyEveryMs = 2_000;
 
-/** Keeps the API key of the connection of a link current with its file. */
+/**
+ * Keeps the API key of a link's connection current with its file. It is set without a comparison: a
+ * connection that was opened while the key changed may have the one before.
+ */
 export function followApiKey(
   link: TemporalLink,
   { apiKey }: TemporalServer,
   onProblem: (sentence: string) => void,
 ): IntervalLoop {
-  let inUse = apiKey?.();
   return createIntervalLoop({
-    async run() {
-      const newest = apiKey?.();
-      if (newest === undefined || newest === inUse) return;
-      await link.connection.setApiKey(newest);
-      inUse = newest;
-    },
+    run: () => apiKey && link.connection.setApiKey(apiKey()),
     everyMs: apiKeyEveryMs,
     onError: () => onProblem('the new API key of Temporal could not be set on the connection; tried again in 2 s'),
   });

@@ -2,17 +2,21 @@
  * Temporal behind TLS, with a client certificate and an API key, as Temporal Cloud and frontends
  * with mutual TLS require.
  */
-import { describe, expect, inject, it, vi } from 'vitest';
-import { connectToTemporal } from '#delivery/connect-temporal.ts';
+import type { Client } from '@temporalio/client';
+import { type NativeConnection, Worker } from '@temporalio/worker';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { connectToTemporal, followApiKey, TemporalLink } from '#delivery/connect-temporal.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { frontName, settingsOf, startTemporalFront } from '#test/temporal-front.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
+import { isAway } from '#workflows/connection.ts';
 import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
 
 const patient = { timeout: 30_000, interval: 100 };
@@ -41,6 +45,56 @@ it('a worker delivers through a server that requires a certificate and a key, an
   front.letIn(['second-key']);
   await make.grant({ professional });
   await vi.waitFor(() => expect(receiver.received).toHaveLength(2), patient);
+});
+
+describe('a connection to Temporal that falls silent is replaced', () => {
+  it('after two calls of either kind, which count as unanswered and not as rejected', { timeout }, async () => {
+    for (const kind of ['client', 'workflowService'] as const) {
+      const { link, connection, replace } = await openLink();
+      const errors = await replace(kind);
+      expect(errors.map(isAway), kind).toEqual([true, true]);
+      expect(link.connection, kind).not.toBe(connection);
+      await link.close();
+    }
+  });
+
+  it('and the one that opened while the worker ended is closed', { timeout }, async () => {
+    const { link, connection, server, opened, replace } = await openLink((next) => {
+      worker.connection = next;
+    });
+    const queue = { namespace: server.namespace, taskQueue: 'ends' };
+    const worker = await Worker.create({ ...queue, connection, activities: { unused: async () => {} } });
+    await worker.runUntil(async () => {});
+    await replace('client');
+    expect(link.connection).toBe(connection);
+    await link.close();
+    for (const closed of [connection, ...opened]) await expect(closed.close()).rejects.toThrow(/closed/i);
+  });
+
+  it('and the new one gets the API key that its file has, like the one before', { timeout }, async () => {
+    let key = 'first-key';
+    const { front, link, server, replace } = await openLink(
+      () => {
+        key = 'third-key';
+        followed.runNow(); // sets it on the connection that is replaced
+      },
+      () => key,
+    );
+    key = 'second-key'; // between the connection and the first look
+    const followed = followApiKey(link, server, () => {});
+    onTestFinished(() => followed.stop());
+    await followed.start();
+    await link.call(callsOf(server).workflowService);
+    expect([...front.apiKeys]).toEqual(['first-key', 'second-key']);
+
+    await replace('client');
+    await vi.waitFor(async () => {
+      await link.call(callsOf(server).workflowService);
+      expect(front.apiKeys).toContain('third-key');
+    }, patient);
+    await followed.stop();
+    await link.close();
+  });
 });
 
 describe('the worker and the workflow client name the settings to correct when a server behind TLS rejects', () => {
@@ -78,6 +132,44 @@ describe('the worker and the workflow client name the settings to correct when a
     await expect(openWorkflowClient(server)).rejects.toThrow(sentence);
   });
 });
+
+/** A call of each kind: the SDK's client wraps the errors of gRPC, and `workflowService` does not. */
+const callsOf = ({ namespace }: TemporalServer) => ({
+  client: ({ workflow }: Client) => workflow.getHandle('none').describe(),
+  workflowService: ({ workflowService }: Client) => workflowService.describeNamespace({ namespace }),
+});
+
+/** Opens a link through a proxy. `replace` makes it silent, and returns the errors of the calls that replace it. */
+async function openLink(
+  onReplaced: (next: NativeConnection) => void = () => {},
+  apiKey: TemporalServer['apiKey'] = null,
+) {
+  const front = await startTemporalFront(inject('temporalAddress'));
+  const [host = '', port] = front.address.split(':');
+  const proxy = await startTcpProxy({ host, port: Number(port) });
+  const { cert, key } = front.client;
+  const tls = { serverName: frontName, ca: front.ca, own: { cert, key } };
+  const server = { address: `127.0.0.1:${proxy.port}`, namespace: testNamespace(), tls, apiKey };
+  const connection = await connectToTemporal({ server, signal: new AbortController().signal, onProblem: () => {} });
+  if (connection === null) throw new Error('not connected');
+  const opened: NativeConnection[] = [];
+  const link = new TemporalLink(connection, {
+    server,
+    onReplaced(next) {
+      opened.push(next);
+      onReplaced(next);
+    },
+    onProblem: () => {},
+  });
+  const replace = async (kind: 'client' | 'workflowService') => {
+    proxy.silence();
+    const send: (client: Client) => Promise<unknown> = callsOf(server)[kind];
+    const errors = await Promise.all([link.call(send), link.call(send)].map((call) => call.catch((cause) => cause)));
+    await vi.waitFor(() => expect(opened).toHaveLength(1), patient);
+    return errors;
+  };
+  return { front, server, link, connection, opened, replace };
+}
 
 /** Returns a worker's message about its first connection. */
 async function problemOfWorker(server: TemporalServer): Promise<string> {

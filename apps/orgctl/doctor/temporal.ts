@@ -1,13 +1,12 @@
-import { Connection, isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway, describeRejection, isRejection } from '#workflows/connection.ts';
+import { connectionOptions, describeAway, describeRejection, isNotFound, isRejection } from '#workflows/connection.ts';
 import { findUnmetNeeds } from '#workflows/server-needs.ts';
 import { checkPem, checkServer } from './certificates.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning, failed } = findingsOf('temporal');
 const timeoutMs = 5_000;
-const grpcNotFound = 5;
 const dayS = 86_400;
 
 /** Checks that Temporal answers for the namespace, its version, settings, rights and certificates. */
@@ -42,32 +41,28 @@ async function checkNamespace(connection: Connection, { namespace }: TemporalSer
 /**
  * Makes a call that changes something, as workers do, for a workflow that never exists.
  *
- * @throws ServiceError when the login may only read.
+ * @throws the error of gRPC when the login may only read.
  */
 async function tryWrite({ workflowService }: Connection, namespace: string): Promise<void> {
   const workflowExecution = { workflowId: 'org-api-doctor' };
   try {
     await workflowService.terminateWorkflowExecution({ namespace, workflowExecution });
   } catch (error) {
-    const cause = causeOf(error);
-    if (!(isGrpcServiceError(cause) && cause.code === grpcNotFound)) throw error;
+    if (!isNotFound(error)) throw error;
   }
 }
 
 function explain(error: unknown, server: TemporalServer): Finding {
-  const cause = causeOf(error);
   const { namespace } = server;
-  if (isGrpcServiceError(cause) && cause.code === grpcNotFound)
+  if (isNotFound(error))
     return failed(
       `Temporal has no namespace ${namespace}`,
       `Run temporal operator namespace create --namespace ${namespace} --retention 3d, or correct TEMPORAL_NAMESPACE.`,
     );
-  if (isRejection(cause))
+  if (isRejection(error))
     return failed(describeRejection(server), 'Give this login the right to write in the namespace.');
   return failed(describeAway(server), 'Start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS.');
 }
-
-const causeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.cause : error);
 
 async function checkCertificates({ address, tls = null }: TemporalServer): Promise<Finding[]> {
   if (tls === null) return [];
