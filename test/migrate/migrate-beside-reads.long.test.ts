@@ -9,7 +9,6 @@ import { currentMigration } from '#domain/db/schema-version.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
-import { buildOnPartitions } from '../../apps/migrate/migrations/concurrently.ts';
 import { migrations } from '../../apps/migrate/migrations/index.ts';
 
 const timeout = 90_000;
@@ -20,21 +19,6 @@ const readTimeoutMs = 5_000;
 class ColumnOfAuditEntry extends Migration {
   override up(): void {
     this.addSql('alter table audit_entry add column added_meanwhile integer');
-  }
-}
-
-const index = { table: 'audit_entry', name: 'found_meanwhile', on: '(organization_id, status)' };
-class IndexOnPartitions extends Migration {
-  override isTransactional(): boolean {
-    return false;
-  }
-  override up(): Promise<void> {
-    return buildOnPartitions(this, index);
-  }
-}
-class IndexOfAuditEntry extends Migration {
-  override up(): void {
-    this.addSql(`create index ${index.name} on ${index.table} ${index.on}`);
   }
 }
 
@@ -114,66 +98,4 @@ it('a migration yields to reads while a long transaction holds the log, and then
   const { statuses, longestMs } = await reading.stop();
   expect(Object.keys(statuses)).toEqual(['200']);
   expect(longestMs).toBeLessThan(readTimeoutMs);
-});
-
-it('an index of the filled log is built beside reads, one partition at a time, also after an interrupted attempt', {
-  timeout,
-}, async () => {
-  const t = await setup();
-  const reading = await startReading(t);
-  const owner = await connectOwner(t.database.ownerUrl);
-  const partitions = await partitionsOf(owner);
-  await owner.query(
-    `insert into audit_entry (organization_id, action, at) select $1, 'test', now() - make_interval(secs => n)
-      from generate_series(1, 50000) n`,
-    [reading.creator.orgId],
-  );
-  // An invalid index, as an interrupted build leaves it.
-  await owner.query(`create index ${partitions[0]}_${index.name} on ${partitions[0]} ${index.on}`);
-  await owner.query(`update pg_index set indisvalid = false where indexrelid = $1::regclass`, [
-    `${partitions[0]}_${index.name}`,
-  ]);
-
-  const result = await migrateWith(t.database.ownerUrl, [
-    { name: '9997-column', class: ColumnOfAuditEntry },
-    { name: '9998-index-on-partitions', class: IndexOnPartitions },
-    { name: '9999-index', class: IndexOfAuditEntry },
-  ]);
-
-  expect(result.applied).toEqual(['9997-column', '9998-index-on-partitions', '9999-index']);
-  // Indexes that were built beside the reads become its partitions unchanged; none was built twice.
-  const { rows } = await owner.query(
-    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      join pg_index x on x.indexrelid = c.oid where i.inhparent = $1::regclass and x.indisvalid order by 1`,
-    [index.name],
-  );
-  expect(rows.map(({ name }) => name)).toEqual(partitions.map((partition) => `${partition}_${index.name}`));
-  const { rows: whole } = await owner.query('select indisvalid from pg_index where indexrelid = $1::regclass', [
-    index.name,
-  ]);
-  expect(whole).toEqual([{ indisvalid: true }]);
-  const { statuses, longestMs } = await reading.stop();
-  expect(Object.keys(statuses)).toEqual(['200']);
-  expect(longestMs).toBeLessThan(readTimeoutMs);
-});
-
-async function partitionsOf(owner: pg.Client): Promise<string[]> {
-  const { rows } = await owner.query<{ name: string }>(
-    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = 'audit_entry'::regclass order by 1`,
-  );
-  return rows.map(({ name }) => name);
-}
-
-it('no later migration builds an index of the audit log while its writers wait', () => {
-  // The last migration of the first release: before it, every table is empty.
-  const later = migrations.slice(1 + migrations.findIndex(({ name }) => name === '0011-rights'));
-  const loose = later.filter(({ class: Made }, place) => {
-    const builds = /create (unique )?index \w+ on audit_entry\b/i.test(Made.prototype.up.toString());
-    return builds && later[place - 1]?.class.prototype.isTransactional() !== false;
-  });
-  expect(
-    loose.map(({ name }) => name),
-    'see apps/migrate/migrations/index.ts on filled tables',
-  ).toEqual([]);
 });

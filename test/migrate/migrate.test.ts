@@ -1,7 +1,7 @@
 /** Migrates an empty database to the current schema, concurrently and repeatedly. */
 import { Migration } from '@mikro-orm/migrations';
 import pg from 'pg';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { currentMigration, migrationNames } from '#domain/db/schema-version.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
@@ -74,7 +74,7 @@ class IndexBesideACall extends Migration {
   }
 }
 
-it('a call that waits does not stop the index that the other builds (regression: both waited for ever)', async () => {
+it('a call that waits does not stop the index that the other builds', async () => {
   const database = await emptyDatabase();
   const options = { owner: parsePostgresUrl(database.ownerUrl), logins: [] };
   await migrate(options);
@@ -208,84 +208,4 @@ it('an API that waits on the empty database becomes ready', async () => {
   expect([await readiness(), (await api.get('/livez')).status]).toEqual([503, 200]);
   await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) });
   await expect.poll(readiness, { timeout: 15_000 }).toBe(200);
-});
-
-describe('addresses of the version before', () => {
-  /** Migrates up to the addresses' migration, and fills it with people: [id, address, with a sign-in]. */
-  async function withPeople(people: [personId: string, email: string, signsIn?: boolean][]) {
-    const { ownerUrl } = await emptyDatabase();
-    const before = migrations.slice(
-      0,
-      migrations.findIndex(({ name }) => name === '0013-canonical-addresses'),
-    );
-    await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: before });
-    const client = new pg.Client({ connectionString: ownerUrl });
-    await client.connect();
-    onTestFinished(() => client.end());
-    const { rows } = await client.query<{ id: string }>(
-      `insert into organization (name, slug, kind, status, created_at)
-        values ('Harbor', 'harbor', 'mediation', 'active', now()) returning id`,
-    );
-    for (const [personId, email, signsIn = true] of people) {
-      await client.query('insert into person (id) values ($1)', [personId]);
-      await client.query(
-        `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'P', $3, 'active')`,
-        [rows[0]?.id, personId, email],
-      );
-      if (signsIn)
-        await client.query(`insert into sign_in values ($1, $2, '$argon2id$', now(), now())`, [personId, email]);
-      else
-        await client.query(
-          `insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at)
-            values ($1, $2, sha256($2::text::bytea), 'invite', $3, now(), now() + interval '1 day')`,
-          [rows[0]?.id, personId, email],
-        );
-    }
-    const list = async (table: string) =>
-      (await client.query(`select person_id as id, email from ${table} order by 1`)).rows.map(({ id, email }) => [
-        id,
-        email,
-      ]);
-    return { list, migrate: () => migrate({ owner: parsePostgresUrl(ownerUrl), logins: [] }) };
-  }
-
-  it('become the form that browsers send', async () => {
-    const t = await withPeople([
-      ['usr_a', 'Info.A@bücher.example.org'],
-      ['usr_b', 'ada@EXAMPLE.org'],
-      ['usr_c', 'Bo@bücher.example.org', false],
-      ['usr_d', 'bö@example.org', false],
-    ]);
-    await t.migrate();
-    const signIns = [
-      ['usr_a', 'info.a@xn--bcher-kva.example.org'],
-      ['usr_b', 'ada@example.org'],
-    ];
-    const usable = ['usr_c', 'bo@xn--bcher-kva.example.org'];
-    expect(await t.list('sign_in')).toEqual(signIns);
-    expect(await t.list('membership')).toEqual([...signIns, usable, ['usr_d', 'bö@example.org']]);
-    // No browser sends this address, so its link could not be used.
-    expect(await t.list('enrolment')).toEqual([usable]);
-  });
-
-  it.each([
-    [
-      'forms of one address',
-      [
-        ['usr_a', 'info@bücher.example.org'],
-        ['usr_b', 'info@xn--bcher-kva.example.org'],
-      ],
-      'usr_a and usr_b',
-    ],
-    ['an address that is no longer accepted', [['usr_a', 'bö@example.org']], 'usr_a'],
-  ] as const)('that clash stop the migration with ids and without addresses: %s', async (kind, people, ids) => {
-    const t = await withPeople(people.map(([id, email]) => [id, email]));
-    const failed = await t.migrate().then(
-      () => '',
-      (error: unknown) => String(error),
-    );
-    expect(failed).toContain(`${kind}: ${ids}`);
-    expect(failed).not.toContain('example.org');
-    expect(await t.list('sign_in')).toEqual(people);
-  });
 });

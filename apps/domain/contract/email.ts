@@ -43,13 +43,10 @@ export function findEmailProblem(text: string): string | null {
       'in a domain differently'
     );
   if (!emailForm.test(typed) || !emailForm.test(email) || email.length > 254) return incomplete;
-  return hasAsciiLocalPart(email)
+  return /^[!-~]*@/.test(email)
     ? null
     : 'an email address with only unaccented letters, digits and symbols before the @';
 }
-
-/** Returns whether what is before the `@` is ASCII. */
-export const hasAsciiLocalPart = (text: string): boolean => /^[!-~]*@/.test(canonicalEmail(text));
 
 /**
  * Returns an address as people know it, with its domain in its own script if it may be entered in

@@ -10,18 +10,18 @@ export const migrationNames = [
   '0006-audit-log',
   '0007-webhooks',
   '0008-deliveries',
-  '0009-ledger',
-  '0010-identity',
-  '0011-rights',
+  '0009-delivery-functions',
+  '0010-ledger',
+  '0011-identity',
   '0012-audit-log-writers',
-  '0013-canonical-addresses',
-  '0014-delivery-functions',
+  '0013-read-api',
+  '0014-rights',
 ] as const;
 
 type MigrationName = (typeof migrationNames)[number];
 
 /** The newest expand migration, which a database must have. Contract migrations may be pending. */
-export const currentMigration: MigrationName = '0014-delivery-functions';
+export const currentMigration: MigrationName = '0014-rights';
 
 /** What PostgreSQL answers before the first migration: no such table or schema, or no right to it. */
 const notMigrated = new Set(['42P01', '3F000', '42501']);

@@ -48,6 +48,20 @@ export class RolesAndFunctions extends Migration {
       grant usage on schema api to org_api_read;
     `);
 
+    this.addSql(/* sql */ `
+      -- The newest run of the migrator that failed; empty once a later run succeeded.
+      create table migration_failure (
+        id boolean primary key default true constraint migration_failure_one_row check (id),
+        names text[] not null,
+        code text,
+        failed_at timestamptz not null default now()
+      );
+      -- Contract migrations that the newest run of the migrator left pending.
+      create table contract_migration (
+        name text primary key
+      );
+    `);
+
     // Locks of work that no row stands for. No login has a right on them, and functions lock them for
     // the logins that need it. Advisory locks would be open to every login.
     this.addSql(/* sql */ `

@@ -76,7 +76,7 @@ const objectActions = [
 const listed = (actions: readonly string[]) => actions.map((action) => `'${action}'`).join(', ');
 
 /**
- * The writers of the audit log beside the API (0011): one function for each kind, with the
+ * The writers of the audit log beside the API (0013): one function for each kind, with the
  * actions that it may write. No login may insert an entry itself, so none writes a time, another
  * writer's action, or the name of a person whom the database does not know to be there.
  */

@@ -7,12 +7,12 @@ import { Keys } from './0005-keys.ts';
 import { AuditLog } from './0006-audit-log.ts';
 import { Webhooks } from './0007-webhooks.ts';
 import { Deliveries } from './0008-deliveries.ts';
-import { Ledger } from './0009-ledger.ts';
-import { Identity } from './0010-identity.ts';
-import { Rights } from './0011-rights.ts';
+import { DeliveryFunctions } from './0009-delivery-functions.ts';
+import { Ledger } from './0010-ledger.ts';
+import { Identity } from './0011-identity.ts';
 import { AuditLogWriters } from './0012-audit-log-writers.ts';
-import { CanonicalAddresses } from './0013-canonical-addresses.ts';
-import { DeliveryFunctions } from './0014-delivery-functions.ts';
+import { ReadApi } from './0013-read-api.ts';
+import { Rights } from './0014-rights.ts';
 
 export interface NamedMigration {
   name: string;
@@ -34,9 +34,9 @@ export interface NamedMigration {
  * read fails after 5 s. The migrator stops waiting for a lock that is not free at once, and tries
  * again later. How long a lock is held depends on the migration:
  * - An index is built concurrently, by a migration that runs alone (`isTransactional` false) and
- *   can be interrupted and repeated: of a partitioned table by `buildOnPartitions`
- *   (concurrently.ts), and the next migration runs `create index` on the table, which uses the
- *   finished parts. `drop index` on the table is fast.
+ *   can be interrupted and repeated. Of a partitioned table it builds one on each partition, and the
+ *   next migration runs `create index` on the table, which uses the finished parts. `drop index` on
+ *   the table is fast.
  * - A column has no default that is computed row by row, and a constraint is added `not valid` and
  *   validated by the next migration.
  * - The worker changes rows in batches, not a migration.
@@ -50,10 +50,10 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0006-audit-log', class: AuditLog },
   { name: '0007-webhooks', class: Webhooks },
   { name: '0008-deliveries', class: Deliveries },
-  { name: '0009-ledger', class: Ledger },
-  { name: '0010-identity', class: Identity },
-  { name: '0011-rights', class: Rights },
+  { name: '0009-delivery-functions', class: DeliveryFunctions },
+  { name: '0010-ledger', class: Ledger },
+  { name: '0011-identity', class: Identity },
   { name: '0012-audit-log-writers', class: AuditLogWriters },
-  { name: '0013-canonical-addresses', class: CanonicalAddresses },
-  { name: '0014-delivery-functions', class: DeliveryFunctions },
+  { name: '0013-read-api', class: ReadApi },
+  { name: '0014-rights', class: Rights },
 ];

@@ -12,7 +12,9 @@ export class Identity extends Migration {
       -- Created when a person has enrolled; before that, they can have no session.
       create table sign_in (
         person_id text collate "C" primary key constraint sign_in_person references person,
-        email text not null constraint sign_in_email_form check (email like '%_@_%' and length(email) <= 254),
+        email text not null constraint sign_in_email_form check (email like '%_@_%' and length(email) <= 254)
+          -- Printable ASCII without capitals: the one form in which addresses are compared.
+          constraint sign_in_email_canonical check (email collate "C" ~ '^[!-@\\[-~]+$'),
         password_hash text not null constraint sign_in_password_is_argon2id check (password_hash like '$argon2id$%'),
         password_changed_at timestamptz not null,
         created_at timestamptz not null
@@ -93,7 +95,8 @@ export class Identity extends Migration {
         token_hash bytea not null
           constraint enrolment_token_unique unique constraint enrolment_token_length check (length(token_hash) = 32),
         kind text not null constraint enrolment_kind_known check (kind in ('invite', 'recover')),
-        email text not null constraint enrolment_email_form check (email like '%_@_%' and length(email) <= 254),
+        email text not null constraint enrolment_email_form check (email like '%_@_%' and length(email) <= 254)
+          constraint enrolment_email_canonical check (email collate "C" ~ '^[!-@\\[-~]+$'),
         created_at timestamptz not null,
         expires_at timestamptz not null constraint enrolment_ends check (expires_at > created_at),
         -- Null: an operator.
