@@ -8,10 +8,10 @@ import { countFailingWebhooksSql, type FailingWebhooks } from './count-webhooks.
 import { addStepsSql, type ClaimedStep, claimStepSql, finishStepSql, readStepSql } from './step-statements.ts';
 
 const help: Record<keyof Ledger, string> = {
-  obligations: 'Deliveries that events require, as counted when they were created.',
+  required: 'Deliveries that events require, as counted when they were created.',
   delivered: 'Deliveries that a receiver accepted.',
   waiting: 'Deliveries that wait for an attempt.',
-  parked: 'Deliveries of paused and suspended webhooks.',
+  held: 'Deliveries of paused and suspended webhooks.',
   exhausted: 'Deliveries whose schedule ended without a 2xx.',
   cancelled: 'Deliveries that a person cancelled, or whose webhook was deleted.',
   difference: 'Deliveries that events require, less settled and open deliveries. Alert when it is not 0.',

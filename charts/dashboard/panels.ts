@@ -127,9 +127,9 @@ const webhooksRow: Row = {
       max('{{region}}', own('org_api_ledger_overdue')),
     ),
     figure('Waiting', 'Deliveries that wait for an attempt.', max('{{region}}', own('org_api_ledger_waiting'))),
-    figure('Held', 'Deliveries of paused and suspended webhooks.', max('{{region}}', own('org_api_ledger_parked'))),
+    figure('Held', 'Deliveries of paused and suspended webhooks.', max('{{region}}', own('org_api_ledger_held'))),
     lines('Events', 'Deliveries that events made, and those that workers took up, a second.', 'ops', [
-      max('{{region}} made', `deriv(${own('org_api_ledger_obligations')}[5m])`),
+      max('{{region}} made', `deriv(${own('org_api_ledger_required')}[5m])`),
       sum('{{region}} claimed', rate(own('org_api_deliveries_claimed_total'))),
     ]),
     lines('Attempts by outcome', 'internal_error could not be sent and does not count.', 'ops', [
@@ -149,7 +149,7 @@ const webhooksRow: Row = {
       'Ledger',
       'Deliveries by their state.',
       'short',
-      ['delivered', 'waiting', 'parked', 'exhausted', 'cancelled'].map((state) =>
+      ['delivered', 'waiting', 'held', 'exhausted', 'cancelled'].map((state) =>
         max(`{{region}} ${state}`, own(`org_api_ledger_${state}`)),
       ),
     ),

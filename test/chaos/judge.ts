@@ -31,7 +31,7 @@ interface AttemptRow {
 
 /** The result of a run. */
 export interface Figures {
-  obligations: number;
+  required: number;
   delivered: number;
   exhausted: number;
   attempts: number;
@@ -218,7 +218,7 @@ function figuresOf(
   const causes: Record<string, number> = {};
   for (const { cause } of attempts) causes[cause ?? 'open'] = (causes[cause ?? 'open'] ?? 0) + 1;
   return {
-    obligations: deliveries.length,
+    required: deliveries.length,
     delivered: deliveries.filter(({ state }) => state === 'delivered').length,
     exhausted: deliveries.filter(({ state }) => state === 'exhausted').length,
     attempts: attempts.length,

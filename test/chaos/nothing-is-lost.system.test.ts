@@ -24,7 +24,7 @@ it('no delivery is lost and no secret leaks while the worker, the relay, Tempora
       'answered_too_many',
     ]),
   );
-  expect(result.figures).toMatchObject({ obligations: 300, delivered: 270, exhausted: 30, unrecorded: 0 });
+  expect(result.figures).toMatchObject({ required: 300, delivered: 270, exhausted: 30, unrecorded: 0 });
   expect(result.workflows).toBeGreaterThanOrEqual(300);
   expect(Object.values(result.searched).every((bytes) => bytes > 0)).toBe(true);
 }, 480_000);

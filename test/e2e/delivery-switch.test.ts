@@ -66,7 +66,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 21 }), patient);
     expect(receiver.received).toHaveLength(21);
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(21);
-    expect(await readLedger(owner)).toMatchObject({ obligations: 21, delivered: 21, difference: 0, missing: 0 });
+    expect(await readLedger(owner)).toMatchObject({ required: 21, delivered: 21, difference: 0, missing: 0 });
     expect(await readDeliverySwitch(owner)).toMatchObject({ state: 'running', isDrained: false });
   });
 

@@ -216,7 +216,7 @@ describe('orgctl', () => {
 
     const wrong = await t.orgctl('ledger', '--json');
 
-    expect(wrong.json()).toMatchObject({ obligations: 1, waiting: 1, difference: 0, missing: 1, surplus: 1 });
+    expect(wrong.json()).toMatchObject({ required: 1, waiting: 1, difference: 0, missing: 1, surplus: 1 });
     expect(wrong.stderr).toMatch(new RegExp(`${missing} .* there are 0[.]`));
     expect(wrong.stderr).toMatch(new RegExp(`${surplus} .* there are 1[.]`));
   });
@@ -296,7 +296,7 @@ describe('orgctl', () => {
     expect(rest.json<{ eventId: string }[]>().map(({ eventId }) => eventId)).toEqual(made.slice(2));
     expect((await list('--state', 'waiting')).json()).toEqual([]);
     const read = await t.orgctl('ledger', '--json');
-    expect(read.json()).toMatchObject({ obligations: 3, waiting: 0, exhausted: 3, difference: 0, overdue: 0 });
+    expect(read.json()).toMatchObject({ required: 3, waiting: 0, exhausted: 3, difference: 0, overdue: 0 });
   });
 
   it('holds all deliveries of the region, and says when they are drained', { timeout }, async () => {

@@ -45,7 +45,7 @@ describe('a worker’s metrics', () => {
     expect(await read(metricsUrl, 'org_api_webhooks{state="suspended"}')).toBe(1);
     expect(await read(metricsUrl, 'org_api_webhooks{state="paused"}')).toBe(1);
     expect(await read(metricsUrl, 'org_api_webhooks_suspended_total')).toBe(1);
-    expect(await read(metricsUrl, 'org_api_ledger_parked')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_ledger_held')).toBe(1);
   });
 
   it('count deliveries that had lost their workflow and got a new one', { timeout }, async () => {

@@ -140,10 +140,10 @@ export const readLedgerSql = /* sql */ `
     from rolled r, made m, settled s, waiting w
   )
   select json_build_object(
-    'obligations', r.deliveries + m.deliveries,
+    'required', r.deliveries + m.deliveries,
     'delivered', r.delivered + s.delivered,
     'waiting', w.count,
-    'parked', w.held,
+    'held', w.held,
     'exhausted', r.exhausted + s.exhausted,
     'cancelled', r.cancelled + s.cancelled,
     'difference', c.difference,

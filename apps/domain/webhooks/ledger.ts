@@ -10,12 +10,12 @@ import {
 
 export interface Ledger {
   /** How many deliveries the events were to have, as the trigger that created them counted. */
-  obligations: number;
+  required: number;
   delivered: number;
   /** Open, with a time for the next attempt. */
   waiting: number;
-  /** Open, and held by their webhook. Public under this name: `orgctl ledger` and the metric have it. */
-  parked: number;
+  /** Held: open, of a paused or suspended webhook. */
+  held: number;
   exhausted: number;
   cancelled: number;
   /**

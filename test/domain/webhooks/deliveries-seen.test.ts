@@ -225,9 +225,9 @@ describe('a delivery that a person cancels', () => {
       const eventId = await t.make.delivery({ webhook: t.webhook, state });
       const by = { personId: person.userId };
       await cancelDelivery(t.db, { ...t.request, by, eventId });
-      expect(await readLedger(t.db)).toMatchObject({ cancelled: 1, waiting: 0, parked: 0, difference: 0 });
+      expect(await readLedger(t.db)).toMatchObject({ cancelled: 1, waiting: 0, held: 0, difference: 0 });
       expect(await rollUpLedger(t.db, { settledForSeconds: 0 })).toEqual({ deliveries: 1, events: 1 });
-      expect(await readLedger(t.db)).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
+      expect(await readLedger(t.db)).toMatchObject({ required: 1, cancelled: 1, difference: 0 });
       expect(await listLedgerFaults(t.db, { everything: true })).toEqual([]);
       const entries = await t.pool.query(`select person_id, detail from audit_entry where action = 'delivery.cancel'`);
       expect(entries.rows).toEqual([{ person_id: person.userId, detail: { webhookId: t.webhook.id, eventId } }]);

@@ -72,7 +72,7 @@ describe('purging deliveries', () => {
     ];
     await t.rollUp();
     const before = await t.read();
-    expect(before).toMatchObject({ obligations: 6, delivered: 2, exhausted: 2, waiting: 2, parked: 0, difference: 0 });
+    expect(before).toMatchObject({ required: 6, delivered: 2, exhausted: 2, waiting: 2, held: 0, difference: 0 });
 
     expect(await t.purge()).toEqual({ deliveries: 2, events: 2 });
 
@@ -119,7 +119,7 @@ describe('purging deliveries', () => {
     await t.pool.query('update event set delivery_count = 2');
     await t.rollUp();
     const before = await t.read();
-    expect(before).toMatchObject({ obligations: 2, delivered: 1, waiting: 1, difference: 0, missing: 0, surplus: 0 });
+    expect(before).toMatchObject({ required: 2, delivered: 1, waiting: 1, difference: 0, missing: 0, surplus: 0 });
 
     expect(await t.purge()).toEqual({ deliveries: 1, events: 0 });
 
@@ -147,7 +147,7 @@ describe('purging deliveries', () => {
     ]);
     await t.rollUp();
     const before = await t.read();
-    expect(before).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
+    expect(before).toMatchObject({ required: 1, cancelled: 1, difference: 0 });
 
     expect(await t.purge()).toEqual({ deliveries: 1, events: 2 });
     expect(await t.left()).toEqual({ events: 1, deliveries: 0, attempts: 0 });
@@ -175,7 +175,7 @@ describe('purging deliveries', () => {
   it('keeps the ledger correct at every moment while others roll up and read deliveries', async () => {
     const t = await setupRetention();
     for (let day = 0; day < 40; day += 1) await t.settled('delivered', 100 + (day % 4));
-    const expected = { obligations: 40, delivered: 40, difference: 0, missing: 0, surplus: 0 };
+    const expected = { required: 40, delivered: 40, difference: 0, missing: 0, surplus: 0 };
     let working = true;
     const reader = await openAs(t.database.urls.worker, 2);
     const others = [

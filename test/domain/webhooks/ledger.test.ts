@@ -77,10 +77,10 @@ async function setupLedger({ settled = true } = {}) {
 }
 
 const whole = {
-  obligations: 20,
+  required: 20,
   delivered: 5,
   waiting: 2,
-  parked: 0,
+  held: 0,
   exhausted: 3,
   cancelled: 10,
   difference: 0,
@@ -118,9 +118,9 @@ describe('the ledger', () => {
     expect(await read()).toMatchObject({ waiting: 2, overdue: 2, difference: 0 });
 
     await pauseWebhook(owner, request);
-    expect(await read()).toEqual({ ...whole, waiting: 0, parked: 2 });
+    expect(await read()).toEqual({ ...whole, waiting: 0, held: 2 });
     await resumeWebhook(owner, request);
-    expect(await read()).toMatchObject({ waiting: 2, parked: 0, overdue: 2, difference: 0 });
+    expect(await read()).toMatchObject({ waiting: 2, held: 0, overdue: 2, difference: 0 });
   });
 
   it.each([false, true])('follows a redelivery and its end (rolled up before: %s)', async (rolledUp) => {
@@ -161,12 +161,12 @@ describe('the ledger', () => {
       await pool.query('delete from event where id = $1', [eventId]);
     };
     await forget(first);
-    expect(await read()).toMatchObject({ obligations: 18, difference: 0 });
+    expect(await read()).toMatchObject({ required: 18, difference: 0 });
     await rollUp();
     await forget(second);
-    expect(await read()).toMatchObject({ obligations: 16, delivered: 3, cancelled: 8, difference: 0 });
+    expect(await read()).toMatchObject({ required: 16, delivered: 3, cancelled: 8, difference: 0 });
     await rollUp();
-    expect(await read()).toMatchObject({ obligations: 16, difference: 0 });
+    expect(await read()).toMatchObject({ required: 16, difference: 0 });
   });
 
   it('balances at every moment while three processes settle, redeliver and roll up deliveries', async () => {
@@ -189,7 +189,7 @@ describe('the ledger', () => {
     await Promise.all([...rolling, reading]);
 
     expect([...differences]).toEqual([0]);
-    expect(await read()).toMatchObject({ obligations: 20, waiting: 16, difference: 0 });
+    expect(await read()).toMatchObject({ required: 20, waiting: 16, difference: 0 });
   });
 });
 
