@@ -69,6 +69,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
         mode === 'process' ? 'limiter: Redis is away; this pod limits by itself' : 'limiter: Redis decides',
       );
     },
+    onWrongRedis: ({ message }) => log.error(`limiter: this pod limits by itself: ${message}`),
   });
   await limiter.start();
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });

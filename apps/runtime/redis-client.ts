@@ -90,21 +90,28 @@ export class WrongRedisError extends StartupError {
 }
 
 /**
- * Compares the kind of Redis that its URL says with what Redis says.
+ * Returns what to change when Redis says that it is of another kind than its URL says, else null.
  *
  * @param mode - what Redis says that it is; null: it does not.
- * @param reason - why no connection could be made, in the words of Redis or ioredis; '' for none.
- * @throws WrongRedisError
  */
-export function rejectWrongRedis({ isCluster, sentinel }: RedisServer, mode: string | null, reason: string): void {
+export function findWrongMode({ isCluster }: RedisServer, mode: string | null): WrongRedisError | null {
   if (mode === 'cluster' && !isCluster)
-    throw new WrongRedisError('leads to a node of a Redis Cluster', 'Add ?cluster=true');
+    return new WrongRedisError('leads to a node of a Redis Cluster', 'Add ?cluster=true');
   if (mode === 'sentinel')
-    throw new WrongRedisError('leads to a Redis Sentinel', 'Add ?sentinel= and the primary’s name');
+    return new WrongRedisError('leads to a Redis Sentinel', 'Add ?sentinel= and the primary’s name');
+  return null;
+}
+
+/**
+ * The same by the words in which Redis or ioredis says why there is no connection: a client of a
+ * cluster, or of sentinels, gets none to another kind.
+ */
+export function findWrongReason({ isCluster, sentinel }: RedisServer, reason: string): WrongRedisError | null {
   if (isCluster && /cluster support disabled/.test(reason))
-    throw new WrongRedisError('leads to a Redis that is no cluster', 'Leave out cluster=true');
+    return new WrongRedisError('leads to a Redis that is no cluster', 'Leave out cluster=true');
   if (sentinel !== null && /unknown command/i.test(reason))
-    throw new WrongRedisError('leads to a Redis that is no sentinel', 'Name its sentinels, or leave out sentinel');
+    return new WrongRedisError('leads to a Redis that is no sentinel', 'Name its sentinels, or leave out sentinel');
   if (sentinel !== null && /no such master|unreachable(?!.*last error)/i.test(reason))
-    throw new WrongRedisError('names a primary that its sentinels do not know', 'Correct sentinel');
+    return new WrongRedisError('names a primary that its sentinels do not know', 'Correct sentinel');
+  return null;
 }

@@ -1,6 +1,6 @@
-import { Cluster, type Redis } from 'ioredis';
+import { Cluster, type Redis, ReplyError } from 'ioredis';
 import type { Region } from '#domain/contract/regions.ts';
-import { createRedisClient, rejectWrongRedis } from './redis-client.ts';
+import { createRedisClient, findWrongMode, findWrongReason } from './redis-client.ts';
 import type { RedisServer } from './settings/redis.ts';
 
 /** How long (ms) it waits for a connection. */
@@ -40,6 +40,8 @@ export class RedisWindow {
    * rejections only say that it is closed.
    */
   #lastError: unknown = null;
+  /** Whether the current connection leads to the kind of Redis that its URL says. */
+  #isKindRight = false;
   /** The key whose hash slot the probe asks for: that of the last call that failed. */
   #probedKey: string;
 
@@ -56,9 +58,10 @@ export class RedisWindow {
     });
     this.#redis.on('ready', () => {
       this.#lastError = null;
+      this.#isKindRight = false;
       options.onReady?.();
     });
-    this.#redis.on('close', () => options.onLost?.(reasonOf(this.#lastError ?? 'Redis closed the connection')));
+    this.#redis.on('close', () => options.onLost?.(reasonOf(this.#explain('Redis closed the connection'))));
   }
 
   /**
@@ -67,18 +70,12 @@ export class RedisWindow {
    * @throws WrongRedisError when it is of another kind than the URL says.
    */
   async open(): Promise<void> {
-    let failure: unknown = null;
     try {
       await within(this.#connectTimeoutMs, this.#redis.connect());
     } catch (error) {
-      failure = this.#lastError ?? error;
+      throw this.#explain(error);
     }
-    rejectWrongRedis(
-      this.#options.server(),
-      failure === null ? await this.#readMode() : null,
-      failure === null ? '' : reasonOf(failure),
-    );
-    if (failure !== null) throw failure;
+    await this.#checkKind();
   }
 
   /**
@@ -102,8 +99,12 @@ export class RedisWindow {
   /**
    * Resolves when Redis runs the script and accepts its writes, at the node of a cluster that failed
    * last: another one may work, and a call for it would fail again.
+   *
+   * @throws WrongRedisError when a later connection leads to another kind than the URL says: one node
+   *   of a cluster answers for some keys.
    */
   async probe(): Promise<void> {
+    if (this.#redis.status === 'ready') await this.#checkKind();
     const key = `${this.#options.keyPrefix}probe:{${this.#probedKey}}`;
     await this.#run([key], PROBE.limit, PROBE.windowUs);
   }
@@ -123,14 +124,31 @@ export class RedisWindow {
 
   async #run(keys: string[], limit: number, windowUs: number): Promise<number[]> {
     // Until it is ready, a cluster's client would queue the call.
-    if (this.#redis.status !== 'ready') throw this.#lastError ?? new Error('Redis is not connected');
+    if (this.#redis.status !== 'ready') throw this.#explain(new Error('Redis is not connected'));
     return within(this.#options.timeoutMs, this.#redis.slidingWindow([keys.length, ...keys, limit, windowUs]));
   }
 
-  /** Returns `standalone`, `cluster` or `sentinel`; null when the login may not ask, or without a response. */
+  /** Returns why there is no connection: what ioredis reported says more than `error`. */
+  #explain(error: unknown): unknown {
+    const cause = this.#lastError ?? error;
+    return findWrongReason(this.#options.server(), reasonOf(cause)) ?? cause;
+  }
+
+  /** @throws WrongRedisError */
+  async #checkKind(): Promise<void> {
+    if (this.#isKindRight) return;
+    const wrong = findWrongMode(this.#options.server(), await this.#readMode());
+    if (wrong !== null) throw wrong;
+    this.#isKindRight = true;
+  }
+
+  /** Returns `standalone`, `cluster` or `sentinel`; null when the login may not ask. */
   async #readMode(): Promise<string | null> {
     if (this.#redis instanceof Cluster) return 'cluster';
-    const info = await within(this.#connectTimeoutMs, this.#redis.info('server')).catch(() => '');
+    const info = await within(this.#connectTimeoutMs, this.#redis.info('server')).catch((error: unknown) => {
+      if (error instanceof ReplyError) return '';
+      throw error;
+    });
     return /^redis_mode:(\w+)/m.exec(info)?.[1] ?? null;
   }
 }

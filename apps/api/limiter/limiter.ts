@@ -34,6 +34,8 @@ export interface LimiterOptions {
   now?: () => number;
   /** Called by `start` with the first mode, then for each change; the reason contains no secret. */
   onModeChange?: (mode: LimiterMode, reason: string) => void;
+  /** Called when Redis turns out after the start to be of another kind than its URL says; once until it decides. */
+  onWrongRedis?: (error: WrongRedisError) => void;
 }
 
 /**
@@ -122,6 +124,7 @@ export class Limiter {
   #next: Call[] = [];
   readonly #pending = new Set<Call[]>();
   #awayReason = 'no Redis is configured';
+  #wrongReason: string | null = null;
   #isStopped = false;
 
   /** Does not connect. */
@@ -149,7 +152,10 @@ export class Limiter {
         this.#returnToRedis();
       },
       everyMs: PROBE_INTERVAL_MS,
-      onError: (error) => this.#leaveRedis(reasonOf(error)),
+      onError: (error) => {
+        if (error instanceof WrongRedisError) this.#reportWrongRedis(error);
+        this.#leaveRedis(reasonOf(error));
+      },
     });
   }
 
@@ -246,6 +252,12 @@ export class Limiter {
     return this.#decision(admitted, admitted ? this.#pod.left(key, nowMs) : 0, this.#pod.waitMs(key, nowMs), 'process');
   }
 
+  #reportWrongRedis(error: WrongRedisError): void {
+    if (error.message === this.#wrongReason) return;
+    this.#wrongReason = error.message;
+    this.#options.onWrongRedis?.(error);
+  }
+
   #leaveRedis(reason: string): void {
     this.#awayReason = reason;
     if (this.#mode === 'process') return;
@@ -261,6 +273,7 @@ export class Limiter {
   #returnToRedis(): void {
     if (this.#mode === 'redis' || this.#isStopped) return;
     this.#mode = 'redis';
+    this.#wrongReason = null;
     if (this.#pod.size > 0) this.#bothUntilMs = this.#now() + this.#windowMs;
     this.#options.onModeChange?.('redis', 'Redis answers');
   }

@@ -5,6 +5,8 @@ import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { spawnApp } from '#test/child-app.ts';
 import { startRedisCluster, startRedisSentinels } from '#test/redis-group.ts';
 import { apiEnvironment, setupDatabase } from '#test/setup.ts';
+import { allowSockets } from '#test/socket-guard.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { type LimitDecision, Limiter, type LimiterOptions } from '../../../apps/api/limiter/limiter.ts';
 
 const limit = 5;
@@ -12,6 +14,7 @@ const patient = { timeout: 30_000, interval: 20 };
 
 async function startLimiter(redis: LimiterOptions['redis']) {
   const modes: string[] = [];
+  const wrong: string[] = [];
   const limiter = new Limiter({
     redis,
     limit,
@@ -19,10 +22,11 @@ async function startLimiter(redis: LimiterOptions['redis']) {
     keyPrefix: 'limit:us:',
     commandTimeoutMs: 1_000,
     onModeChange: (mode, reason) => modes.push(`${mode}: ${reason}`),
+    onWrongRedis: ({ message }) => wrong.push(message),
   });
   onTestFinished(() => limiter.stop());
   await limiter.start();
-  return { limiter, modes, isBy: (mode: string) => expect.poll(() => limiter.mode, patient).toBe(mode) };
+  return { limiter, modes, wrong, isBy: (mode: string) => expect.poll(() => limiter.mode, patient).toBe(mode) };
 }
 
 const keys = (name: string) => Array.from({ length: 60 }, (_, index) => `${name}${index}`);
@@ -104,17 +108,51 @@ it('limits with the primary that the sentinels name, and with the replica that t
 
 it('ends an API at its start whose URL of Redis says another kind than it leads to', async () => {
   const { database } = await setupDatabase();
-  const [cluster, group] = await Promise.all([startRedisCluster(), startRedisSentinels()]);
-  const cases = [
-    [`redis://127.0.0.1:${cluster.first.port}`, 'REDIS_URL leads to a node of a Redis Cluster. Add ?cluster=true'],
-    [`redis://127.0.0.1:${group.sentinels[0]?.port}`, 'REDIS_URL leads to a Redis Sentinel. Add ?sentinel='],
-    [`${inject('redisUrl')}?cluster=true`, 'REDIS_URL leads to a Redis that is no cluster. Leave out cluster=true'],
-    [`redis://127.0.0.1:${group.primary.port}?sentinel=limits`, 'REDIS_URL leads to a Redis that is no sentinel'],
-    [group.url.replace('limits', 'other'), 'REDIS_URL names a primary that its sentinels do not know'],
-  ];
-  for (const [url = '', sentence] of cases) {
+  for (const { port, parameters, sentence } of await startWrongRedis()) {
+    const url = `redis://127.0.0.1:${port}${parameters}`;
     const api = spawnApp('api', apiEnvironment(database, { REDIS_URL: url }));
     expect(await Promise.race([api.ended, wait(20_000)]), url).toEqual({ code: 1, signal: null });
     expect(api.lines.join('\n')).toContain(`The api did not start: ${sentence}`);
   }
 }, 120_000);
+
+it('says what to change, once, when another kind of Redis than the URL says appears after the start', async () => {
+  const right = Number(new URL(inject('redisUrl')).port);
+  for (const { port, parameters, sentence } of await startWrongRedis()) {
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port });
+    allowSockets('Redis', `redis://127.0.0.1:${proxy.port}`);
+    await proxy.reject();
+    const { limiter, modes, wrong, isBy } = await startLimiter(
+      parseRedisUrl(`redis://127.0.0.1:${proxy.port}${parameters}`),
+    );
+    await proxy.resume();
+    // A node of a cluster answers for a third of the keys: it must not decide about them.
+    await expect
+      .poll(async () => {
+        await decideAll(limiter, keys(`wrong${Math.random()}-`));
+        return wrong;
+      }, patient)
+      .toEqual([expect.stringContaining(sentence)]);
+    expect(modes).toEqual([expect.stringMatching(/^process: /)]);
+    if (parameters !== '') continue;
+    await proxy.reject();
+    proxy.redirect(right);
+    await proxy.resume();
+    await isBy('redis');
+    expect(wrong).toHaveLength(1);
+  }
+}, 120_000);
+
+/** Starts Redis of each kind, and returns the ports of those that a URL with these parameters is wrong for. */
+async function startWrongRedis() {
+  const [cluster, group] = await Promise.all([startRedisCluster(), startRedisSentinels()]);
+  const sentinel = group.sentinels[0]?.port ?? 0;
+  const wrong = (port: number, parameters: string, sentence: string) => ({ port, parameters, sentence });
+  return [
+    wrong(cluster.first.port, '', 'REDIS_URL leads to a node of a Redis Cluster. Add ?cluster=true'),
+    wrong(sentinel, '', 'REDIS_URL leads to a Redis Sentinel. Add ?sentinel='),
+    wrong(group.primary.port, '?cluster=true', 'REDIS_URL leads to a Redis that is no cluster. Leave out cluster=true'),
+    wrong(group.primary.port, '?sentinel=limits', 'REDIS_URL leads to a Redis that is no sentinel'),
+    wrong(sentinel, '?sentinel=other', 'REDIS_URL names a primary that its sentinels do not know'),
+  ];
+}
