@@ -1,9 +1,10 @@
 /**
  * Five projects share the servers that test/support/global-setup.ts brings up once per run:
  *
- * - `quick` (`npm test`): everything that takes seconds.
+ * - `quick` (`npm test`): everything that takes seconds and needs PostgreSQL, Redis and Temporal only.
+ *   `npm run lint` rejects a file of it that reaches for another tool.
  * - `system` (`npm run test:system`): whole processes, real browsers, faults, TLS, receivers in
- *   other languages. `.ci/run` runs both.
+ *   other languages, the rendered charts. `.ci/run` runs both.
  * - `long` (`npm run tool -- long`): minutes by size, and the console's journeys on a phone. Run it
  *   before a release.
  *

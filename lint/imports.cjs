@@ -4,6 +4,13 @@
  */
 const production = '^(apps|workflows|charts)/';
 
+/** What finds, builds or installs the programs of other languages, browsers and Kubernetes. */
+const tools = [
+  '^charts/tools[.]ts$',
+  '^test/support/(chromium|pgbouncer|python-environment|tools)[.]ts$',
+  '^test/(bench/reads/wrk|charts/go-program|cluster/kubernetes/programs|model/spin)[.]ts$',
+];
+
 /** A layer of the product, which may import only these others. */
 const layer = (name, path, imports) => ({
   name,
@@ -101,6 +108,15 @@ module.exports = {
       severity: 'error',
       from: { path: production },
       to: { path: '^test/' },
+    },
+    {
+      name: 'npm-test-needs-no-tool',
+      comment:
+        'npm test needs PostgreSQL, Redis and Temporal, and builds or installs nothing else. A test that needs a tool ' +
+        'belongs to test:system: rename it to *.system.test.ts.',
+      severity: 'error',
+      from: { path: '^test/.*[.]test[.]ts$', pathNot: '[.](system|browser|long|operator)[.]test[.]ts$' },
+      to: { path: tools, reachable: true },
     },
     {
       name: 'no-process-starts-another',

@@ -21,15 +21,15 @@ interface ChartFile {
  * its version, where the repository is, and with it the icon, what Artifact Hub shows, and the
  * addresses of pages that the package does not contain. Without a remote these are left out.
  */
-export async function packageCharts(options: {
+export function packageCharts(options: {
   repository: string;
   out: string;
   version: string;
   build: Build;
-}): Promise<void> {
-  const { repository, out, version, build } = options;
-  const { getTool } = await import('../tools.ts');
-  const helm = await getTool('helm');
+  /** Helm's path. */
+  helm: string;
+}): void {
+  const { repository, out, version, build, helm } = options;
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-charts-'));
   try {
     cpSync(path.join(repository, 'charts'), work, { recursive: true });

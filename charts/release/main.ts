@@ -9,6 +9,7 @@ import { describeBuild } from '../image/build-id.ts';
 import { run } from '../image/buildah.ts';
 import { readJson } from '../image/files.ts';
 import { buildOciImage } from '../image/oci.ts';
+import { getTool } from '../tools.ts';
 import { packageCharts } from './charts.ts';
 import { getTaggedVersion, notesOf } from './notes.ts';
 import { describeContents } from './sbom.ts';
@@ -58,7 +59,7 @@ async function main(): Promise<void> {
   rmSync(layout, { recursive: true });
 
   report('packing the charts');
-  await packageCharts({ repository, out, version, build });
+  packageCharts({ repository, out, version, build, helm: await getTool('helm') });
   report('listing what the image contains');
   const lock = JSON.parse(
     run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], { cwd: repository }),

@@ -8,7 +8,6 @@ import path from 'node:path';
 import { evaluate } from '@marcbachmann/cel-js';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { regionIn } from '#test/api-server.ts';
 import { blocksOf, readPage } from '#test/documents.ts';
 import type { Manifest } from '#test/render-charts.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
@@ -17,7 +16,7 @@ import type { CustomResource, ReportedCondition } from '../../apps/operator/kube
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { getTool } from '../../charts/tools.ts';
-import { quietRegion } from '../operator/region.ts';
+import { quietRegion, regionIn } from '../operator/region.ts';
 
 const glua = await getTool('glua');
 const page = readPage(path.join(import.meta.dirname, '../../docs/operations/deploy-with-argo-cd-or-flux.md'));

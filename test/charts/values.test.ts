@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { chart } from '#test/render-charts.ts';
 import { documentsOf } from '../../charts/docs/documents.ts';
 import { listLeaves, readValues } from '../../charts/docs/read-values.ts';
+
+const chart = path.join(import.meta.dirname, '../../charts/org-api');
 
 /**
  * Sections that templates of each chart reach through a variable: `$app` is a component's, `own` a

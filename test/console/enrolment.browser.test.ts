@@ -3,7 +3,8 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { changeAddress } from '#domain/identity/orgctl-actions.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
-import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
+import { addAuthenticator, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
+import { chooseApp } from './choose-app.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 120_000;

@@ -2,7 +2,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { setupDevStack } from '#test/stack.ts';
-import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, ready, type screens } from './browser.ts';
+import { addAuthenticator, closeBrowser, expectQuiet, openVisit, ready, type screens } from './browser.ts';
+import { chooseApp } from './choose-app.ts';
 import { codeAt, goodPassword } from './setup.ts';
 
 afterAll(closeBrowser);

@@ -2,7 +2,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
-import { chooseApp, closeBrowser, expectQuiet, openVisit, picture } from './browser.ts';
+import { closeBrowser, expectQuiet, openVisit, picture } from './browser.ts';
+import { chooseApp } from './choose-app.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 180_000;

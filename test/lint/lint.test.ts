@@ -69,6 +69,19 @@ it('the check of imports reports a cycle, an import from an app into another app
 });
 
 it.each([
+  ['charts/tools.ts', 'helm.test.ts', true],
+  ['test/support/render-charts.ts', 'chart.test.ts', true],
+  ['test/support/chromium.ts', 'page.test.ts', true],
+  ['test/support/render-charts.ts', 'chart.system.test.ts', false],
+  ['test/support/setup.ts', 'read.test.ts', false],
+])('the check of imports reports a test of npm test that needs a tool: %s, from %s', (imported, file, isReported) => {
+  const text = `import '../../${imported.startsWith('test/') ? imported.slice(5) : `../${imported}`}';\n`;
+  const output = runIn('test/lint', file, text, 'depcruise', '--config', 'lint/imports.cjs');
+  expect(output.includes('error npm-test-needs-no-tool:')).toBe(isReported);
+  if (!isReported) expect(output).toContain('no dependency violations found');
+});
+
+it.each([
   ['apps/domain/contract', '../../access/authority.ts', 'domain-contract-imports-nothing-above-it'],
   ['apps/domain/webhooks', '../../keys/create.ts', 'domain-webhooks-imports-nothing-above-it'],
   ['apps/domain/keys', '../../open-database.ts', 'domain-folders-do-not-open-the-database'],

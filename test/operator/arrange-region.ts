@@ -1,12 +1,13 @@
 /** A region with its servers and operators as processes, for tests. */
 import { CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
 import { inject } from 'vitest';
-import { type ApiServer, createNamespace, regionIn } from '#test/api-server.ts';
+import { type ApiServer, createNamespace } from '#test/api-server.ts';
 import { type SpawnedApp, spawnApp } from '#test/child-app.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { installOperator } from './installed.ts';
+import { regionIn } from './region.ts';
 
 export const waiting = { timeout: 120_000, interval: 100 };
 

@@ -1,8 +1,9 @@
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiServer, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
+import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
 import { pick, render } from '#test/render-charts.ts';
 import { group, kinds } from '../../apps/operator/kube/resources.ts';
+import { regionIn } from './region.ts';
 
 let server: ApiServer;
 beforeAll(async () => {

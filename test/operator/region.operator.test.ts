@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi }
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { type ApiServer, configOf, regionIn, startApiServer } from '#test/api-server.ts';
+import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
 import { testNamespace } from '#test/worker.ts';
@@ -17,7 +17,7 @@ import { migrations, type NamedMigration } from '../../apps/migrate/migrations/i
 import { kinds } from '../../apps/operator/kube/resources.ts';
 import { Connections } from '../../apps/operator/region/connections.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
-import { regionWith } from './region.ts';
+import { regionIn, regionWith } from './region.ts';
 import { setupRegion, waiting } from './setup-region.ts';
 
 let server: ApiServer;

@@ -49,3 +49,19 @@ export const regionWith = (spec: Partial<RegionSpec> = {}): Region => ({
     ...spec,
   },
 });
+
+/** Returns a valid Region. */
+export function regionIn(namespace: string, spec: Record<string, unknown> = {}) {
+  return {
+    apiVersion: `${group}/${version}`,
+    kind: 'Region',
+    metadata: { name: 'region', namespace },
+    spec: {
+      region: 'us',
+      release: { version: '0.1.0' },
+      database: { secretRef: { name: 'org-api' } },
+      temporal: { address: 'temporal:7233', namespace: 'org-api-us' },
+      ...spec,
+    },
+  };
+}

@@ -1,7 +1,7 @@
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createLog } from '#runtime/log.ts';
-import { type ApiServer, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
+import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
@@ -9,6 +9,7 @@ import { readConfig } from '../../apps/operator/config.ts';
 import type { Condition, ResourceKind } from '../../apps/operator/kube/custom-resource.ts';
 import { kinds } from '../../apps/operator/kube/resources.ts';
 import { installOperator } from './installed.ts';
+import { regionIn } from './region.ts';
 
 let server: ApiServer;
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import { createWebhook } from '#domain/webhooks/create.ts';
 import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { keyPeppers, keyTagSecrets, webhookSecretKeys } from '#runtime/settings/types.ts';
-import { type ApiServer, createNamespace, kubernetesBin, regionIn } from '#test/api-server.ts';
+import { type ApiServer, createNamespace, kubernetesBin } from '#test/api-server.ts';
 import { startApp } from '#test/child-app.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import type { TestDatabase } from '#test/database.ts';
@@ -34,6 +34,7 @@ import { readConfig } from '../../apps/operator/config.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { carryOut, readSection, without } from '../operations/page.ts';
 import { openShell } from '../operations/shell.ts';
+import { regionIn } from './region.ts';
 
 export const patient = { timeout: 60_000, interval: 100 };
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,6 +1,6 @@
 import { CoreV1Api, CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
+import { type ApiServer, configOf, createNamespace, startApiServer } from '#test/api-server.ts';
 import { condition } from '../../apps/operator/controller/conditions.ts';
 import { createRunner } from '../../apps/operator/controller/runner.ts';
 import { createApis, type SentRequest, statusOf } from '../../apps/operator/kube/client.ts';
@@ -8,6 +8,7 @@ import { type Controller, ReconcileError } from '../../apps/operator/kube/custom
 import { createEvents } from '../../apps/operator/kube/events.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { regionIn } from './region.ts';
 
 let server: ApiServer;
 beforeAll(async () => {

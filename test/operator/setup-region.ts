@@ -6,13 +6,14 @@ import { Connection } from '@temporalio/client';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { createLog } from '#runtime/log.ts';
-import { type ApiServer, createNamespace, regionIn } from '#test/api-server.ts';
+import { type ApiServer, createNamespace } from '#test/api-server.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
+import { regionIn } from './region.ts';
 
 /** The value of a Region that names the sealing keys. */
 export const webhooks = { secretKeysRef: { name: 'org-api' } };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { regionIn } from '#test/api-server.ts';
 import type { Region } from '../../apps/operator/kube/resources.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { evaluateTemporal, planTemporal } from '../../apps/operator/region/temporal.ts';
 import type { ObservedNamespace } from '../../apps/operator/region/temporal-namespace.ts';
+import { regionIn } from './region.ts';
 
 type Declared = Partial<Region['spec']['temporal']>;
 const base = { address: 'temporal:7233', namespace: 'us', tls: false };

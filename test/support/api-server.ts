@@ -8,7 +8,6 @@ import { promisify } from 'node:util';
 import { type KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { ReusedKubeConfig } from '../../apps/operator/kube/kube-config.ts';
-import { group, kinds } from '../../apps/operator/kube/resources.ts';
 import { getPrograms } from '../cluster/kubernetes/programs.ts';
 import { endChild } from './end-child.ts';
 import { allowSockets } from './socket-guard.ts';
@@ -216,20 +215,4 @@ export async function createNamespace(server: Pick<ApiServer, 'apply'>): Promise
   const name = `test-${process.pid}-${next}`;
   await server.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   return name;
-}
-
-/** Returns a valid Region. */
-export function regionIn(namespace: string, spec: Record<string, unknown> = {}) {
-  return {
-    apiVersion: `${group}/${kinds.Region.version}`,
-    kind: 'Region',
-    metadata: { name: 'region', namespace },
-    spec: {
-      region: 'us',
-      release: { version: '0.1.0' },
-      database: { secretRef: { name: 'org-api' } },
-      temporal: { address: 'temporal:7233', namespace: 'org-api-us' },
-      ...spec,
-    },
-  };
 }

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { chart } from './render-charts.ts';
+
+const root = path.join(import.meta.dirname, '../..');
 
 /** A page for operators: its path and its text. */
 export interface Page {
@@ -31,16 +32,16 @@ export function commandsOf(page: Page): string[] {
 
 /** Returns the runbooks of a chart by alert. */
 export function readRunbooks(name = 'org-api'): Map<string, Page> {
-  const folder = path.join(chart, '..', name, 'runbooks');
+  const folder = path.join(root, 'charts', name, 'runbooks');
   const files = readdirSync(folder).filter((name) => name !== 'README.md');
   return new Map(files.map((name) => [name.replace(/\.md$/, ''), readPage(path.join(folder, name))]));
 }
 
 /** Returns the pages of the operations guide: the index, then the others by name. */
 export function readGuide(): Page[] {
-  const folder = path.resolve(chart, '../../docs/operations');
+  const folder = path.join(root, 'docs/operations');
   const pages = readdirSync(folder).sort();
-  return [path.resolve(chart, '../README.md'), ...pages.map((name) => path.join(folder, name))].map(readPage);
+  return [path.join(root, 'charts/README.md'), ...pages.map((name) => path.join(folder, name))].map(readPage);
 }
 
 export function readPage(file: string): Page {

@@ -1,5 +1,5 @@
 import { codeAt } from '#test/people.ts';
-import { chooseApp } from '../browser.ts';
+import { chooseApp } from '../choose-app.ts';
 import { goodPassword } from '../setup.ts';
 import type { JudgedPage } from './page.ts';
 

@@ -10,13 +10,14 @@ import path from 'node:path';
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { type ApiServer, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
+import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { registerNamespace } from '#test/temporal.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { kinds, type Region } from '../../../apps/operator/kube/resources.ts';
+import { regionIn } from '../region.ts';
 import type { RegionKill } from '../region-child.ts';
 
 const waiting = { timeout: 120_000, interval: 100 };
