@@ -2,6 +2,7 @@ import Koa from 'koa';
 import { recordRejectedCallsSql } from '#domain/audit-log/record-requests.ts';
 import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { openDatabase } from '#domain/open-database.ts';
+import { findSignal } from '#runtime/flow/cancellation.ts';
 import { health } from '#runtime/health.ts';
 import { securityHeaders } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -44,6 +45,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     server: () => config.database,
     applicationName: 'org-api',
     poolMax: config.databasePoolMax,
+    findSignal,
   });
   await rejectPooler(database, 'API_DATABASE_URL');
   const { pool } = database;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { type KeyUse, recordKeyUsesSql } from '#domain/audit-log/record-requests.ts';
-import { isDataError } from '#domain/db/server-away.ts';
+import { isDataError } from '#domain/db/driver/errors.ts';
 
 /** The most entries of one insert; 500 entries bind about 100 KB. */
 const maxEntriesPerInsert = 500;

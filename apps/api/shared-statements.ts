@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
-import { isStatementError } from '#domain/db/server-away.ts';
+import { isStatementError } from '#domain/db/driver/errors.ts';
 import { ClientGoneError } from '#runtime/flow/budget.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';

@@ -1,5 +1,6 @@
 import Koa from 'koa';
 import { openDatabase } from '#domain/open-database.ts';
+import { findSignal } from '#runtime/flow/cancellation.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { rejectPooler } from '#runtime/reject-pooler.ts';
@@ -41,6 +42,7 @@ export async function startConsole(
     server: () => config.database,
     applicationName: 'org-console',
     poolMax: config.databasePoolMax,
+    findSignal,
   });
   await rejectPooler(database, 'CONSOLE_DATABASE_URL');
   const { pool } = database;

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
-import { isStatementError, isTransient } from '#domain/db/server-away.ts';
+import { isStatementError, isTransient } from '#domain/db/driver/errors.ts';
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
 import type {
   AttemptInput,

@@ -1,4 +1,4 @@
-import { isLoginRejected, isServerAway } from '#domain/db/server-away.ts';
+import { isLoginRejected, isServerAway } from '#domain/db/driver/errors.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealedError, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';

@@ -1,17 +1,16 @@
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import { Database, Transaction } from './db/database.ts';
-import { Driver } from './db/driver.ts';
-import { connectionCheck, followSignals } from './db/end-statements.ts';
+import { Driver } from './db/driver/mikro-orm.ts';
+import { adaptPool, connectionCheck, type FindSignal } from './db/driver/pool.ts';
+import { Session } from './db/driver/session.ts';
 import {
   type CurrentServer,
   connectionOptions,
-  loginOptions,
   type PostgresServer,
   type SessionOptions,
   serverNow,
 } from './db/server.ts';
-import { leaveServersAway, Session } from './db/session.ts';
 import { entities } from './entities.ts';
 
 /** The longest life of a connection, so that a login that is being replaced is soon unused. */
@@ -32,6 +31,7 @@ interface DatabaseOptions {
   connectTimeoutMs?: number;
   /** How long a statement may take at the server, and a second more in this process. */
   statementTimeoutMs?: number;
+  findSignal?: FindSignal;
 }
 
 /**
@@ -44,8 +44,11 @@ interface DatabaseOptions {
  * such statements (`jit`) would take longer than they run.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { connectTimeoutMs = defaultTimes.connectTimeoutMs, statementTimeoutMs = defaultTimes.statementTimeoutMs } =
-    options;
+  const {
+    connectTimeoutMs = defaultTimes.connectTimeoutMs,
+    statementTimeoutMs = defaultTimes.statementTimeoutMs,
+    findSignal,
+  } = options;
   let pool: Pool | undefined;
   const common = ormOptions(serverNow(options.server), {
     applicationName: options.applicationName,
@@ -62,9 +65,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       maxLifetimeSeconds: lifetimeSeconds,
       onPoolCreated: (created: Pool) => {
         pool = created;
-        leaveServersAway(created);
-        followSignals(created);
-        if (typeof options.server === 'function') followLogin(created, options.server);
+        adaptPool(created, options.server, findSignal);
       },
     },
   });
@@ -72,26 +73,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   orm.em.getKysely();
   if (pool === undefined) throw new Error('MikroORM did not hand over its pool');
   const opened = pool;
-  const end = opened.end.bind(opened);
-  let ended: Promise<void> | undefined;
-  const endOnce = () => (ended ??= end());
-  return new Database(orm.em.fork() as Transaction, Object.assign(opened, { end: endOnce }), async () => {
+  return new Database(orm.em.fork() as Transaction, opened, async () => {
     // The pool first: it waits for the statements under way. Kysely would drop a connection that is
     // being made for one, and the pool would wait for it without end.
     await opened.end();
     await orm.close(true);
   });
-}
-
-/** Replaces the pool's login, which it reads again for each new connection. */
-function followLogin(pool: Pool, server: () => PostgresServer): void {
-  const names = Object.keys(loginOptions(server())) as (keyof ReturnType<typeof loginOptions>)[];
-  for (const name of names)
-    Object.defineProperty(pool.options, name, {
-      configurable: true,
-      enumerable: name !== 'password',
-      get: () => loginOptions(server())[name],
-    });
 }
 
 /**

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { DomainError } from '#domain/contract/domain-error.ts';
 import { openDatabase } from '#domain/open-database.ts';
-import { urlProblems } from '#domain/webhooks/address/url-problems.ts';
+import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
 import { WebhookError } from '#domain/webhooks/errors.ts';
 import { printable } from '#runtime/command-line.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
@@ -52,7 +52,7 @@ export async function runOrgctl(args: readonly string[], surroundings: Surroundi
 function sentenceOf(error: unknown): string {
   if (error instanceof UsageError) return `${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`;
   // The sentence is written for owners, who cannot change a setting.
-  if (error instanceof WebhookError && error.message === urlProblems.address_not_public)
+  if (error instanceof WebhookError && error.cause === ('address_not_public' satisfies UrlProblem))
     return `${error.message} Or list the address in WEBHOOK_ALLOW; workers need it too, except for the probe.`;
   if (error instanceof Error && expectedErrors.some((kind) => error instanceof kind)) return error.message;
   return describeFailure(error);

@@ -1,4 +1,4 @@
-import { isServerAway } from '#domain/db/server-away.ts';
+import { isServerAway } from '#domain/db/driver/errors.ts';
 
 /** What is wrong with a file and what to do, by the code of a system call. */
 const fileSentences: Readonly<Record<string, string>> = {

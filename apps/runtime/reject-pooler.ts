@@ -1,5 +1,5 @@
 import type { Database } from '#domain/db/database.ts';
-import { pooled } from '#domain/db/server-away.ts';
+import { pooled } from '#domain/db/driver/errors.ts';
 import { describeFailure, findCode } from './database-failure.ts';
 import { StartupError } from './errors.ts';
 

@@ -1,5 +1,6 @@
-import { endStatementsOn, isEndedBy } from '#domain/db/end-statements.ts';
+import { isConnectionClosed } from '#domain/db/driver/errors.ts';
 import { ClientGoneError, type Ends } from './flow/budget.ts';
+import { runWithSignal } from './flow/cancellation.ts';
 
 /**
  * Runs work for a client. When it disconnects, the statement that runs is ended, and no further one
@@ -9,10 +10,17 @@ import { ClientGoneError, type Ends } from './flow/budget.ts';
  */
 export async function runForClient<Result>(client: Ends, work: () => Promise<Result>): Promise<Result> {
   const controller = new AbortController();
+  const { signal } = controller;
   client.onEnd(() => controller.abort(new ClientGoneError()));
   try {
-    return await endStatementsOn(controller.signal, work);
+    return await runWithSignal(signal, work);
   } catch (error) {
-    throw isEndedBy(controller.signal, error) ? controller.signal.reason : error;
+    throw isEndedBy(signal, error) ? signal.reason : error;
   }
 }
+
+/** Returns whether work failed because of its signal, and for no other reason. */
+const isEndedBy = (signal: AbortSignal, error: unknown): boolean =>
+  signal.aborted &&
+  (error === signal.reason ||
+    (error instanceof Error && (isConnectionClosed(error) || isEndedBy(signal, error.cause))));

@@ -1,6 +1,6 @@
 import pg from 'pg';
+import { Session } from '#domain/db/driver/session.ts';
 import { type CurrentServer, connectionOptions, type PostgresServer, serverNow } from '#domain/db/server.ts';
-import { Session } from '#domain/db/session.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import {
   type MaintenanceStep,

@@ -1,7 +1,7 @@
 /** A real failover: the primary becomes read-only, its standby is promoted, then the old primary stops. */
 import type { CoreV1Api } from '@kubernetes/client-node';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-import { isServerAway } from '#domain/db/server-away.ts';
+import { isServerAway } from '#domain/db/driver/errors.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApp } from '#test/child-app.ts';

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Session } from '#domain/db/driver/session.ts';
 import { connectionOptions } from '#domain/db/server.ts';
-import { Session } from '#domain/db/session.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { spawnApp } from '#test/child-app.ts';
 import { childEnvironment } from '#test/child-environment.ts';

@@ -1,5 +1,5 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
+import { isServerAway, isStatementTimeout } from '#domain/db/driver/errors.ts';
 import { BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';

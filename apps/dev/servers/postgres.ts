@@ -11,8 +11,8 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { Session } from '#domain/db/driver/session.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
-import { Session } from '#domain/db/session.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { choosePort } from './ports.ts';
 import { prepareCluster } from './postgres-cluster.ts';

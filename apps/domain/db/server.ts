@@ -53,7 +53,7 @@ export interface SessionOptions {
  * What every session sets, so that nothing depends on the defaults of a server, a database or a role.
  * It travels with the start of the connection and costs no round trip.
  *
- * `default_transaction_read_only` is absent: a server that is read-only is left (`session.ts`).
+ * `default_transaction_read_only` is absent: a server that is read-only is left (`driver/session.ts`).
  */
 export const sessionParameters: Readonly<Record<string, string>> = {
   DateStyle: 'ISO,MDY',

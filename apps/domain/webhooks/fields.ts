@@ -11,11 +11,11 @@ import { Webhook } from './webhook.entity.ts';
 /**
  * Checks a webhook's URL by its text; host names are resolved at each attempt, not here.
  *
- * @throws WebhookError with what is wrong and what its owner can do.
+ * @throws WebhookError with what is wrong and what its owner can do; its cause is the `UrlProblem`.
  */
 export function assertUrl(url: string, allow: AllowList): void {
   const target = checkUrl(url, allow);
-  if (!target.ok) throw new WebhookError('url_invalid', urlProblems[target.cause]);
+  if (!target.ok) throw new WebhookError('url_invalid', urlProblems[target.cause], { cause: target.cause });
 }
 
 /**

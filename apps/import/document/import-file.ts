@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { dayMs } from '#domain/contract/durations.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
+import { isServerAway } from '#domain/db/driver/errors.ts';
+import { Session } from '#domain/db/driver/session.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
-import { isServerAway } from '#domain/db/server-away.ts';
-import { Session } from '#domain/db/session.ts';
 import { checkStaged } from './check-staged.ts';
 import { type Kind, kindPlurals } from './format.ts';
 import type { Bytes } from './json-tokens.ts';

@@ -1,5 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import { endStatementsOn } from '#domain/db/end-statements.ts';
+import { runWithSignal } from '#runtime/flow/cancellation.ts';
 import { ObjectWatch } from '../kube/watch.ts';
 import { type ReconcileOptions, reconcile } from './reconcile.ts';
 import { WorkQueue } from './work-queue.ts';
@@ -50,7 +50,7 @@ export function createRunner(options: RunnerOptions) {
     // Only finalizers keep it; without one there is nothing left to do.
     if (resource.metadata.deletionTimestamp !== undefined && !resource.metadata.finalizers?.length) return;
     options.onPass();
-    const hasActed = await endStatementsOn(signal, () => reconcile(resource, signal, options));
+    const hasActed = await runWithSignal(signal, () => reconcile(resource, signal, options));
     queue?.addAfter(name, hasActed ? 1_000 : controller.resyncMs);
   }
 

@@ -6,7 +6,7 @@ import {
   ServerConfiguration,
   type V1Status,
 } from '@kubernetes/client-node';
-import { endingSignal } from '#domain/db/end-statements.ts';
+import { findSignal } from '#runtime/flow/cancellation.ts';
 
 /** A request as metrics show it: `GET regions`, `PATCH regions/status`. */
 export interface SentRequest {
@@ -20,7 +20,7 @@ type ApiClass<T> = new (configuration: ReturnType<typeof createConfiguration>) =
 
 /**
  * Makes API clients of one API server whose calls each have a deadline, which the library's own
- * have not, and are reported. They end with the statements of `endStatementsOn`.
+ * have not, and are reported. The signal of `runWithSignal` ends them.
  */
 export function createApis(options: {
   kubeConfig: KubeConfig;
@@ -32,7 +32,7 @@ export function createApis(options: {
   if (cluster === null) throw new Error('the kubeconfig names no cluster');
   const bounded: Middleware = {
     async pre(context) {
-      context.setSignal(AbortSignal.any([AbortSignal.timeout(deadlineMs), endingSignal()].filter(isSet)));
+      context.setSignal(AbortSignal.any([AbortSignal.timeout(deadlineMs), findSignal()].filter(isSet)));
       onRequest({ method: context.getHttpMethod(), resource: resourceOf(context.getUrl()) });
       return context;
     },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CoordinationV1Api, type V1Lease, type V1LeaseSpec, V1MicroTime } from '@kubernetes/client-node';
-import { endStatementsOn } from '#domain/db/end-statements.ts';
+import { runWithSignal } from '#runtime/flow/cancellation.ts';
 import { nullOn } from './client.ts';
 
 /** The Lease of the replicas of a namespace; the chart's Role names it. */
@@ -91,7 +91,7 @@ export class Election {
   /** Returns what `#acquire` does; undefined when it failed or the signal ended it. */
   async #tryAcquire(signal: AbortSignal): Promise<number | null | undefined> {
     try {
-      return await endStatementsOn(signal, () => this.#acquire());
+      return await runWithSignal(signal, () => this.#acquire());
     } catch (cause) {
       this.#options.onError(cause);
       return undefined;

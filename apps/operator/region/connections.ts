@@ -5,6 +5,7 @@ import type { Database } from '#domain/db/database.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
+import { findSignal } from '#runtime/flow/cancellation.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { TriedValue, type TryValue } from '#runtime/settings/tried-value.ts';
@@ -162,7 +163,7 @@ export class Connections {
     });
     if (this.#database?.server !== server) {
       const before = this.#database;
-      this.#database = { server, opened: openDatabase({ server, applicationName, poolMax: 4 }) };
+      this.#database = { server, opened: openDatabase({ server, applicationName, poolMax: 4, findSignal }) };
       await (await before?.opened)?.close();
     }
     return this.#database.opened;
@@ -179,6 +180,7 @@ export class Connections {
       server: parseOrFail(() => parseDatabase(url, region, 'DATABASE_URL')),
       applicationName,
       poolMax: 1,
+      findSignal,
     });
     try {
       return await work(opened);

@@ -1,10 +1,10 @@
 import type { Connection } from '@temporalio/client';
 import { CompiledQuery } from 'kysely';
-import { endingSignal } from '#domain/db/end-statements.ts';
 import type { Sealing } from '#domain/resealing/count.ts';
 import type { DeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { readDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { type Ledger, type ledgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
+import { findSignal } from '#runtime/flow/cancellation.ts';
 import { type Failure, ReconcileError } from '../kube/custom-resource.ts';
 import type { Reason } from '../kube/reasons.ts';
 import type { Region } from '../kube/resources.ts';
@@ -47,7 +47,7 @@ async function readTemporal(region: Region, connections: Connections): Promise<O
 
 /** Makes requests to Temporal that end after `temporalDeadlineMs`, and with the pass. */
 export function withinPass<T>(connection: Connection, ask: () => Promise<T>): Promise<T> {
-  const signal = endingSignal() ?? new AbortController().signal;
+  const signal = findSignal() ?? new AbortController().signal;
   return connection.withAbortSignal(signal, () => connection.withDeadline(Date.now() + temporalDeadlineMs, ask));
 }
 

@@ -1,9 +1,8 @@
-import type { Client } from 'pg';
+import { Session } from '#domain/db/driver/session.ts';
 import { groupRoles, type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
 import { listPublicFunctions } from '#domain/db/public-functions.ts';
 import { isSchemaCurrent } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
-import { Session } from '#domain/db/session.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import { checkPeer, checkPem } from './certificates.ts';
 import { checkClock } from './clock.ts';
@@ -65,7 +64,7 @@ const factsSql = /* sql */ `
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit"`;
 
-async function checkServer(session: Client): Promise<Finding[]> {
+async function checkServer(session: Session): Promise<Finding[]> {
   const { rows } = await session.query<PostgresFacts>(factsSql);
   const open = await listPublicFunctions(session);
   const clock = await checkClock('PostgreSQL', async () => {
@@ -81,12 +80,8 @@ async function checkServer(session: Client): Promise<Finding[]> {
           'Run the statements of docs/operations/prepare-postgresql.md as a superuser, if the service has one.',
         ),
     clock,
-    ...checkPeer('the certificate of PostgreSQL', (session as unknown as Connected).connection.stream),
+    ...checkPeer('the certificate of PostgreSQL', session.socket),
   ];
-}
-
-interface Connected {
-  connection: { stream: unknown };
 }
 
 export function checkServerSettings(facts: PostgresFacts): Finding[] {
@@ -125,7 +120,7 @@ export function checkServerSettings(facts: PostgresFacts): Finding[] {
   ];
 }
 
-async function checkRights(session: Client, { setting, role }: CheckedLogin): Promise<Finding> {
+async function checkRights(session: Session, { setting, role }: CheckedLogin): Promise<Finding> {
   const { isPowerful, mayCreateRoles, isOwner, groups } = await readLoginRights(session);
   if (role === 'owner')
     return expectThat(
@@ -145,7 +140,7 @@ async function checkRights(session: Client, { setting, role }: CheckedLogin): Pr
   );
 }
 
-async function checkSchema(session: Client, setting: string): Promise<Finding> {
+async function checkSchema(session: Session, setting: string): Promise<Finding> {
   return expectThat(
     await isSchemaCurrent(session),
     `the schema that ${setting} sees is that of this version`,

@@ -1,7 +1,7 @@
 import type { Region } from '#domain/contract/regions.ts';
+import { Session } from '#domain/db/driver/session.ts';
 import { groupRoles, type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
-import { Session } from '#domain/db/session.ts';
 import type { RedisServer } from './redis.ts';
 
 const connectTimeoutMs = 2_000;

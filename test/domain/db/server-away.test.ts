@@ -2,9 +2,9 @@
 import { connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
+import { isServerAway, isStatementError, isTransient } from '#domain/db/driver/errors.ts';
+import { Session } from '#domain/db/driver/session.ts';
 import { connectionOptions } from '#domain/db/server.ts';
-import { isServerAway, isStatementError, isTransient } from '#domain/db/server-away.ts';
-import { Session } from '#domain/db/session.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { listenLocally } from '#test/listen-locally.ts';

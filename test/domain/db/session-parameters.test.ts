@@ -1,7 +1,7 @@
 /** Every kind of connection sets what it needs, whatever a server, a database or a shell prefers. */
 import { expect, it, vi } from 'vitest';
+import { Session } from '#domain/db/driver/session.ts';
 import { connectionOptions, sessionParameters } from '#domain/db/server.ts';
-import { Session } from '#domain/db/session.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { hostileDefaults, hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts';

@@ -1,6 +1,7 @@
-import pg, { type Pool, type PoolClient } from 'pg';
-import { startMarker } from './server.ts';
-import { leavesServer, pooled, readOnly, unanswered } from './server-away.ts';
+import type { Duplex } from 'node:stream';
+import pg from 'pg';
+import { startMarker } from '../server.ts';
+import { leavesServer, messages, pooled, readOnly } from './errors.ts';
 
 /** What PostgreSQL reports at the start of a session, and when it changes: not the primary. */
 const readOnlyParameters = new Set(['in_hot_standby', 'default_transaction_read_only']);
@@ -78,6 +79,11 @@ export class Session extends pg.Client {
     return rows[0]?.value === 'on';
   }
 
+  /** The connection's socket; of TLS once that is agreed. */
+  get socket(): Duplex {
+    return this.connection.stream;
+  }
+
   /** Returns the start of the connection without what `pg` takes from PGREPLICATION. */
   getStartupConf(): object {
     const { getStartupConf } = pg.Client.prototype as unknown as { getStartupConf: () => { replication?: string } };
@@ -106,7 +112,7 @@ export class Session extends pg.Client {
 
   /** Ends the connection when the server did not answer: its response may come after the next query. */
   #onResult(error: unknown): void {
-    if (!(error instanceof Error && error.message === unanswered)) return;
+    if (!(error instanceof Error && error.message === messages.unanswered)) return;
     this.emit('away');
     this.end().catch(() => {});
   }
@@ -119,29 +125,4 @@ function removeValues(error: pg.DatabaseError): void {
   error.message = `the database rejected a value (${error.code})`;
   const calls = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   error.stack = [String(error), ...calls].join('\n');
-}
-
-/**
- * Closes all connections of a pool when one of them finds its server away: the idle ones at once,
- * the others when they are released. So one request fails, and the next gets a new connection.
- */
-export function leaveServersAway(pool: Pool): void {
-  let generation = 0;
-  const generations = new WeakMap<PoolClient, number>();
-  pool.on('connect', (client) => {
-    generations.set(client, generation);
-    (client as NodeJS.EventEmitter).on('away', () => {
-      if (generations.get(client) !== generation) return;
-      generation += 1;
-      // Acquiring and releasing is the pool's only way to close an idle connection.
-      for (let idle = pool.idleCount; idle > 0; idle -= 1)
-        pool.connect().then(
-          (acquired) => acquired.release(),
-          () => {},
-        );
-    });
-  });
-  pool.on('release', (_error, client) => {
-    if (generations.get(client) !== generation) client.end().catch(() => {}); // the pool removes it
-  });
 }

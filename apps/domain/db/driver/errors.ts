@@ -30,19 +30,33 @@ export const pooled = '08P01';
  */
 const leavingCode = /^(?:25006|57P0[123])$/;
 
-/** The message of `pg` for a statement that the server did not answer in time. */
-export const unanswered = 'Query read timeout';
-
 /**
- * Messages of `pg`, which have no code, when no connection was free, none could be made, or one was
- * lost or silent during a statement.
+ * Messages of `pg` and `pg-pool` for errors that have no code, in full. Everything else is decided by
+ * a code.
  */
-const lost = [
-  /^(?:timeout exceeded when trying to connect|timeout expired)$/,
-  new RegExp(`^${unanswered}$`),
-  /^Connection terminated/,
-  /^Client (?:was closed|has encountered a connection error) and is not queryable$/,
-];
+export const messages = {
+  /** No connection became free in time. */
+  noFreeConnection: 'timeout exceeded when trying to connect',
+  /** No connection could be made in time: the client's limit, and the pool's. */
+  connectTimeout: 'timeout expired',
+  poolConnectTimeout: 'Connection terminated due to connection timeout',
+  /** The server did not answer a statement in time. */
+  unanswered: 'Query read timeout',
+  /** The connection was lost; or this process ended it, while a statement ran. */
+  lost: 'Connection terminated unexpectedly',
+  ended: 'Connection terminated',
+  /** A statement was sent after that. */
+  sentAfterLoss: 'Client has encountered a connection error and is not queryable',
+  sentAfterEnd: 'Client was closed and is not queryable',
+} as const;
+
+const connectionFailures: ReadonlySet<string> = new Set(Object.values(messages));
+
+const { poolConnectTimeout, lost, ended, sentAfterLoss, sentAfterEnd } = messages;
+const closed: ReadonlySet<string> = new Set([poolConnectTimeout, lost, ended, sentAfterLoss, sentAfterEnd]);
+
+/** Returns whether an error says that the connection of a statement is closed. */
+export const isConnectionClosed = ({ message }: Error): boolean => closed.has(message);
 
 /** Returns whether a statement took longer than its session allows. Looks at the causes too. */
 export const isStatementTimeout = (error: unknown): boolean =>
@@ -66,7 +80,7 @@ export function isServerAway(error: unknown): boolean {
   const code = codeOf(error);
   const isAway =
     code === ''
-      ? lost.some((message) => message.test(error.message))
+      ? connectionFailures.has(error.message)
       : code === readOnly || (awayCode.test(code) && code !== statementTimeout);
   return isAway || isServerAway(error.cause);
 }
