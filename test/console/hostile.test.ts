@@ -86,8 +86,7 @@ describe('a member of one organization', () => {
       const unaddressed = () => countUnaddressed(t, mine);
       const unaddressedBefore = await unaddressed();
       const response = await visitor.post(pathWith(route, params), { ...addedBy(theirs), ...hidden, ...fields });
-      // Each row contains its source (regression: rows about webhooks, members, roles and seats had
-      // none).
+      // Each row contains its source, also those about webhooks, members, roles and seats.
       expect(await unaddressed()).toBe(unaddressedBefore);
       expect(problemOn(response)).toBeUndefined();
       expect([200, 303]).toContain(response.status);

@@ -140,7 +140,7 @@ describe('signing in', () => {
     expect(await t.http(ada).get(`/o/${ada.orgId}`)).toMatchObject({ status: 303 });
   });
 
-  it('in a browser whose session is the oldest of ten continues (regression: it ended twice, and the form came back)', async () => {
+  it('in a browser whose session is the oldest of ten continues', async () => {
     const t = shared();
     const ada = await t.enrol();
     const typed = { email: ada.email, password: goodPassword };

@@ -126,7 +126,6 @@ describe('an attempt', () => {
     expect(await difference(pool)).toBe(0);
   });
 
-  // Regression: a schedule of two attempts made twelve posts.
   it('that kills its process each time is made at most three times more than the schedule has attempts', async () => {
     const { ask, posts, pool, expire, makeDue } = await arrange({ delaysMs: [60_000], post: hang });
     for (let count = 1; count <= 5; count += 1) {
@@ -143,8 +142,6 @@ describe('an attempt', () => {
   });
 });
 
-// Regression: a failover of PostgreSQL of more than five seconds closed accepted posts as lost, and
-// repeated them.
 describe('an outcome that arrives while the database is down', () => {
   it('is recorded when the database is back within the attempt’s time, and nothing is posted again', {
     timeout,
@@ -171,8 +168,7 @@ describe('an outcome that arrives while the database is down', () => {
   });
 });
 
-// Regression: a session that held one of its rows for five seconds made an accepted post a lost one,
-// and repeated it.
+// An accepted post stays accepted, however long another session holds one of its rows.
 describe('an outcome whose statement PostgreSQL ends', () => {
   it.each(['receiver', 'delivery'])(
     'is recorded once another session lets go of its %s, and nothing is posted again',
@@ -370,8 +366,8 @@ describe('an internal error in an attempt', () => {
 });
 
 /**
- * Errors before the first byte of a request is sent, and the recorded cause. Regression: each was
- * `lost`, and used up the schedule.
+ * Errors before the first byte of a request is sent, and the recorded cause. None is
+ * `lost`, and none uses up the schedule.
  */
 describe('an attempt that fails before anything is sent', () => {
   it.each([
@@ -420,8 +416,7 @@ describe('an attempt that fails before anything is sent', () => {
   });
 });
 
-// Regression: a worker whose clock was ten minutes off signed with its own time, and receivers
-// rejected its posts as too old.
+// Receivers reject a post whose time is five minutes off, and clocks of workers may be wrong.
 it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s clock shows', async () => {
   const { ask, owner, pool, input, sender, receiver } = await arrangeReal();
   const { rows } = await pool.query<{ now: number }>('select extract(epoch from clock_timestamp())::float8 as now');

@@ -21,7 +21,6 @@ function setupExpire(errors: unknown[]) {
   return expire;
 }
 
-// Regression: one error while Temporal was asked ended all later repairs and the sweep.
 it('an error of the repair stops neither the other parts nor the next repair', async () => {
   const lost = await engine().webhook({ events: 1 });
   const [claim] = await engine().claim([lost]);

@@ -70,7 +70,7 @@ describe('a first attempt in progress', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  // Regression: the outcome was recorded with the end of the body, so a kill before posted again.
+  // The outcome is recorded with the status line, not with the end of the body.
   it('that was answered is recorded and posted once, also when its process is killed in the next second', {
     timeout,
   }, async () => {
@@ -97,7 +97,6 @@ describe('a first attempt in progress', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  // Regression: it was never counted, and a schedule of two attempts made twelve posts.
   it('that kills its process is made at most three times more than the schedule has attempts', {
     timeout: 180_000,
   }, async () => {

@@ -13,7 +13,7 @@ const patient = { timeout: 20_000, interval: 20 };
 /** Deliveries that are claimed: nothing here makes their attempts. */
 const countHeld = 'select count(*)::integer as held from slot';
 
-// Regression: a relay that was stopping first started all its claims, and was killed meanwhile.
+// Starting all its claims first would take longer than a stop may.
 describe('a relay that stops', () => {
   it('finishes the starts in progress, and releases what waits in its queue', async () => {
     const { openRelay, rows } = await arrange();
@@ -95,7 +95,6 @@ describe('a relay whose starts fail', () => {
     expect(errors).toHaveLength(1);
   });
 
-  // Regression: as long as one start had no reply, nothing was claimed after another one had failed.
   it('tries again although others of its starts get no reply', async () => {
     const { openRelay } = await arrange();
     const replies = Promise.withResolvers<boolean>();

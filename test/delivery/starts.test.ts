@@ -60,7 +60,7 @@ it('allows more claims at once when first tasks do not come here, and counts the
   expect(starts.free().healthy).toBe(32);
 });
 
-// Regression: 17 starts that Temporal did not answer held back all claims until they failed.
+// Starts that Temporal does not answer must not hold back all claims until they fail.
 it('a start without a reply counts for two seconds, and uses its slot on', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());

@@ -60,7 +60,7 @@ it('a worker without work is ready after its trial', async () => {
   await vi.waitFor(() => expect(trial.state).toBe('passed'));
 });
 
-// Regression: the time in which Temporal was away counted, and a build that cannot replay became ready at once.
+// A build that cannot replay must not become ready because Temporal was unavailable for a while.
 it('the time before a worker delivers is no part of its trial', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -114,7 +114,6 @@ it('the damaged secret of one webhook fails no trial, and those of two, as of a 
   expect(trial.state).toBe('failed');
 });
 
-// Regression: a test event of a member stopped a new worker.
 it('a statement that PostgreSQL ended fails the trial, but not that of a test event', async () => {
   const { database, owner, make } = await setupDatabase();
   const { orgId: organizationId, id: webhookId } = await make.webhook();
@@ -135,7 +134,7 @@ it('a statement that PostgreSQL ended fails the trial, but not that of a test ev
   expect(trial.state).toBe('failed');
 });
 
-// Regression: one look at Temporal, which lists no poller right after a restart, ended the wait.
+// Temporal lists no poller right after its restart.
 it('a stopped worker waits while others poll and while Temporal does not answer, also if one look lists no poll', async () => {
   let looks = 0;
   let listed: (look: number) => number = (look) => (look % 10 === 0 ? 0 : look);

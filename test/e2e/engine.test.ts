@@ -96,7 +96,6 @@ describe('a webhook that is paused and resumed', () => {
   });
 });
 
-// Regression: an attempt updated the webhook's row, and waited for the transaction that had changed it.
 it('a transaction that holds the row of a webhook stops none of its deliveries', { timeout }, async () => {
   const t = await arrange({ DELIVERY_SCHEDULE: '300ms,300ms,1h' });
   t.receiver.respond = (response) => void response.writeHead(t.receiver.received.length < 3 ? 500 : 200).end();

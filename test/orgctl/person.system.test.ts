@@ -67,7 +67,7 @@ it('end-sessions ends all sessions and keeps the sign-in; a person who never sig
   expect(await t.orgctl('person', 'end-sessions')).toMatchObject({ code: 2 });
 });
 
-it('release-address frees an address that another person enrolled with (regression: no command could)', {
+it('release-address frees an address that another person enrolled with', {
   timeout,
 }, async () => {
   const t = await setupPerson();

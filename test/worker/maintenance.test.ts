@@ -199,7 +199,7 @@ describe('the maintenance loop', () => {
     expect(errors).toEqual([]);
   });
 
-  it('sums calls beside a change of several tables, in the order of the schema (regression: a deadlock)', async () => {
+  it('sums calls beside a change of several tables, in the order of the schema, without a deadlock', async () => {
     const { owner } = await setupDatabase();
     const change = await owner.pool.connect();
     onTestFinished(() => change.release());

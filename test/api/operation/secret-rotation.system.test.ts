@@ -98,7 +98,7 @@ it('the limiter reconnects to Redis with the new password, and with the old one 
   const { api, secret, values, logLines } = await start((await newLogin()).url, { REDIS_URL: urlWith('first') });
   expect(await (await fetch(`${api.metricsUrl}/metrics`)).text()).toContain('org_api_limiter_without_redis 0\n');
 
-  // Regression: such a value was used by the next connection, and the error ended the process.
+  // A value that no client can use is rejected when it is read, so that no later connection uses it.
   secret.replace({ ...values, REDIS_URL: urlWith('first').replace('first', 'pa%zzword') });
   await vi.waitFor(() => expect(rejectionsIn(logLines)).toEqual(['REDIS_URL']), patient);
   await redis.call('client', 'kill', 'user', user);

@@ -3,7 +3,6 @@ import { expect, it, onTestFinished } from 'vitest';
 import { setupDatabase } from '#test/setup.ts';
 import { deliver } from './deliver.ts';
 
-// Regression: a new parameter of a statement broke the benchmark, which no test ran.
 it('the benchmark of growth delivers by the worker’s statements', async () => {
   const { database, owner, make } = await setupDatabase();
   const professional = await make.member();

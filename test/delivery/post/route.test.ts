@@ -20,8 +20,8 @@ describe('the lookup of a route', () => {
   });
 });
 
-// Regression: a receiver whose network a distant router reported as unreachable was tried without
-// end, because each attempt counted as an internal error.
+// What a distant router reports is a failure of the receiver and counts in the schedule; only a
+// worker without a route has an internal error.
 describe('a post to a network without a route', () => {
   const post = (isRouted: boolean) =>
     postOnce({

@@ -396,8 +396,8 @@ describe('a seat', () => {
     const grants = await Promise.all(Array.from({ length: 22 }, () => make.grant({ professional: creator })));
     for (const grant of grants.slice(0, 2)) await make.seat({ orgId, grant });
     const tries = await Promise.allSettled(grants.slice(2).map((grant) => make.seat({ orgId, grant })));
-    // Regression: the rule locked the plan "for update". Concurrent inserts held a share lock of
-    // that row for their reference, and ended in deadlocks.
+    // Concurrent inserts hold a share lock of the plan for their reference. A rule that locked it
+    // "for update" would end in deadlocks, and all would fail.
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     for (const attempt of tries)
       if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ constraint: 'seat_within_plan' });

@@ -36,7 +36,7 @@ async function connectTo(parameters: string, accept: (socket: Socket) => void): 
   );
 }
 
-// Regression: MikroORM drops the parameters of a URL, and the password was sent in plain text.
+// MikroORM drops the parameters of a URL; no password may be sent in plain text because of that.
 it('a connection whose URL has sslmode requests TLS before it sends anything else', async () => {
   expect(await firstBytes('?sslmode=verify-full')).toEqual(sslRequest);
 });

@@ -39,7 +39,7 @@ async function setupImported() {
 }
 
 describe('an imported active owner who enrolled at another organization', () => {
-  it('cannot enter the organization, with an existing session or a new one (regression: the import allowed it)', async () => {
+  it('cannot enter the organization, with an existing session or a new one', async () => {
     const t = await setupImported();
     expect(await t.open()).toEqual([t.first]);
     expect((await t.session(t.person.token)).unconfirmed).toEqual([t.second]);
@@ -104,7 +104,7 @@ describe('an imported active owner who enrolled at another organization', () => 
     });
   });
 
-  it('is not found by the address with which they sign in elsewhere, whatever their status (regression: an error told an inviter)', async () => {
+  it('is not found by the address with which they sign in elsewhere, whatever their status', async () => {
     const t = await setupPeople();
     const here = await t.make.organization();
     const by = { personId: (await t.make.member({ orgId: here, signedIn: true })).userId };

@@ -331,7 +331,7 @@ describe('a recovery link', () => {
 });
 
 describe('an invitation that is not accepted yet', () => {
-  it('shows the organization nothing of its person: no sign-in, address, last use or kind of link (regression: it showed all of them)', async () => {
+  it('shows the organization nothing of its person: no sign-in, address, last use or kind of link', async () => {
     const t = await setupPeople();
     const victim = await t.enrol();
     const here = await t.make.organization();

@@ -194,7 +194,7 @@ describe('an enrolment link', () => {
 });
 
 describe('a link for a person who signs in already', () => {
-  it('waits for an import that removes its member, and has then expired (regression: a deadlock)', async () => {
+  it('waits for an import that removes its member, and has then expired, without a deadlock', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     const client = await t.owner.pool.connect();

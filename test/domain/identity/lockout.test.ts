@@ -46,7 +46,7 @@ describe('failures from one network', () => {
     expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as any unknown browser
   });
 
-  it('are as many as before after sign-ins, also those of two networks or of a browser that is known in one step (regression: each made room for one or two more)', async () => {
+  it('are as many as before after sign-ins, also those of two networks or of a browser that is known in one step', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const elsewhere = { ...visitor, address: '198.51.100.9' };

@@ -282,7 +282,7 @@ describe('a known browser', () => {
     return verifyTotp(t.db, await t.session(token), { code, visitor: from }, settings, t.now);
   };
 
-  it('can sign in while an attacker fails on purpose from everywhere (regression: an owner was blocked meanwhile)', async () => {
+  it('can sign in while an attacker fails on purpose from everywhere', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const home = { ...visitor, address: '192.0.2.50' };

@@ -174,7 +174,7 @@ describe('changing a member', () => {
 });
 
 describe('an owner who has not enrolled', () => {
-  it('does not count as the last owner: the last one who signs in remains, until another has enrolled (regression: an imported owner counted)', async () => {
+  it('does not count as the last owner: the last one who signs in remains, until another has enrolled', async () => {
     const t = await setupPeople();
     const ada = await t.enrol({ roleKey: 'owner' });
     const imported = await t.make.member({ orgId: ada.orgId, roleKey: 'owner' });

@@ -196,7 +196,7 @@ describe('a page', () => {
     });
   });
 
-  // Regression: the oldest page came first each time, so one that failed held up those of every organization.
+  // A page that fails becomes due later, or it would come first each time.
   it('holds back no other one while its page fails', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
