@@ -45,10 +45,9 @@ try {
 function readFlags() {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
-    // `--maker` is what the platform's scripts call it.
-    options: { region: text, org: text, creator: text, maker: text, scopes: text, expires: text, revoke: text },
+    options: { region: text, org: text, creator: text, scopes: text, expires: text, revoke: text },
   });
-  const { region = 'us', org = '', creator = values.maker, scopes = '', expires, revoke } = values;
+  const { region = 'us', org = '', creator, scopes = '', expires, revoke } = values;
   const requested = scopes.split(',').map((scope) => scope.trim());
   const expiresAt = expires === undefined ? null : parseMoment(expires);
   if (revoke !== undefined) return { region, revoke };

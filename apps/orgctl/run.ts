@@ -79,8 +79,7 @@ function findCommand(args: readonly string[]): { noun: Noun | null; command: Com
   const [first, second, ...others] = args;
   if (first === undefined) throw new UsageError(`Enter a command.\n\n${helpText(nouns, null, null)}`);
   if (first === '--help' || first === '-h' || first === 'help') return { noun: null, command: null, rest: [] };
-  // `activity` is what operators’ scripts call it.
-  const noun = nouns.find((one) => one.noun === (first === 'activity' ? 'audit-log' : first));
+  const noun = nouns.find((one) => one.noun === first);
   if (noun === undefined)
     throw new UsageError(`Unknown noun ${first}. Use one of ${nouns.map((one) => one.noun).join(', ')}.`);
   const bare = noun.commands.find(({ verb }) => verb === '');

@@ -58,18 +58,3 @@ it('finds no error in a complete log, and names a changed entry and a chain that
   expect((await verify('--anchors', 'no-such-file')).stderr).toContain('cannot be read');
   expect((await verify('--month', '2026-13')).code).toBe(2);
 });
-
-it('scripts that call `orgctl activity verify --anchors FILE --json` get what audit-log prints', async () => {
-  const { orgctl } = await setupOrgctl();
-  const organizationId = '00000000-0000-7000-8000-000000000000';
-  const kept = path.join(temporaryFolder(), 'anchors.jsonl');
-  await writeFile(
-    kept,
-    JSON.stringify({ auditAnchor: { organizationId, month: '2026-01', length: 1, hash: 'a'.repeat(64) } }),
-  );
-  const [named, asBefore] = await Promise.all(
-    ['audit-log', 'activity'].map((noun) => orgctl(noun, 'verify', '--anchors', kept, '--region', 'us', '--json')),
-  );
-  expect(asBefore?.json()).toMatchObject({ anchors: 1, faults: [{ organizationId, fault: 'anchor' }] });
-  expect([asBefore?.code, asBefore?.stdout]).toEqual([1, named?.stdout]);
-});
