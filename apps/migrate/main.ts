@@ -7,35 +7,27 @@ import { migrate } from './migrate.ts';
 
 /**
  * `npm run tool -- migrate`: brings the database to the current schema and its logins up to date. It may
- * run twice, also at the same time. `--contract` applies contract migrations too, which the version
- * before does not survive. Exit code 0 when the schema is current, 1 when it is not, 2 for a
- * wrong call.
+ * run twice, also at the same time. Exit code 0 when the schema is current, 1 when it is not, 2 for
+ * a wrong call.
  */
-const { contract } = startCommand({
-  usage: `Usage: ${calledAs('npm run tool -- migrate')} [--contract]
+startCommand({
+  usage: `Usage: ${calledAs('npm run tool -- migrate')}
 
 Brings the database of DATABASE_URL to the current schema, and the logins named by the settings up to date.
 
-  --contract   apply contract migrations too, which the version before does not survive
-  --help       this text
+  --help   this text
 `,
-  read: () => parseArgs({ options: { contract: { type: 'boolean', default: false } } }).values,
+  read: () => parseArgs({ options: {} }),
 });
 try {
   const config = readConfig();
   const report = (line: string) => void process.stderr.write(`${line}\n`);
-  const { applied, pendingContract, current } = await migrate({ ...config, contract, report });
+  const { applied, current } = await migrate({ ...config, report });
   const logins = config.logins.map((login) => login.role).join(', ') || 'none';
   process.stdout.write(
     `${applied.length === 0 ? 'Nothing to apply' : `Applied ${applied.length}`}; the schema is ${current}. ` +
       `Logins brought up to date: ${logins}.\n`,
   );
-  if (pendingContract.length > 0)
-    process.stdout.write(
-      `Contract migrations pending: ${pendingContract.join(', ')}. ` +
-        'When no process of the version before runs, set `migrations.contractFor` of the chart, or run ' +
-        '`node apps/migrate/main.ts --contract`.\n',
-    );
 } catch (error) {
   const reason =
     error instanceof InvalidSettingsError

@@ -34,8 +34,6 @@ interface MigrateOptions {
   logins: Login[];
   /** Days for which the worker must keep the audit log; unchanged when absent. */
   auditLogFloorDays?: number | undefined;
-  /** Applies pending contract migrations too; a database without any migration gets all of them. */
-  contract?: boolean;
   /** Receives one line per step, for people. */
   report?: (line: string) => void;
   /** Other migrations, for tests. */
@@ -45,8 +43,6 @@ interface MigrateOptions {
 interface Migrated {
   /** Names of the migrations that the call applied, in order. */
   applied: string[];
-  /** Contract migrations that it left pending, in order. */
-  pendingContract: string[];
   /** The migration that this version needs. */
   current: string;
 }
@@ -59,8 +55,7 @@ interface Migrated {
  * first statement, so a separate connection holds an advisory lock. Pending migrations commit
  * together or not at all, divided by those that are not transactional, which run alone. A lock that
  * is not free within 2 s is tried again, at most 30 times. A failure is recorded in the database
- * until a later call succeeds, and so are the contract migrations that are left pending. A failure
- * of contract migrations alone is not: nothing needs them, and no later call may run them.
+ * until a later call succeeds.
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { owner, report = () => {}, migrations = allMigrations } = options;
@@ -72,10 +67,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     await acquireMigrationLock(lock);
     const target = { owner, migrations };
     const pending = await withMigrator(target, { alone: false }, (migrator) => migrator.getPending());
-    const names = pending.map(({ name }) => name);
-    const isNew = names.length === migrations.length;
-    const pendingContract = options.contract || isNew ? [] : names.filter((name) => isContract(name, migrations));
-    const applied = names.filter((name) => !pendingContract.includes(name));
+    const applied = pending.map(({ name }) => name);
     for (const { names, alone } of batchesOf(applied, migrations)) {
       report(`applying ${names.length} migration${names.length === 1 ? '' : 's'}: ${names.join(', ')}`);
       try {
@@ -84,13 +76,11 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
           report,
         );
       } catch (cause) {
-        const needed = names.filter((name) => !isContract(name, migrations));
-        await recordFailure(lock, needed, cause).catch(() => {}); // the cause matters more
+        await recordFailure(lock, names, cause).catch(() => {}); // the cause matters more
         throw cause;
       }
     }
-    if (await hasTable(lock, 'migration_failure')) await lock.query('delete from migration_failure');
-    if (await hasTable(lock, 'contract_migration')) await recordPending(lock, pendingContract);
+    await lock.query('delete from migration_failure');
     if (options.auditLogFloorDays !== undefined)
       await lock.query('update retention_floor set audit_log_days = $1', [options.auditLogFloorDays]);
     for (const login of options.logins) await ensureLogin(lock, login);
@@ -100,7 +90,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
         `every login may still call ${open.length} functions of large objects and advisory locks, because the owner ` +
           'is no superuser; run the statements of docs/operations/prepare-postgresql.md as one',
       );
-    return { applied, pendingContract, current: currentMigration };
+    return { applied, current: currentMigration };
   } finally {
     await lock.end();
   }
@@ -122,26 +112,12 @@ async function acquireMigrationLock(lock: Session): Promise<void> {
   await lock.query('set lock_timeout = 0'); // what follows locks nothing that a read needs
 }
 
-const isContract = (name: string, migrations: readonly NamedMigration[]): boolean =>
-  migrations.some((migration) => migration.name === name && migration.isContract === true);
-
-/** Whether the schema is new enough to have a table of the migrator. */
-async function hasTable(client: pg.Client, name: 'migration_failure' | 'contract_migration'): Promise<boolean> {
-  const { rows } = await client.query<{ has: boolean }>('select to_regclass($1) is not null as has', [
-    `public.${name}`,
-  ]);
-  return rows[0]?.has === true;
-}
-
-/** Records which contract migrations are left pending, for the operator. */
-async function recordPending(client: pg.Client, names: readonly string[]): Promise<void> {
-  await client.query('delete from contract_migration where name <> all($1)', [names]);
-  await client.query('insert into contract_migration select unnest($1::text[]) on conflict do nothing', [names]);
-}
-
-/** Records which migrations failed, and PostgreSQL's code, for the operator to show. */
+/**
+ * Records which migrations failed, and PostgreSQL's code, for the operator to show.
+ *
+ * @throws DatabaseError when the first migration failed, which creates the table.
+ */
 async function recordFailure(client: pg.Client, names: readonly string[], cause: unknown): Promise<void> {
-  if (names.length === 0 || !(await hasTable(client, 'migration_failure'))) return;
   const { code } = cause as { code?: unknown };
   await client.query(
     `insert into migration_failure (names, code) values ($1, $2)

@@ -198,11 +198,6 @@ const faults: Fault[] = [
     changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(3) },
     firing: ['OrgApiMigrationsFailing'],
   },
-  {
-    when: 'a contract migration fails again and again',
-    changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-contract-1"}': always(3) },
-    firing: ['OrgApiMigrationsFailing'],
-  },
   { when: 'a fifth of the console’s pages fails', changed: visits({ failed: 1 }), firing: ['OrgApiConsoleErrors'] },
   {
     when: 'one page of the console fails in a quiet hour',

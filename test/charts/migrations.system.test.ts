@@ -18,31 +18,6 @@ describe.each(regions)('the migrations of %s', (region) => {
   });
 });
 
-describe.each(regions)('the contract migrations of %s', (region) => {
-  const tag = '0.2.0';
-  const jobsOf = (contractFor: string) =>
-    ofKind(render({ region, values: { image: { tag }, migrations: { contractFor } } }), 'Job');
-
-  it('run in a Job of their own for the version that the values name, and for no other', () => {
-    expect(jobsOf(tag).map(({ metadata }) => /-(migrate|contract)-/.exec(metadata.name)?.[1])).toEqual([
-      'contract',
-      'migrate',
-    ]);
-    for (const other of ['', '0.1.0']) expect(jobsOf(other)).toHaveLength(1);
-  });
-
-  it('run as the other migrations do, which stay as they are', () => {
-    const [contract, migrate] = jobsOf(tag);
-    const [container] = contract.spec.template.spec.containers;
-    expect(container.args).toEqual(['--contract']);
-    delete container.args;
-
-    expect(contract.spec).toEqual(migrate.spec);
-    expect(contract.metadata.labels).toEqual(migrate.metadata.labels);
-    expect(jobsOf('')[0]).toEqual(migrate);
-  });
-});
-
 describe('the name of the migrations’ Job', () => {
   const now = nameOf();
 

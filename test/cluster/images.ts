@@ -110,8 +110,6 @@ const archiveOf = ({ tag }: Pick<Image, 'tag'>) => path.join(repository, '.org-a
 
 interface AddedMigration {
   name: string;
-  /** Whether it removes what the version before needs. */
-  isContract?: boolean;
   statements: readonly string[];
 }
 
@@ -128,13 +126,12 @@ const expanding: AddedMigration = {
   ),
 };
 
-/** The migrations of this checkout and one more, which the version then needs unless it is a contract migration. */
-export function migrationsWith({ name: added, statements, isContract = false }: AddedMigration): ChangedFile[] {
+/** The migrations of this checkout and one more, which the version then needs. */
+function migrationsWith({ name: added, statements }: AddedMigration): ChangedFile[] {
   const version = changeFile('apps/domain/db/schema-version.ts', (source) => {
-    const current = /(?<=currentMigration: MigrationName = )'[^']+'/;
-    if (!current.test(source)) throw new Error('schema-version.ts no longer says which migration this version needs');
-    const newest = isContract ? source : source.replace(current, `'${added}'`);
-    return `${newest}\nmigrationNames.push('${added}');\n`;
+    const end = '\n] as const;';
+    if (!source.includes(end)) throw new Error('schema-version.ts no longer ends its list of migrations so');
+    return source.replace(end, `\n  '${added}',${end}`);
   });
   const code = `
 import { Migration } from '@mikro-orm/migrations';
@@ -143,7 +140,7 @@ class Added extends Migration {
     for (const statement of ${JSON.stringify(statements)}) this.addSql(statement);
   }
 }
-migrations.push({ name: '${added}', class: Added, isContract: ${isContract} });
+migrations.push({ name: '${added}', class: Added });
 `;
   return [version, changeFile('apps/migrate/migrations/index.ts', (source) => `${source}${code}`)];
 }

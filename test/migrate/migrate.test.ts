@@ -1,14 +1,20 @@
 /** Migrates an empty database to the current schema, concurrently and repeatedly. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { Migration } from '@mikro-orm/migrations';
 import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { currentMigration, migrationNames } from '#domain/db/schema-version.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { childEnvironment } from '#test/child-environment.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import type { TestLogin } from '#test/global-setup.ts';
 import { startTestApi } from '#test/setup.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { migrations } from '../../apps/migrate/migrations/index.ts';
+import { type RegionState, readRegionStateSql } from '../../apps/operator/region/state.ts';
 
 async function emptyDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase({ empty: true });
@@ -40,7 +46,6 @@ it('one call brings an empty database to the current schema, and reports it', as
   const result = await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database), report });
   expect(result).toEqual({
     applied: [...migrationNames],
-    pendingContract: [],
     current: currentMigration,
   });
   expect(lines.join('\n')).toContain(`applying ${migrationNames.length} migrations`);
@@ -51,7 +56,7 @@ it('a second call applies nothing', async () => {
   const database = await emptyDatabase();
   await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [] });
   const again = await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) });
-  expect(again).toEqual({ applied: [], pendingContract: [], current: currentMigration });
+  expect(again).toEqual({ applied: [], current: currentMigration });
 });
 
 it('four parallel calls are safe: one applies, and the others find nothing to do', async () => {
@@ -199,6 +204,63 @@ it('a failed migration leaves nothing behind, and the next call applies all', as
   expect((await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [] })).applied.length).toBe(
     migrationNames.length,
   );
+});
+
+class AddColumn extends Migration {
+  override up(): void {
+    this.addSql('alter table organization add column nickname text');
+  }
+}
+
+class Fail extends Migration {
+  override up(): void {
+    this.addSql('create table half_done (id integer)');
+    this.addSql('select 1 / 0');
+  }
+}
+
+it('the operator sees which migrations failed and why, until a later call succeeds', async () => {
+  const database = await emptyDatabase();
+  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) };
+  await migrate(options);
+  const operator = new pg.Client({ connectionString: database.urls.operator });
+  await operator.connect();
+  onTestFinished(() => operator.end());
+  const state = async () => (await operator.query<{ state: RegionState }>(readRegionStateSql)).rows[0]?.state;
+
+  const failing = [...migrations, { name: '9999-fail', class: Fail }];
+  await expect(migrate({ ...options, migrations: failing })).rejects.toMatchObject({ code: '22012' });
+  expect(await state()).toMatchObject({
+    migrations: [...migrationNames],
+    failedMigration: { names: ['9999-fail'], code: '22012' },
+  });
+
+  await migrate(options);
+  expect(await state()).toMatchObject({ migrations: [...migrationNames], failedMigration: null });
+});
+
+it('the version before changes nothing in a database that a newer one has migrated', async () => {
+  const database = await emptyDatabase();
+  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) };
+  await migrate({ ...options, migrations: [...migrations, { name: '9999-newer', class: AddColumn }] });
+  expect(await migrate(options)).toEqual({ applied: [], current: currentMigration });
+});
+
+it('npm run tool -- migrate applies what is pending, and rejects an option that it does not have', async () => {
+  const { ownerUrl } = await emptyDatabase();
+  const run = async (...args: string[]) => {
+    const main = path.join(import.meta.dirname, '../../apps/migrate/main.ts');
+    const child = spawn(process.execPath, [main, ...args], { env: { ...childEnvironment, DATABASE_URL: ownerUrl } });
+    const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+    return { out, errors, code };
+  };
+
+  expect(await run('--expand')).toMatchObject({
+    code: 2,
+    errors: expect.stringContaining('Usage: node apps/migrate/main.ts'),
+  });
+  expect(await run()).toMatchObject({ code: 0, out: expect.stringContaining('Applied') });
+  expect(await run()).toMatchObject({ code: 0, out: expect.stringContaining('Nothing to apply') });
 });
 
 it('an API that waits on the empty database becomes ready', async () => {

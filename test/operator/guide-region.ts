@@ -12,11 +12,8 @@ import { openGuideShell } from './guide-shell.ts';
 import { writeOperatorConfig } from './installed.ts';
 import { environmentOf } from './run-job.ts';
 
-/**
- * Installs it. No node runs its pods: the operator is a process that has the Deployment's settings.
- * `root` is the folder of its code (the repository's).
- */
-export async function installRegion(server: ApiServer, root?: string) {
+/** Installs it. No node runs its pods: the operator is a process that has the Deployment's settings. */
+export async function installRegion(server: ApiServer) {
   const t = await setupDeclared(server);
   const { namespace, database } = t;
   const guide = await openGuideShell(server, namespace);
@@ -65,7 +62,7 @@ export async function installRegion(server: ApiServer, root?: string) {
     const [container] = (JSON.parse(printed) as V1Deployment).spec?.template.spec?.containers ?? [];
     const settings = environmentOf(container, { namespace, name: 'operator-1' });
     const here = { KUBECONFIG: kubeconfig, HOST: '127.0.0.1', METRICS_PORT: '0' };
-    pod = await startApp('operator', { ...settings, ...here }, root);
+    pod = await startApp('operator', { ...settings, ...here });
   }
   await rollOutOperator();
 

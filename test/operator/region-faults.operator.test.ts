@@ -55,7 +55,7 @@ describe('the operator', () => {
   it('says that migrations are missing when PostgreSQL lacks a column of this version', async () => {
     const t = await setupRegion(server);
     const owner = await t.openOwner();
-    await owner.query('alter table contract_migration rename column name to former_name');
+    await owner.query('alter table migration_failure rename column names to former_names');
     await t.applySecret();
     await t.applyRegion();
 

@@ -16,7 +16,6 @@ import { regionWith } from './region.ts';
 const region = regionWith();
 const database = {
   migrations: [currentMigration],
-  pendingContract: [],
   failedMigration: null,
   waiting: 3,
   overdue: 0,
@@ -50,22 +49,15 @@ describe('the status of a Region', () => {
     });
   });
 
-  it('is Ready while a contract migration is pending, and after it', () => {
-    const pendingContract = ['0012-drop-column'];
-    const after = [...database.migrations, '0012-drop-column'];
-
-    const pending = { ...healthy, database: { ...database, pendingContract } };
-    expect(problemsOf(pending)).toEqual([]);
-    expect(reportRegion(region, pending, []).conditions).toContainEqual({
+  it('is Ready when the database is newer than the operator', () => {
+    const newer = { ...healthy, database: { ...database, migrations: [...database.migrations, '9999-newer'] } };
+    expect(problemsOf(newer)).toEqual([]);
+    expect(reportRegion(region, newer, []).conditions).toContainEqual({
       type: 'SchemaCurrent',
       status: 'True',
-      reason: 'ContractPending',
-      message:
-        'Contract migrations are pending: 0012-drop-column. ' +
-        'Set migrations.contractFor when nothing needs the version before.',
+      reason: 'NewerThanOperator',
+      message: 'Migration 9999-newer is applied; this operator does not know it.',
     });
-    expect(reportRegion(region, pending, []).schema?.pending).toEqual(pendingContract);
-    expect(problemsOf({ ...healthy, database: { ...database, migrations: after } })).toEqual([]);
   });
 
   it.each([

@@ -7,7 +7,6 @@ const { group, version } = kinds.Region;
 /** A database with the current schema and without pending work. */
 export const quietDatabase = {
   migrations: [currentMigration],
-  pendingContract: [] as string[],
   failedMigration: null,
   waiting: 0,
   overdue: 0,

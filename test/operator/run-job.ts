@@ -28,8 +28,6 @@ interface RunJobOptions {
   name: string;
   /** Settings that name files of this machine in place of the pod's. */
   settings: Record<string, string>;
-  /** The folder of the code. */
-  root?: string;
 }
 
 /**
@@ -38,14 +36,14 @@ interface RunJobOptions {
  */
 export async function runJob(
   { kubeConfig }: Pick<ApiServer, 'kubeConfig'>,
-  { namespace, name, settings, root = repository }: RunJobOptions,
+  { namespace, name, settings }: RunJobOptions,
 ): Promise<string> {
   const api = kubeConfig.makeApiClient(BatchV1Api);
   const job: V1Job = await vi.waitFor(() => api.readNamespacedJob({ namespace, name }), waiting);
   const [container] = job.spec?.template.spec?.containers ?? [];
   const [, program = ''] = container?.command ?? [];
   const env = { ...childEnvironment, ...environmentOf(container, { namespace, name: `${name}-1` }), ...settings };
-  const { stdout } = await execute(process.execPath, [program, ...(container?.args ?? [])], { cwd: root, env });
+  const { stdout } = await execute(process.execPath, [program, ...(container?.args ?? [])], { cwd: repository, env });
   const now = new Date();
   const met = ['SuccessCriteriaMet', 'Complete'].map((type) => ({ type, status: 'True', lastTransitionTime: now }));
   const status = { startTime: now, completionTime: now, succeeded: 1, conditions: met };

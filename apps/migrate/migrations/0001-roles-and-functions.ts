@@ -56,10 +56,6 @@ export class RolesAndFunctions extends Migration {
         code text,
         failed_at timestamptz not null default now()
       );
-      -- Contract migrations that the newest run of the migrator left pending.
-      create table contract_migration (
-        name text primary key
-      );
     `);
 
     // Locks of work that no row stands for. No login has a right on them, and functions lock them for

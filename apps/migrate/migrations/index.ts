@@ -17,17 +17,14 @@ import { Rights } from './0014-rights.ts';
 export interface NamedMigration {
   name: string;
   class: typeof Migration & (new (...args: ConstructorParameters<typeof Migration>) => Migration);
-  /** Whether it removes what the version before needs. It stays pending until `contract` is set. */
-  isContract?: boolean;
 }
 
 /**
  * Every migration in order, one per subject. The first release freezes them; until then a change
- * edits them. From then on a new one is appended here and to
- * `schema-version.ts`, and says whether running pods, which
- * continue to read and write, survive it. One that they do not survive, for example because it
- * drops a column, is a contract migration (`isContract`): it stays pending until no pod of the
- * version before runs. An expand migration behind it must work with it pending and with it applied.
+ * edits them. From then on a new one is appended here and to `schema-version.ts`. Pods of the version
+ * before continue to read and write, so it only adds what they can live with. One that they do not
+ * survive, for example because it drops a column, needs a way to run after them, which comes with the
+ * first such migration.
  *
  * Filled tables are `audit_entry` (every read adds a row), `event`, `delivery` and
  * `delivery_attempt`. A migration must not block their writers for more than a moment, because a

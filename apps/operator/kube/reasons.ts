@@ -14,7 +14,6 @@ export const reasons = [
   // Region.
   'AllConditionsHold',
   'ApiKeyOfOtherAddress',
-  'ContractPending',
   'DatabaseUnreachable',
   'Drained',
   'Draining',

@@ -108,8 +108,6 @@ export interface RegionStatus {
     applied?: string;
     /** Newest migration that this operator's version knows. */
     expected?: string;
-    /** Contract migrations that are pending. */
-    pending?: string[];
   };
   /** The ledger and the backlog, as PostgreSQL counts them. */
   deliveries?: {

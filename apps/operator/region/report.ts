@@ -36,12 +36,11 @@ const types = ['Ready', 'SchemaCurrent', 'TemporalReady', 'LedgerBalanced', 'Del
 
 function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'conditions'> {
   if (isUnreadable(database)) return { schema: { expected: currentMigration } };
-  const { waiting, overdue, oldestDueAt, ledger, suspendedWebhooks, deliverySwitch, pendingContract } = database;
+  const { waiting, overdue, oldestDueAt, ledger, suspendedWebhooks, deliverySwitch } = database;
   const state = capitalize(deliverySwitch.state);
   const { underWay } = deliverySwitch;
-  const pending = pendingContract.length === 0 ? undefined : pendingContract;
   return {
-    schema: { applied: newestOf(database), expected: currentMigration, pending },
+    schema: { applied: newestOf(database), expected: currentMigration },
     deliveries: {
       state,
       underWay,
@@ -80,13 +79,6 @@ function evaluateSchema({ database }: ObservedRegion): ReportedCondition {
   if (!database.migrations.includes(currentMigration)) {
     const message = `The newest migration is ${newest}; this version needs ${currentMigration}.`;
     return schema.fails('MigrationsPending', message);
-  }
-  if (database.pendingContract.length > 0) {
-    const pending = `Contract migrations are pending: ${database.pendingContract.join(', ')}.`;
-    return schema.holds(
-      'ContractPending',
-      `${pending} Set migrations.contractFor when nothing needs the version before.`,
-    );
   }
   const unknown = database.migrations.findLast((applied) => !migrationNames.some((name) => name === applied));
   if (unknown !== undefined)

@@ -5,12 +5,10 @@ export interface RegionState {
   /** Names of the migrations that were applied, in order. */
   migrations: string[];
   /**
-   * Migrations that the newest run of the expand migrations could not apply, with PostgreSQL's error
-   * code; null when it succeeded.
+   * Migrations that the newest run of the migrator could not apply, with PostgreSQL's error code;
+   * null when it succeeded.
    */
   failedMigration: { names: string[]; code: string | null } | null;
-  /** Contract migrations that the newest run of the migrations left pending, in order. */
-  pendingContract: string[];
   /** Deliveries that wait for an attempt. */
   waiting: number;
   /** Deliveries of active webhooks that have been due for over a minute, at most 1,000 of each. */
@@ -33,7 +31,6 @@ export const readRegionStateSql = /* sql */ `
   select json_build_object(
     'migrations', (select json_agg(v.name order by v.name) from api.schema_version v),
     'failedMigration', (select json_build_object('names', f.names, 'code', f.code) from migration_failure f),
-    'pendingContract', (select coalesce(json_agg(c.name order by c.name), '[]') from contract_migration c),
     'waiting', (select count(*) from delivery d where ${isOpenSql}),
     'overdue', l.count,
     'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
