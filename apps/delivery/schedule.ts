@@ -12,6 +12,15 @@ export function waitAfterFailureMs(delaysMs: readonly number[], failures: number
   return Math.round(delayMs * (1 + jitter * random));
 }
 
+/**
+ * SQL of the same wait, in milliseconds, not rounded. The expressions are those of an array of the
+ * schedule's delays in ms, of the failures before it, and of a number from 0 to 1.
+ */
+export const waitAfterFailureSql = (expressions: { delaysMs: string; failures: string; random: string }): string => {
+  const { delaysMs, failures, random } = expressions;
+  return `(${delaysMs})[least(${failures} + 1, cardinality(${delaysMs}))] * (1 + ${jitter} * ${random})`;
+};
+
 const longestErrorWaitMs = 600_000;
 
 /**

@@ -1,4 +1,5 @@
 import { deleteWebhook, pauseWebhook, resumeWebhook, type StateChange } from '#delivery/requests.ts';
+import { eventTypes } from '#domain/contract/events.ts';
 import type { Database } from '#domain/db/database.ts';
 import { findWebhookOrganization, type WebhookRequest } from '#domain/webhooks/access.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
@@ -50,7 +51,7 @@ const create: Command = {
   options: {
     ...orgOption,
     url: { value: 'U', about: 'the endpoint URL (https)', required: true },
-    types: { value: 'a,b', about: 'event types: client.started, client.ended, seat.given, seat.ended', required: true },
+    types: { value: 'a,b', about: `event types: ${eventTypes.join(', ')}`, required: true },
     description: { value: 'D', about: 'a name for people' },
     unordered: { value: null, about: 'send the events of a client or seat without waiting for the one before' },
     ...sameUrlOption,

@@ -1,3 +1,4 @@
+import type { EventType } from '#domain/contract/events.ts';
 /**
  * An example answer: its summary and its body. A test checks every one against the contract's
  * schema.
@@ -243,7 +244,7 @@ export const deliveryHeaderExamples = {
 
 const organization = { id: exampleOrgId };
 
-export const eventExamples: Record<string, Example> = {
+export const eventExamples: Record<EventType, Example> = {
   'client.started': {
     summary: 'An attorney was given access; the body of the test vector',
     value: {

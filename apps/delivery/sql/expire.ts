@@ -1,4 +1,5 @@
 import { deliveriesPerStatement as atMost } from '#domain/webhooks/limits.ts';
+import { waitAfterFailureSql } from '../schedule.ts';
 import { slotMs } from '../times.ts';
 import { unblockNextSql } from './order.ts';
 
@@ -20,6 +21,12 @@ export interface ExpiredRow {
   number: number | null;
   startedAtMs: number | null;
 }
+
+const waitMs = waitAfterFailureSql({
+  delaysMs: '$3::double precision[]',
+  failures: 'd.failures',
+  random: 'random()',
+});
 
 /**
  * Repairs deliveries whose process or workflow is gone; any worker runs it each second.
@@ -95,8 +102,7 @@ export const expireSql = /* sql */ `
     state = case when not x.is_current then d.state when x.kind = 'lost' and d.failures + 1 >= $1::integer
       then 'exhausted' else 'queued' end,
     due_at = case when not x.is_current then d.due_at when x.kind <> 'lost' then clock_timestamp()
-      when d.failures + 1 < $1::integer then clock_timestamp() + make_interval(secs => (1 + random() / 10) / 1000
-        * ($3::double precision[])[least(d.failures + 1, cardinality($3::double precision[]))]) end,
+      when d.failures + 1 < $1::integer then clock_timestamp() + make_interval(secs => ${waitMs} / 1000) end,
     settled_at = case when x.is_current and x.kind = 'lost' and d.failures + 1 >= $1::integer
       then clock_timestamp() else d.settled_at end
   from expired x

@@ -10,8 +10,10 @@ import { isHoldingSql, isOpenSql, overdueOfWebhookSql } from './open-deliveries.
  *   including `lost`;
  * - `cancelled`: the entry in the audit log which says that its webhook was deleted, or that a
  *   person cancelled it.
+ *
+ * `roll_up_ledger` has the same condition: a sum is written by the database alone.
  */
-const isProven = /* sql */ `
+export const isProvenSql = /* sql */ `
   case d.state
     when 'delivered' then exists (
       select from delivery_attempt a
@@ -120,7 +122,7 @@ export const readLedgerSql = /* sql */ `
   ), settled as (
     select count(*) filter (where d.state = 'delivered') as delivered, count(*) filter (where d.state = 'exhausted')
       as exhausted,
-      count(*) filter (where d.state = 'cancelled') as cancelled, count(*) filter (where ${isProven}) as proven
+      count(*) filter (where d.state = 'cancelled') as cancelled, count(*) filter (where ${isProvenSql}) as proven
     from delivery d where not d.rolled_up and d.state in ${settledStates}
   ), open as (
     select d.organization_id, d.webhook_id, count(*) as count from delivery d where ${isOpenSql}
@@ -190,7 +192,7 @@ export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
     union all
     select 'no_proof', d.organization_id, d.webhook_id, d.event_id, d.state, null, null, d.created_at
     from delivery d
-    where ${everything ? '' : 'not d.rolled_up and '}d.state in ${settledStates} and not ${isProven}
+    where ${everything ? '' : 'not d.rolled_up and '}d.state in ${settledStates} and not ${isProvenSql}
   )
   select f.kind, f.organization_id as "organizationId", f.webhook_id as "webhookId", f.event_id as "eventId",
     f.state, f.counted, f.found

@@ -5,10 +5,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
+import { eventTypes } from '#domain/contract/events.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
 import { openAs, setupWebhooks } from '#test/webhook-rows.ts';
+import { causeEvent } from '../../../apps/receiver/listen/trigger.ts';
 
 /**
  * An organization with two webhooks and six events. The first three of each webhook are claimed,
@@ -57,6 +59,22 @@ async function setupCounts() {
       ),
   };
 }
+
+it.each(eventTypes)(
+  'a change that creates %s is counted on its own, so the ledger explains the event',
+  async (type) => {
+    const { owner, make } = await setupWebhooks();
+    const { orgId } = await make.member();
+    const caused = await causeEvent({ database: owner, organization: { id: orgId, name: 'Any' } }, type);
+
+    const { rows } = await owner.pool.query<{ type: string }>('select type from event order by created_at, id');
+    expect(rows.map((row) => row.type)).toEqual(expect.arrayContaining([type]));
+    expect(rows).toHaveLength(caused.length);
+    const { rows: counts } = await owner.pool.query('select sum(changes)::integer as changes from ledger_count');
+    expect(counts).toEqual([{ changes: caused.length }]);
+    expect((await readLedger(owner)).unexplained).toBe(0);
+  },
+);
 
 describe('the independent counts of the ledger', () => {
   it('agree with changes of access and seats, claims, rolling up and retention', async () => {

@@ -1,0 +1,87 @@
+/**
+ * Rules that stand in the schema and in the product. Migrations import no rule of the product,
+ * because a released one never changes, so each pair is compared here.
+ */
+import { expect, it } from 'vitest';
+import { jitter, waitAfterFailureMs, waitAfterFailureSql } from '#delivery/schedule.ts';
+import { eventTypes, seatEndReasons } from '#domain/contract/events.ts';
+import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { permissions, scopes, systemRoleKeys } from '#domain/contract/scopes.ts';
+import { sessionIdleMinutes } from '#domain/identity/limits.ts';
+import { isProvenSql } from '#domain/webhooks/ledger-statements.ts';
+import { deliveryRetentionDaysAtLeast, maxConcurrency, webhooksPerOrganization } from '#domain/webhooks/limits.ts';
+import { setupDatabase, shareInstallation } from '#test/setup.ts';
+
+const shared = shareInstallation(setupDatabase);
+
+async function find<T>(query: string, values: unknown[] = []): Promise<T> {
+  const { rows } = await shared().owner.pool.query<{ found: T }>(query, values);
+  expect(rows).toHaveLength(1);
+  return rows[0]?.found as T;
+}
+
+const define = (name: string) =>
+  find<string>(`select pg_get_functiondef(oid) as found from pg_proc where proname = $1`, [name]);
+
+it.each<[constraint: string, values: readonly string[]]>([
+  ['webhook_event_types_known', eventTypes],
+  ['seat_end_reason_known', seatEndReasons],
+  ['api_key_scopes_known', scopes],
+  ['role_permissions_known', permissions],
+  ['role_system_key_reserved', systemRoleKeys],
+])('%s allows the values that the product knows', async (constraint, values) => {
+  const text = await find<string>('select pg_get_constraintdef(oid) as found from pg_constraint where conname = $1', [
+    constraint,
+  ]);
+  expect([...text.matchAll(/'([^']+)'/g)].map(([, value]) => value).toSorted()).toEqual(values.toSorted());
+});
+
+it.each([
+  ['api_key_number_of_25', liveKeysPerOrganization],
+  ['webhook_number_of_20', webhooksPerOrganization],
+  ['receiver_concurrency_of_10', maxConcurrency],
+])('%s ends where the product does', async (constraint, most) => {
+  const text = await find<string>('select pg_get_constraintdef(oid) as found from pg_constraint where conname = $1', [
+    constraint,
+  ]);
+  expect(text).toContain(`<= ${most})`);
+});
+
+it('a roll-up accepts what the ledger accepts as the proof of a settled delivery', async () => {
+  await shared().owner.pool.query(
+    `create function proves() returns setof boolean language sql begin atomic
+       select ${isProvenSql} from delivery d; end`,
+  );
+  const proofIn = async (name: string) =>
+    (await define(name)).replaceAll(/\s+/g, ' ').match(/CASE d\.state WHEN 'delivered'.*? END/)?.[0];
+  expect(await proofIn('proves')).toMatch(/^CASE .*'exhausted'.*delivery_cancellation/);
+  expect(await proofIn('roll_up_ledger')).toBe(await proofIn('proves'));
+});
+
+it('the wait after a failure is the same in a program and in SQL', async () => {
+  const delaysMs = [1_000, 20_000, 300_000];
+  const wait = waitAfterFailureSql({
+    delaysMs: '$1::double precision[]',
+    failures: '$2::integer',
+    random: '$3::float8',
+  });
+  for (const failures of [0, 1, 2, 3, 9])
+    for (const random of [0, 0.25, 1])
+      expect(await find(`select round(${wait})::float8 as found`, [delaysMs, failures, random])).toBe(
+        waitAfterFailureMs(delaysMs, failures, random),
+      );
+});
+
+it('an admission takes no wait of the schedule, with its jitter, for a clock that was set back', async () => {
+  expect(await define('admit_attempt')).toContain(`${1 + jitter} * waits[`);
+});
+
+it('sessions are purged, and written for, as long as they may be idle', async () => {
+  expect(await define('purge_expired_sign_ins')).toContain(`'00:${sessionIdleMinutes}:00'::interval`);
+  // A request may last some minutes more.
+  expect(await define('record_console_entry')).toContain(`interval '${sessionIdleMinutes + 5} minutes'`);
+});
+
+it('deliveries are kept for as long as they may be sent again', async () => {
+  expect(await define('purge_deliveries')).toContain(`interval '${24 * deliveryRetentionDaysAtLeast} hours'`);
+});
