@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { CoreV1Api, CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { Migration } from '@mikro-orm/migrations';
 import { msToTs } from '@temporalio/common/lib/time.js';
@@ -8,6 +8,7 @@ import { currentMigration } from '#domain/db/schema-version.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
+import { makeCertificate } from '#test/certificates.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
 import { testNamespace } from '#test/worker.ts';
@@ -177,40 +178,66 @@ describe('the operator', () => {
     expect(seen.at(-1)).toBe('DATABASE_URL read');
   });
 
-  it('sends Temporal’s API key only to the address in its own Secret, and no other value to any', async () => {
+  it('sends Temporal’s API key only to the server in its own Secret, and no other value to any', async () => {
     let passedMs = 0;
     const t = await setup({ now: () => performance.now() + passedMs });
     const { namespace } = t;
     const stranger = await startTemporalFront(inject('temporalAddress'));
-    const values = {
-      DATABASE_URL: t.database.ownerUrl,
-      TEMPORAL_API_KEY: 'the-api-key',
-      TEMPORAL_ADDRESS: inject('temporalAddress'),
+    const strangers = {
+      TEMPORAL_ADDRESS: stranger.address,
+      TEMPORAL_TLS_SERVER_NAME: frontName,
       'ca.crt': stranger.ca,
-      'tls.crt': stranger.client.cert,
-      'tls.key': stranger.client.key,
     };
-    await t.applySecret(values);
+    const { cert, key } = stranger.client;
+    const stringData = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': stranger.ca };
+    await server.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'certificates', namespace }, stringData });
+    const applySecret = (more: Record<string, string>) =>
+      t.applySecret({ DATABASE_URL: t.database.ownerUrl, TEMPORAL_API_KEY: 'the-api-key', ...strangers, ...more });
+    await applySecret({ TEMPORAL_ADDRESS: inject('temporalAddress') });
     const temporal = {
       address: stranger.address,
       namespace: testNamespace(),
       tlsServerName: frontName,
-      caSecretRef: { name: 'org-api', key: 'ca.crt' },
-      certificateSecretRef: { name: 'org-api', key: 'tls.crt' },
-      certificateKeySecretRef: { name: 'org-api', key: 'tls.key' },
+      caSecretRef: { name: 'certificates', key: 'ca.crt' },
+      certificateSecretRef: { name: 'certificates', key: 'tls.crt' },
+      certificateKeySecretRef: { name: 'certificates', key: 'tls.key' },
       apiKeySecretRef: { name: 'org-api', key: 'DATABASE_URL' },
     };
     const { group, version, plural } = kinds.Region;
-    await server.kubeConfig
-      .makeApiClient(CustomObjectsApi)
-      .createNamespacedCustomObject({ group, version, plural, namespace, body: regionIn(namespace, { temporal }) });
+    const of = { group, version, plural, namespace };
+    const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
+    await api.createNamespacedCustomObject({ ...of, body: regionIn(namespace, { temporal }) });
+    const patch = (body: object) =>
+      api.patchNamespacedCustomObject(
+        { ...of, name: 'region', body },
+        setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+      );
+    const readTemporal = async () =>
+      (await t.readStatus())?.conditions?.find(({ type }) => type === 'TemporalReady') ?? { message: 'none' };
+    const expectRejected = (name: string) =>
+      vi.waitFor(async () => {
+        const { message, ...condition } = await readTemporal();
+        expect(message).toMatch(new RegExp(`^${name} in Secret org-api is not that of the Region`));
+        expect(condition).toMatchObject({ status: 'Unknown', reason: 'ApiKeyOfOtherServer' });
+      }, waiting);
+    const applyNext = async (more: Record<string, string>) => {
+      await applySecret(more);
+      passedMs += 300_000;
+      await patch({ spec: { allowedOrganizations: [randomUUID()] } }); // a pass now, and not in 15 s
+    };
 
-    await vi.waitFor(async () => expect(await t.readCondition('TemporalReady')).toBeDefined(), waiting);
+    await expectRejected('TEMPORAL_ADDRESS');
+    // The stranger is on the path to the address, with a certificate of its own.
+    await applyNext({ TEMPORAL_TLS_SERVER_NAME: 'temporal.of.the.region' });
+    await expectRejected('TEMPORAL_TLS_SERVER_NAME');
+    await applyNext({ 'ca.crt': makeCertificate({ subject: 'Authority of the region', isAuthority: true }).cert });
+    await expectRejected('ca.crt');
+    await patch({ spec: { temporal: { caSecretRef: null } } });
+    await applyNext({});
+    await expectRejected('ca.crt');
     expect([...stranger.apiKeys]).toEqual([]);
-    expect(await t.readCondition('TemporalReady')).toBe('Unknown ApiKeyOfOtherAddress');
 
-    await t.applySecret({ ...values, TEMPORAL_ADDRESS: stranger.address });
-    passedMs = 300_000;
+    await patch({ spec: { temporal: { caSecretRef: { name: 'certificates' } } } });
     const isAnswered = async () => expect(await t.readCondition('TemporalReady')).toBe('True NamespaceAnswers');
     await vi.waitFor(isAnswered, waiting);
     expect([...stranger.apiKeys]).toEqual(['the-api-key']);

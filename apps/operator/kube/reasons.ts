@@ -13,7 +13,7 @@ export const reasons = [
   'ValueInvalid',
   // Region.
   'AllConditionsHold',
-  'ApiKeyOfOtherAddress',
+  'ApiKeyOfOtherServer',
   'DatabaseUnreachable',
   'Drained',
   'Draining',

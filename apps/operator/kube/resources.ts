@@ -53,8 +53,9 @@ export interface RegionSpec {
     /** Secret whose key `tls.key` is the private key of that certificate. */
     certificateKeySecretRef?: SecretRef;
     /**
-     * Secret whose key `TEMPORAL_API_KEY` is Temporal's API key, and `TEMPORAL_ADDRESS` the address
-     * that it is for. The operator sends it only if `address` is that address.
+     * Secret whose key `TEMPORAL_API_KEY` is Temporal's API key. The operator sends it only if
+     * `address`, `tlsServerName` and the authorities of `caSecretRef` are those of the same Secret,
+     * in its keys `TEMPORAL_ADDRESS`, `TEMPORAL_TLS_SERVER_NAME` and `ca.crt`.
      */
     apiKeySecretRef?: SecretRef;
   };

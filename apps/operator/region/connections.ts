@@ -24,6 +24,13 @@ const secretLifetimeMs = 300_000;
 
 const TemporalSettings = z.object({ TEMPORAL_ADDRESS: temporalAddress, ...temporalAccess });
 
+/** What says which server gets an API key: keys of the Secret that has it, and the settings that a Region gives. */
+const serverOfApiKey = [
+  ['TEMPORAL_ADDRESS', 'TEMPORAL_ADDRESS'],
+  ['TEMPORAL_TLS_SERVER_NAME', 'TEMPORAL_TLS_SERVER_NAME'],
+  ['ca.crt', 'TEMPORAL_TLS_CA'],
+] as const;
+
 /** What is read again from Secrets, by the name in the log and in the metrics. */
 export const settingNames = ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'WEBHOOK_SECRET_KEYS'] as const;
 type SettingName = (typeof settingNames)[number];
@@ -78,10 +85,16 @@ export class Connections {
   }
 
   /** @throws ReconcileError when the Secret or the key is missing. */
-  async readKey({ name }: SecretRef, key: string): Promise<string> {
+  async readKey(ref: SecretRef, key: string): Promise<string> {
+    const text = await this.#findKey(ref, key);
+    if (text === undefined) throw new ReconcileError('SecretKeyMissing', `Secret ${ref.name} has no key ${key}.`);
+    return text;
+  }
+
+  /** Returns undefined without that key. @throws ReconcileError when the Secret is missing. */
+  async #findKey({ name }: SecretRef, key: string): Promise<string | undefined> {
     const encoded = (await this.#readSecret(name))[key];
-    if (encoded === undefined) throw new ReconcileError('SecretKeyMissing', `Secret ${name} has no key ${key}.`);
-    return Buffer.from(encoded, 'base64').toString('utf8').trim();
+    return encoded && Buffer.from(encoded, 'base64').toString('utf8').trim();
   }
 
   /**
@@ -130,7 +143,7 @@ export class Connections {
       ['TEMPORAL_API_KEY', spec.apiKeySecretRef, 'TEMPORAL_API_KEY'],
     ] as const;
     for (const [setting, ref, key] of references) if (ref !== undefined) texts[setting] = await this.readKey(ref, key);
-    await this.#assertApiKeyFor(spec);
+    await this.#assertApiKeyFor(spec.apiKeySecretRef, texts);
     const { text, value } = await this.readValue<TemporalServer>('TEMPORAL_ADDRESS', {
       identity: JSON.stringify([spec, region.allowPlaintext]),
       text: JSON.stringify(texts),
@@ -141,15 +154,18 @@ export class Connections {
   }
 
   /**
-   * The API key is all that is sent to an address that the Region names, so who may write Regions
-   * must not choose where it goes: its Secret does.
+   * The API key is all that is sent to a server that the Region names, so who may write Regions must
+   * choose neither where it goes nor whose certificate is trusted there: the key's own Secret does.
    *
-   * @throws ReconcileError when that Secret names another address, or none.
+   * @throws ReconcileError when that Secret has another value than the Region, or only one has any.
    */
-  async #assertApiKeyFor({ address, apiKeySecretRef: ref }: Region['spec']['temporal']): Promise<void> {
-    if (ref === undefined || (await this.readKey(ref, 'TEMPORAL_ADDRESS')) === address) return;
-    const message = `TEMPORAL_ADDRESS in Secret ${ref.name} is not ${address}, so its API key is not sent there.`;
-    throw new ReconcileError('ApiKeyOfOtherAddress', message);
+  async #assertApiKeyFor(ref: SecretRef | undefined, texts: Record<string, string | undefined>): Promise<void> {
+    if (ref === undefined) return;
+    for (const [key, setting] of serverOfApiKey) {
+      if ((await this.#findKey(ref, key)) === texts[setting]) continue;
+      const message = `${key} in Secret ${ref.name} is not that of the Region, so its API key is not sent.`;
+      throw new ReconcileError('ApiKeyOfOtherServer', message);
+    }
   }
 
   /** The database of a Region. @throws ReconcileError */
