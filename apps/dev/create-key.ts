@@ -20,8 +20,8 @@ Creates an API key on a stack that npm start created, or revokes one. Real keys 
 Scopes: ${allScopes.join(', ')}`;
 
 /**
- * `npm run dev:key`: creates a key without a second factor. The owner does not need the permission
- * to manage keys, but the key can carry only permissions that the owner has. Exit code 0, 1 when
+ * `npm run dev:key`: creates a key without a second factor. The creator does not need the permission
+ * to manage keys, but the key can carry only permissions that they have. Exit code 0, 1 when
  * rejected, 2 for a wrong call.
  */
 const flags = startCommand({ usage, read: readFlags });
@@ -66,7 +66,7 @@ async function create(database: Database, secrets: KeySecrets, flags: NewKey): P
   const unknown = requested.filter((scope) => !isScope(scope));
   if (unknown.length > 0)
     throw new InvalidSettingsError([`--scopes: ${unknown.join(', ')} is not a scope; use ${allScopes.join(', ')}`]);
-  const input = { organizationId, creatorId, scopes, label: 'dev:key', expiresAt, byOrgctl: true };
+  const input = { organizationId, by: 'orgctl', creatorId, scopes, label: 'dev:key', expiresAt } as const;
   return (await createKey(database, input, secrets)).key;
 }
 

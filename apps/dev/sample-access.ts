@@ -37,7 +37,7 @@ export async function ensureSampleKeys(
         and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())`);
     let sampleKey = live.length === 0 ? null : known;
     if (sampleKey === null && creatorId !== null) {
-      const input = { organizationId, creatorId, scopes, label: 'npm start', expiresAt: null, byOrgctl: true };
+      const input = { organizationId, by: 'orgctl', creatorId, scopes, label: 'npm start', expiresAt: null } as const;
       sampleKey = (await createKey(database, input, secrets)).key;
     }
     organizations.push({ ...organization, sampleKey });

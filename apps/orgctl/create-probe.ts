@@ -54,14 +54,7 @@ export async function createProbe(
   const webhook = await createWebhook(database, { organizationId, by, url, eventTypes, description }, webhooks);
   const { key } = await createKey(
     database,
-    {
-      organizationId,
-      creatorId: probe.personId,
-      scopes: probeScopes,
-      label: 'probe',
-      expiresAt: null,
-      byOrgctl: true,
-    },
+    { organizationId, by, creatorId: probe.personId, scopes: probeScopes, label: 'probe', expiresAt: null },
     keys,
   );
   return { organizationId, key, webhookId: webhook.id, webhookSecret: webhook.secret };

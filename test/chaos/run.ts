@@ -230,8 +230,12 @@ async function runOn(
 
 async function arrange(owner: Database, { webhooks: count, seed }: ChaosOptions) {
   const organization = await insertOrganization(owner.pool, seed);
-  const input = { organizationId: organization.id, creatorId: organization.userId, label: 'chaos', byOrgctl: true };
-  const { key } = await createKey(owner, { ...input, scopes: ['org.read'], expiresAt: null }, testKeySecrets);
+  const input = { organizationId: organization.id, creatorId: organization.userId, label: 'chaos' };
+  const { key } = await createKey(
+    owner,
+    { ...input, by: 'orgctl', scopes: ['org.read'], expiresAt: null },
+    testKeySecrets,
+  );
   const webhooks = new Map<string, ReceivingWebhook>();
   const receivers = await startReceivers(webhooks);
   for (let index = 0; index < count; index += 1) {

@@ -105,7 +105,7 @@ export async function fillRegion(options: {
       const input = { organizationId: id, creatorId: ownerUserId, scopes, label: 'load', expiresAt: null };
       const keys: string[] = [];
       for (let made = 0; made < keysPerOrganization; made += 1)
-        keys.push((await createKey(database, { ...input, byOrgctl: true }, keySecrets)).key);
+        keys.push((await createKey(database, { ...input, by: 'orgctl' }, keySecrets)).key);
       const webhook = await createWebhook(
         database,
         {
@@ -139,7 +139,7 @@ export async function addKey(
   });
   const input = { organizationId: id, creatorId: ownerUserId, scopes, label: 'rotated', expiresAt: null };
   try {
-    return (await createKey(database, { ...input, byOrgctl: true }, keySecretsOf(servers.region, secrets))).key;
+    return (await createKey(database, { ...input, by: 'orgctl' }, keySecretsOf(servers.region, secrets))).key;
   } finally {
     await database.close();
   }

@@ -332,7 +332,7 @@ describe('a key', () => {
       /Bo Lindqvist leaves, is removed or suspended\s*All: the organization, the roster of clients/,
     );
     await t.make.permissionLost(bo, 'org.clients.read');
-    expect(await page()).toMatch(/org\.clients\.read[^)]*\(inactive: the owner doesn’t have this permission\)/);
+    expect(await page()).toMatch(/org\.clients\.read[^)]*\(inactive: the creator doesn’t have this permission\)/);
     await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [bo.userId]);
     expect(await page()).toContain('This key can’t read anything');
   });

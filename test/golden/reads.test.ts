@@ -51,7 +51,7 @@ async function setupFixture() {
   const [first] = organizations;
   if (first === undefined) throw new Error('the fixture has no organization');
   const input = { organizationId: first.id, creatorId: first.ownerUserId ?? '', scopes, label: '', expiresAt: null };
-  const { key } = await createKey(installation.owner, { ...input, byOrgctl: true }, testKeySecrets);
+  const { key } = await createKey(installation.owner, { ...input, by: 'orgctl' }, testKeySecrets);
   return { ...installation, orgId: first.id, key };
 }
 

@@ -45,7 +45,7 @@ it.each(['console', 'platform'] as const)('the %s cannot change, delete or add a
   expect(await list()).toEqual(before);
 });
 
-it('the console cannot reactivate a revoked key, extend an expiry, or change a key’s owner or scopes', async () => {
+it('the console cannot reactivate a revoked key, extend an expiry, or change a key’s creator or scopes', async () => {
   const { database, make } = await setupDatabase();
   const key = await make.apiKey({ expiresAt: new Date(Date.now() + 60_000) });
   const client = await connectAs(database, 'console');
@@ -130,7 +130,7 @@ it('a login that holds every advisory lock, as a managed server permits, delays 
   );
   await createKey(
     db,
-    { organizationId: orgId, creatorId: userId, scopes: ['org.read'], label: '', expiresAt: null },
+    { organizationId: orgId, by: { personId: userId }, scopes: ['org.read'], label: '', expiresAt: null },
     testKeySecrets,
   );
   await countFailure(db, { subject: passwordSubject('ada@example.org'), address: '192.0.2.1' }, new Date());

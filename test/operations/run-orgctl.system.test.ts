@@ -76,6 +76,6 @@ it('an empty region gets its first organization, owner and read by the commands 
       [organizationId],
     );
     const input = { organizationId, creatorId: rows[0]?.id ?? '', scopes, label: 'first', expiresAt: null };
-    return (await createKey(owner, { ...input, byOrgctl: true }, testKeySecrets)).key;
+    return (await createKey(owner, { ...input, by: 'orgctl' }, testKeySecrets)).key;
   }
 });

@@ -169,7 +169,7 @@ export async function arrangeRotation(server: ApiServer) {
       tagSecrets: keyTagSecrets.parse(KEY_TAG_SECRETS),
     };
     const fields = { organizationId: creator.orgId, creatorId: creator.userId, label: 'test', expiresAt: null };
-    key = await createKey(owner, { ...fields, scopes: allScopes, byOrgctl: true }, secrets);
+    key = await createKey(owner, { ...fields, scopes: allScopes, by: 'orgctl' }, secrets);
     if (before !== '') await revokeKey(owner, { organizationId: creator.orgId, keyId: before, by: 'orgctl' });
   }
   await replaceKey();

@@ -169,9 +169,8 @@ export function createFactories(database: Database) {
         scopes,
         expiresAt,
         label,
-        byOrgctl: true,
       };
-      const { id, key } = await createKey(database, input, testKeySecrets);
+      const { id, key } = await createKey(database, { ...input, by: 'orgctl' }, testKeySecrets);
       return { id, key, orgId: creator.orgId, creatorId: creator.userId };
     },
 

@@ -114,7 +114,7 @@ export const testEventStatus = (isDelivered: boolean): Html =>
 export const keyListLabels = { live: 'Active', ended: 'Revoked, expired and inactive' };
 
 /**
- * Returns the status of an API key: Active, Inactive (none of its scopes works, or its owner left),
+ * Returns the status of an API key: Active, Inactive (none of its scopes works, or its creator left),
  * Expired or Revoked. What limits an active one is beside it.
  */
 export function keyStatus(

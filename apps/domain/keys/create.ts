@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { findPermissions } from '../access/authority.ts';
+import { type Authority, findPermissions } from '../access/authority.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import { hourMs } from '../contract/durations.ts';
 import { keysCreatedPerHour, liveKeysPerOrganization } from '../contract/limits.ts';
@@ -11,19 +11,27 @@ import { KeyError } from './errors.ts';
 import { fingerprint, generateKey, type KeySecrets, keyHint } from './key.ts';
 import { findFreeNumber, lockMembership } from './numbers.ts';
 
-export interface CreateKey {
+interface KeyFields {
   organizationId: string;
-  /** The person whom the key acts for; it can never do more than they can now. */
-  creatorId: string;
   scopes: readonly Scope[];
   /** The name that its creator gives it. */
   label: string;
   /** Null: valid until revoked. */
   expiresAt: Date | null;
-  /** Whether an operator creates it for `creatorId`, who then needs the scopes but not the right. */
-  byOrgctl?: boolean;
-  /** The IP address of the caller, for the audit log. */
-  address?: string | null;
+}
+
+/**
+ * A key acts for its creator, and can never do more than they can now: for the person who creates
+ * it, or for the one whom an operator names. That person needs the scopes, but not the right to manage keys.
+ */
+type KeyCreator = { by: Exclude<Authority, 'orgctl'> } | { by: 'orgctl'; creatorId: string };
+
+export type CreateKey = KeyFields & KeyCreator;
+
+/** A key of which the creator is known. */
+interface NewKey extends KeyFields {
+  by: Authority;
+  creatorId: string;
 }
 
 /** A new key. `key` is its value: show it once, store it nowhere. */
@@ -52,7 +60,8 @@ export async function createKey(
   return database.change(async (tx) => {
     await lockOrganization(tx, input.organizationId);
     const createdAt = now();
-    await assertMayCreate(tx, input, createdAt);
+    const key = { ...input, creatorId: input.by === 'orgctl' ? input.creatorId : input.by.personId };
+    await assertMayCreate(tx, key, createdAt);
     const number = await findFreeNumber(tx, input.organizationId, createdAt);
     if (number === null) {
       throw new KeyError(
@@ -60,29 +69,29 @@ export async function createKey(
         `The organization has ${liveKeysPerOrganization} active keys, which is the maximum. Revoke one first.`,
       );
     }
-    return insertKey(tx, { ...input, number, predecessorId: null, createdAt }, secrets, 'key.create');
+    return insertKey(tx, { ...key, number, predecessorId: null, createdAt }, secrets, 'key.create');
   });
 }
 
 /** Checks what creating and rotating a key both require. Call it under `lockOrganization`. */
-export async function assertMayCreate(tx: Transaction, input: CreateKey, now: Date): Promise<void> {
+export async function assertMayCreate(tx: Transaction, input: NewKey, now: Date): Promise<void> {
   if (input.scopes.length === 0) throw new KeyError('no_scopes', 'Choose at least one permission.');
   if (input.expiresAt !== null && input.expiresAt <= now)
     throw new KeyError('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
   await lockMembership(tx, input.organizationId, input.creatorId);
   const permissions = await findPermissions(tx, input.organizationId, input.creatorId);
   if (permissions === null)
-    throw new KeyError('not_an_active_member', 'The key’s owner is not an active member of the organization.');
-  if (!input.byOrgctl && !permissions.has('org.keys.manage')) {
-    throw new KeyError('may_not_manage_keys', 'The key’s owner has no role that may manage keys (org.keys.manage).');
+    throw new KeyError('not_an_active_member', 'The key’s creator is not an active member of the organization.');
+  if (input.by !== 'orgctl' && !permissions.has('org.keys.manage')) {
+    throw new KeyError('may_not_manage_keys', 'The key’s creator has no role that may manage keys (org.keys.manage).');
   }
   const missing = input.scopes.filter((scope) => !permissions.has(scope));
   if (missing.length > 0)
     throw new KeyError(
       'scope_not_held',
-      `The key’s owner doesn’t have ${missing.join(', ')}. A key can have only permissions of its owner.`,
+      `The key’s creator doesn’t have ${missing.join(', ')}. A key can have only permissions of its creator.`,
     );
-  if (!input.byOrgctl) await assertFewNewKeys(tx, input.organizationId, now);
+  if (input.by !== 'orgctl') await assertFewNewKeys(tx, input.organizationId, now);
 }
 
 /** Without it, rotating a key would give its holder the calls of a new one as often as they want. */
@@ -103,7 +112,7 @@ async function assertFewNewKeys(tx: Transaction, organizationId: string, now: Da
 /** Writes the row and its audit entry. Find the number under `lockOrganization`. */
 export async function insertKey(
   tx: Transaction,
-  input: CreateKey & { number: number; predecessorId: string | null; createdAt: Date },
+  input: NewKey & { number: number; predecessorId: string | null; createdAt: Date },
   secrets: KeySecrets,
   action: 'key.create' | 'key.rotate',
 ): Promise<CreatedKey> {
@@ -112,7 +121,7 @@ export async function insertKey(
   const id = randomUUIDv7();
   const hint = keyHint(key);
   const scopes = [...new Set(input.scopes)];
-  const { organizationId, creatorId, label, expiresAt, number, predecessorId, createdAt } = input;
+  const { organizationId, by, creatorId, label, expiresAt, number, predecessorId, createdAt } = input;
   const row = { id, organizationId, creatorId, label, hint, scopes, createdAt, expiresAt, number, predecessorId };
   tx.create(ApiKey, {
     ...row,
@@ -121,7 +130,6 @@ export async function insertKey(
     revokedAt: null,
   });
   await tx.flush();
-  const by = input.byOrgctl ? 'orgctl' : { personId: creatorId, address: input.address ?? null };
   const detail = { hint, scopes, predecessorId };
   await recordAuditEntry(tx, { organizationId, by, keyId: id, action, detail });
   return { id, key, hint, expiresAt };

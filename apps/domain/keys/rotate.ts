@@ -1,3 +1,4 @@
+import { type Authority, findPersonOf } from '../access/authority.ts';
 import { keyRotationOverlapMaxDays } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import type { Database, Transaction } from '../db/database.ts';
@@ -11,14 +12,12 @@ import { findFreeNumber } from './numbers.ts';
 export interface RotateKey {
   organizationId: string;
   keyId: string;
-  /** The caller: the successor acts for this person, who must hold all of the key's scopes. */
-  creatorId: string;
+  /** The successor acts for this person, who must hold all of the key's scopes; by an operator, for its creator. */
+  by: Authority;
   /** How long both keys work, 0 to 7 days. */
   overlapSeconds: number;
   /** When the successor expires; null: until revoked. */
   expiresAt: Date | null;
-  /** The IP address of the caller, for the audit log. */
-  address?: string | null;
 }
 
 /** The successor, and when its predecessor stops working. */
@@ -40,7 +39,7 @@ export async function rotateKey(
   secrets: KeySecrets,
   now: () => Date = () => new Date(),
 ): Promise<RotatedKey> {
-  const { organizationId, keyId, creatorId, overlapSeconds, expiresAt, address = null } = input;
+  const { organizationId, keyId, by, overlapSeconds, expiresAt } = input;
   if (!(overlapSeconds >= 0 && overlapSeconds <= keyRotationOverlapMaxDays * 86_400)) {
     throw new KeyError('overlap_too_long', `Both keys can work for 0 to ${keyRotationOverlapMaxDays} days.`);
   }
@@ -50,11 +49,11 @@ export async function rotateKey(
     const { key: old, number: oldNumber } = await getLiveKey(tx, organizationId, keyId, at);
     const successor = {
       organizationId,
-      creatorId,
+      by,
+      creatorId: findPersonOf(by) ?? old.creatorId,
       scopes: old.scopes as Scope[],
       label: old.label,
       expiresAt,
-      address,
     };
     await assertMayCreate(tx, successor, at);
     const freeNumber = overlapSeconds > 0 ? await findFreeNumber(tx, organizationId, at) : null;

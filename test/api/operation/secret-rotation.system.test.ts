@@ -40,7 +40,7 @@ it('a new database login and a new pepper are loaded while reads continue, and n
       scopes: ['org.read'],
       expiresAt: null,
       label: 'made with the new pepper',
-      byOrgctl: true,
+      by: 'orgctl',
     },
     { ...testKeySecrets, peppers: [newPepper, ...testKeySecrets.peppers] },
   );

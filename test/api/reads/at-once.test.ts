@@ -39,7 +39,7 @@ const changes: Record<string, [change: Change, code: ErrorCode]> = {
         {
           organizationId: c.made.orgId,
           keyId: c.made.id,
-          creatorId: c.creator.userId,
+          by: { personId: c.creator.userId },
           overlapSeconds: 0,
           expiresAt: null,
         },

@@ -51,7 +51,7 @@ it.for<Region>(['us', 'ca'])(
       const byOrganization: Record<string, Responses> = {};
       for (const { id, ownerUserId } of imported.organizations) {
         const input = { organizationId: id, creatorId: ownerUserId ?? '', scopes, label: '', expiresAt: null };
-        const { key } = await createKey(owner, { ...input, byOrgctl: true }, { ...testKeySecrets, region });
+        const { key } = await createKey(owner, { ...input, by: 'orgctl' }, { ...testKeySecrets, region });
         byOrganization[id] = await readAll(api, id, key);
       }
       return { responses: byOrganization, shiftedDays: imported.shiftedDays };

@@ -121,7 +121,7 @@ it.each(Object.entries(ends))(
     expect(keys.map(({ state }) => state)).toEqual(Array(liveKeysPerOrganization).fill('inactive'));
     const [first] = keys;
     const rotation = { organizationId: member.orgId, keyId: first?.id ?? '', overlapSeconds: 60, expiresAt: null };
-    await expect(rotateKey(db, { ...rotation, creatorId: other.userId }, testKeySecrets)).rejects.toMatchObject({
+    await expect(rotateKey(db, { ...rotation, by: { personId: other.userId } }, testKeySecrets)).rejects.toMatchObject({
       reason: 'key_not_live',
     });
     for (let made = 0; made < liveKeysPerOrganization; made += 1) await make.apiKey({ creator: other });
@@ -136,7 +136,7 @@ it('a key that is created while its creator leaves is rejected, or ends with the
     Array.from({ length: 12 }, async (_, n) => {
       const { orgId, userId: personId } = await people.make.member({ roleKey: 'admin' });
       const member = { orgId, personId, email: `${personId}@example.org`, token: '' };
-      const input = { organizationId: member.orgId, creatorId: member.personId, scopes: ['org.read'] as const };
+      const input = { organizationId: member.orgId, by: { personId: member.personId }, scopes: ['org.read'] as const };
       const creating = createKey(db, { ...input, label: '', expiresAt: null }, testKeySecrets).then(
         () => 'created',
         (error: { reason?: string }) => error.reason,
@@ -163,7 +163,7 @@ it('a key waits for a removal in progress, and is then rejected', async () => {
   try {
     await client.query('begin');
     await client.query(`update membership set status = 'left' where organization_id = $1`, [member.orgId]);
-    const input = { organizationId: member.orgId, creatorId: member.personId, scopes: ['org.read'] as const };
+    const input = { organizationId: member.orgId, by: { personId: member.personId }, scopes: ['org.read'] as const };
     const creating = createKey(db, { ...input, label: '', expiresAt: null }, testKeySecrets);
     creating.catch(() => {});
     await expect

@@ -85,12 +85,12 @@ export async function fillOrganization(
   for (let n = 0; n < keysEach; n += 1) {
     const input = {
       organizationId: id,
+      by: 'orgctl', // its creator has no session yet
       creatorId: personId,
-      scopes: ['org.read'] as const,
+      scopes: ['org.read'],
       label: `Key ${n}`,
       expiresAt: null,
-      byOrgctl: true, // its creator has no session yet
-    };
+    } as const;
     keys.push((await createKey(database, input, config.keys)).id);
   }
   const webhook = await createWebhook(

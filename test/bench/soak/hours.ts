@@ -48,7 +48,13 @@ export function createHours(stack: SoakStack, region: SoakRegion, apps: Record<A
     );
     const { id = '', creatorId = '' } = rows[0] ?? {};
     const expiresAt = new Date(Date.now() + keyDays * 24 * hourMs);
-    const request = { organizationId: used.organizationId, keyId: id, creatorId, overlapSeconds, expiresAt };
+    const request = {
+      organizationId: used.organizationId,
+      keyId: id,
+      by: { personId: creatorId },
+      overlapSeconds,
+      expiresAt,
+    };
     used.key = (await rotateKey(db, request, stack.secrets)).key;
 
     const { id: organizationId, webhookId } = region.organizations[

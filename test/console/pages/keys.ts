@@ -21,10 +21,14 @@ async function insertKey(
     creatorId: personId,
     scopes,
     label,
-    byOrgctl: true,
     expiresAt: expiresInDays === undefined ? null : new Date(Date.now() + expiresInDays * day),
   };
-  const { id } = await createKey(t.owner, input, testKeySecrets, () => new Date(Date.now() - daysOld * day));
+  const { id } = await createKey(
+    t.owner,
+    { ...input, by: 'orgctl' },
+    testKeySecrets,
+    () => new Date(Date.now() - daysOld * day),
+  );
   await t.owner.pool.query(
     `insert into audit_entry (at, organization_id, person_id, key_id, action, status, address)
      select now() - make_interval(mins => n * 7), $1, $2, $3, 'api.getOrg', 200, ('203.0.113.' || (n % 3 + 1))::inet

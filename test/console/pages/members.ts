@@ -52,7 +52,7 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
   for (const [label, scopes] of keys)
     await createKey(
       t.owner,
-      { organizationId: orgId, creatorId: creator.userId, scopes, label, expiresAt: null, byOrgctl: true },
+      { organizationId: orgId, creatorId: creator.userId, scopes, label, expiresAt: null, by: 'orgctl' },
       testKeySecrets,
     );
   for (let n = 0; n < 3; n += 1) await t.make.grant({ professional: creator });

@@ -47,7 +47,7 @@ async function setupChanges() {
   const webhook = await make.webhook({ orgId: organizationId });
   const failedSince = new Date(Date.now() - 3_600_000).toISOString();
   const redelivery = { id: '' };
-  const creatorOf = (by: Authority) => (by === 'orgctl' ? '' : by.personId);
+  const keyCreator = (by: Authority) => (by === 'orgctl' ? { by, creatorId: t.admin.userId } : { by });
   const webhookFields = { url: 'https://a.example/', eventTypes: ['seat.given'], description: '' };
   const newKey = { organizationId, scopes: ['org.read'] as const, label: 'x', expiresAt: null };
   const newRole = { organizationId, name: 'Case manager', permissions: ['org.read'] };
@@ -55,15 +55,10 @@ async function setupChanges() {
   const ofMember = { organizationId, personId: member.userId };
   const ofWebhook = { organizationId, webhookId: webhook.id };
   const changes: [string, (by: Authority) => Promise<unknown>][] = [
-    ['key.create', (by) => createKey(db, { ...newKey, creatorId: creatorOf(by) }, testKeySecrets)],
+    ['key.create', (by) => createKey(db, { ...newKey, ...keyCreator(by) }, testKeySecrets)],
     [
       'key.rotate',
-      (by) =>
-        rotateKey(
-          db,
-          { organizationId, keyId: key.id, creatorId: creatorOf(by), overlapSeconds: 60, expiresAt: null },
-          testKeySecrets,
-        ),
+      (by) => rotateKey(db, { organizationId, keyId: key.id, by, overlapSeconds: 60, expiresAt: null }, testKeySecrets),
     ],
     ['key.revoke', (by) => revokeKey(db, { organizationId, keyId: key.id, by })],
     ['role.create', (by) => createRole(db, { ...newRole, by })],

@@ -9,7 +9,6 @@ import { type CreateKey, createKey } from '#domain/keys/create.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { type RotateKey, rotateKey } from '#domain/keys/rotate.ts';
-import type { MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
 
@@ -23,7 +22,7 @@ async function setupKeys() {
   const { database, owner, make } = await setupDatabase();
   const db = owner;
   const creator = await make.member({ permissions, signedIn: true });
-  const by = (who: MadeMember) => ({ organizationId: who.orgId, creatorId: who.userId });
+  const own = { organizationId: creator.orgId, by: { personId: creator.userId } };
   return {
     database,
     owner,
@@ -32,12 +31,12 @@ async function setupKeys() {
     create: (fields: Partial<CreateKey> = {}, now?: () => Date) =>
       createKey(
         db,
-        { ...by(creator), scopes: ['org.read'], label: '', expiresAt: null, ...fields },
+        { ...own, scopes: ['org.read'], label: '', expiresAt: null, ...fields } as CreateKey,
         testKeySecrets,
         now,
       ),
     rotate: (keyId: string, fields: Partial<RotateKey> = {}, now?: () => Date) =>
-      rotateKey(db, { ...by(creator), keyId, overlapSeconds: day, expiresAt: null, ...fields }, testKeySecrets, now),
+      rotateKey(db, { ...own, keyId, overlapSeconds: day, expiresAt: null, ...fields }, testKeySecrets, now),
     revoke: (keyId: string, personId = creator.userId) =>
       revokeKey(db, { organizationId: creator.orgId, keyId, by: { personId } }),
     list: (now = new Date()) => listKeys(db, creator.orgId, now),
@@ -58,17 +57,19 @@ describe('creating a key', () => {
       await expect(create()).rejects.toMatchObject({ reason: 'not_an_active_member' });
     }
     const elsewhere = await make.member({ signedIn: true });
-    await expect(create({ creatorId: elsewhere.userId })).rejects.toMatchObject({ reason: 'not_an_active_member' });
-    await expect(create({ creatorId: 'nobody' })).rejects.toMatchObject({ reason: 'not_an_active_member' });
+    await expect(create({ by: { personId: elsewhere.userId } })).rejects.toMatchObject({
+      reason: 'not_an_active_member',
+    });
+    await expect(create({ by: { personId: 'nobody' } })).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
   it('is rejected for a member without the permission, unless an operator creates it for them', async () => {
     const { create, make, creator } = await setupKeys();
     const reader = await make.member({ orgId: creator.orgId, permissions: ['org.read'], signedIn: true });
-    await expect(create({ creatorId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
-    await create({ creatorId: reader.userId, byOrgctl: true });
+    await expect(create({ by: { personId: reader.userId } })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
+    await create({ by: 'orgctl', creatorId: reader.userId });
     const owner = await make.member({ orgId: creator.orgId, roleKey: 'owner', signedIn: true });
-    await create({ creatorId: owner.userId });
+    await create({ by: { personId: owner.userId } });
   });
 
   it('is rejected for a scope that the creator does not hold now, also for an operator', async () => {
@@ -77,7 +78,9 @@ describe('creating a key', () => {
       reason: 'scope_not_held',
       message: expect.stringContaining('org.billing.manage'),
     });
-    await expect(create({ scopes: ['org.billing.manage'], byOrgctl: true })).rejects.toMatchObject({
+    await expect(
+      create({ by: 'orgctl', creatorId: creator.userId, scopes: ['org.billing.manage'] }),
+    ).rejects.toMatchObject({
       reason: 'scope_not_held',
     });
     await create({ scopes: ['org.clients.read'] });
@@ -223,13 +226,15 @@ describe('rotating a key', () => {
       permissions: ['org.read', 'org.clients.read'],
       signedIn: true,
     });
-    await expect(rotate(id, { creatorId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
+    await expect(rotate(id, { by: { personId: reader.userId } })).rejects.toMatchObject({
+      reason: 'may_not_manage_keys',
+    });
     const keeper = await make.member({
       orgId: creator.orgId,
       permissions: ['org.keys.manage', 'org.read'],
       signedIn: true,
     });
-    await expect(rotate(id, { creatorId: keeper.userId })).rejects.toMatchObject({ reason: 'scope_not_held' });
+    await expect(rotate(id, { by: { personId: keeper.userId } })).rejects.toMatchObject({ reason: 'scope_not_held' });
   });
 
   it('creates one successor when it is requested twice at once without overlap', async () => {

@@ -79,7 +79,7 @@ it('a rotated key and its successor refer to each other, and inactive keys have 
   const input = {
     organizationId: ada.orgId,
     keyId: old.id,
-    creatorId: ada.userId,
+    by: { personId: ada.userId },
     overlapSeconds: 3600,
     expiresAt: null,
   };

@@ -19,7 +19,7 @@ const patient = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 
 const inputOf = (creator: MadeMember, expiresAt: Date | null = null) => ({
   organizationId: creator.orgId,
-  creatorId: creator.userId,
+  by: { personId: creator.userId },
   scopes: ['org.read'] as const,
   label: 'one of many',
   expiresAt,
@@ -76,7 +76,7 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
       const common = { organizationId: orgId, keyId: id };
       if (n % 3 === 0) await revokeKey(db, { ...common, by });
       else if (n % 3 === 1) {
-        const rotation = { ...common, creatorId: userId, overlapSeconds: n % 2 === 0 ? 0 : 3_600, expiresAt: null };
+        const rotation = { ...common, by, overlapSeconds: n % 2 === 0 ? 0 : 3_600, expiresAt: null };
         await rotateKey(db, rotation, testKeySecrets);
       }
       await createKey(db, inputOf(creator), testKeySecrets).catch(ignoreRejection);
@@ -122,10 +122,11 @@ it('parallel rotations and creations make exactly 60 keys in an hour, those of a
   const { owner, make } = await setupDatabase();
   const creator = await make.member({ signedIn: true });
   const { orgId: organizationId, userId: creatorId } = creator;
+  const by = { personId: creatorId };
   const start = Date.now();
   const at = (ms: number) => () => new Date(start + ms);
   const rotateFrom = async (key: { id: string }, now: () => Date): Promise<string> => {
-    const rotation = { organizationId, creatorId, overlapSeconds: 0, expiresAt: null };
+    const rotation = { organizationId, by, overlapSeconds: 0, expiresAt: null };
     for (let last = key; ; ) {
       const made = rotateKey(owner, { ...rotation, keyId: last.id }, testKeySecrets, now);
       const rejected = await made.then(
@@ -151,7 +152,7 @@ it('parallel rotations and creations make exactly 60 keys in an hour, those of a
   expect(await count()).toBe(keysCreatedPerHour);
   const rejected = createKey(owner, inputOf(creator), testKeySecrets, at(3_599_000));
   await expect(rejected).rejects.toThrow('Try again in a minute.');
-  await createKey(owner, { ...inputOf(creator), byOrgctl: true }, testKeySecrets, at(3_599_000));
+  await createKey(owner, { ...inputOf(creator), by: 'orgctl', creatorId }, testKeySecrets, at(3_599_000));
   // The first four are an hour old, and three of them leave room: the operator's counts.
   for (let n = 0; n < 3; n += 1) await createKey(owner, inputOf(creator), testKeySecrets, at(3_600_000));
   await expect(createKey(owner, inputOf(creator), testKeySecrets, at(3_600_000))).rejects.toThrow('10 minutes');

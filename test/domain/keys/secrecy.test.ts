@@ -42,9 +42,19 @@ it('a key is in no table, log line, error or Redis key, in plain, hex or base64'
   const installation = await setup({ LOG_LEVEL: 'trace' });
   const { api, make, owner, logLines } = installation;
   const creator = await make.member({ signedIn: true });
-  const input = { organizationId: creator.orgId, creatorId: creator.userId, scopes: ['org.read'] as const, label: 'x' };
+  const input = {
+    organizationId: creator.orgId,
+    by: { personId: creator.userId },
+    scopes: ['org.read'] as const,
+    label: 'x',
+  };
   const first = await createKey(owner, { ...input, expiresAt: null }, testKeySecrets);
-  const rotation = { organizationId: creator.orgId, keyId: first.id, creatorId: creator.userId, overlapSeconds: 60 };
+  const rotation = {
+    organizationId: creator.orgId,
+    keyId: first.id,
+    by: { personId: creator.userId },
+    overlapSeconds: 60,
+  };
   const second = await rotateKey(owner, { ...rotation, expiresAt: null }, testKeySecrets);
   const keys = [first.key, second.key];
   const bodies: string[] = [];
@@ -84,7 +94,12 @@ it('a key works under an old pepper only while that is listed', async () => {
   const newPepper = { version: 2, secret: Buffer.from('another pepper, of 32 bytes also') };
   const oldPepper = testKeySecrets.peppers[0];
   const both = { ...testKeySecrets, peppers: [newPepper, oldPepper] as const };
-  const input = { organizationId: creator.orgId, creatorId: creator.userId, scopes: ['org.read'] as const, label: '' };
+  const input = {
+    organizationId: creator.orgId,
+    by: { personId: creator.userId },
+    scopes: ['org.read'] as const,
+    label: '',
+  };
   const fresh = await createKey(owner, { ...input, expiresAt: null }, both);
   const { rows } = await owner.pool.query('select pepper_version from api_key order by created_at');
   expect(rows).toEqual([{ pepper_version: 1 }, { pepper_version: 2 }]);

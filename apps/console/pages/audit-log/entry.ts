@@ -41,7 +41,7 @@ function entryRows(visit: MemberVisit, entry: AuditEntry): DetailRow[] {
   return [
     ['Time', html`${time(at)} <span class="quiet">(${at})</span>`],
     personId !== null && [
-      status === null ? 'Person' : 'Key owner',
+      status === null ? 'Person' : 'Key creator',
       filterLink(visit, 'person', personId, displayName(personName ?? personId)),
     ],
     keyId !== null && ['API key', keyLink(visit, keyId, keyName)],

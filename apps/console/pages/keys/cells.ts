@@ -79,7 +79,7 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
           ${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
     },
     { heading: 'Status', whenNarrow: 'beside', cell: (key) => statusOf(key, now) },
-    { heading: 'Owner', whenNarrow: 'hidden', cell: ({ creatorName }) => displayName(creatorName) },
+    { heading: 'Creator', whenNarrow: 'hidden', cell: ({ creatorName }) => displayName(creatorName) },
     { heading: 'Scopes', whenNarrow: 'hidden', cell: ({ scopes }) => chips(scopes) },
     {
       heading: 'Last used',

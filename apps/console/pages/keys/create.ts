@@ -35,10 +35,8 @@ export const createRoutes = member.formPage({
     .superRefine(checkExpiry),
   async act(visit, { name: label, scopes, ...expiry }) {
     const { database, keys, now } = visit.console;
-    const { organizationId, by } = visit;
     const expiresAt = readExpiry(expiry, now());
-    const request = { organizationId, creatorId: by.personId, address: by.address, label, scopes, expiresAt };
-    const created = await createKey(database, request, keys, now);
+    const created = await createKey(database, { ...visit.request, label, scopes, expiresAt }, keys, now);
     return page({
       title: 'API key created',
       breadcrumbs: [['API keys', visit.at('/keys')]],

@@ -31,7 +31,7 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
       } The longest unused comes first.</p>
       ${table({
         caption: 'Active API keys, longest unused first',
-        columns: keyColumns(visit, ['Key', 'Owner', 'Last used']),
+        columns: keyColumns(visit, ['Key', 'Creator', 'Last used']),
         rows: longestUnused,
         actions: (key) =>
           linkButton(

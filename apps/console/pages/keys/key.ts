@@ -15,13 +15,13 @@ import { readerOf } from '../audit-log/filter.ts';
 import { auditLogTable } from '../audit-log/table.ts';
 import { callersTable } from './callers.ts';
 import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, lastUse, recentUses, statusOf } from './cells.ts';
+import { creatorSection } from './creator-section.ts';
 import { getKey } from './find-key.ts';
-import { ownerSection } from './owner-section.ts';
 
 /** How many log entries the page of a key shows. */
 const recentEntries = 5;
 
-/** Shows one key: its status, permissions, owner, callers and latest entries. */
+/** Shows one key: its status, permissions, creator, callers and latest entries. */
 export const keyRoutes = [
   member.view({
     name: 'showKey',
@@ -40,7 +40,7 @@ export const keyRoutes = [
           ${warnings(visit, key)}
           ${await keyDetails(visit, key)}
           <section aria-labelledby="reads"><h2 id="reads">Permissions</h2>${permissionsOf(key)}</section>
-          ${key.state === 'live' ? await ownerSection(visit, key) : nothing}
+          ${key.state === 'live' ? await creatorSection(visit, key) : nothing}
           <section aria-labelledby="callers"><h2 id="callers">Callers</h2>
             ${callers.length === 0 ? html`<p>No calls in the audit log.</p>` : callersTable(callers)}</section>
           ${visit.may('org.activity.read') ? await recent(visit, key) : nothing}`,
@@ -64,21 +64,21 @@ function warnings(visit: MemberVisit, key: KeyUsage): Html {
 
 const endReason = ({ state, creatorName }: KeyUsage): Html =>
   state === 'inactive'
-    ? html`This key is inactive, because its owner ${displayName(creatorName)} left the organization. All calls return
+    ? html`This key is inactive, because its creator ${displayName(creatorName)} left the organization. All calls return
         403. The key stays inactive if they return.`
     : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}. All calls return 401.`;
 
 const inactiveReason = ({ creatorName, creatorStatus }: KeyUsage): Html =>
   creatorStatus === 'active'
-    ? html`its owner ${displayName(creatorName)} no longer has any of its permissions.`
-    : html`its owner ${displayName(creatorName)} is not an active member (${creatorStatus}).`;
+    ? html`its creator ${displayName(creatorName)} no longer has any of its permissions.`
+    : html`its creator ${displayName(creatorName)} is not an active member (${creatorStatus}).`;
 
 async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return detailList([
     ['Key prefix', keyHintCell(key)],
     ['Key ID', copyableId('key ID', key.id)],
     ['Created', time(key.createdAt)],
-    ['Owner', displayName(key.creatorName)],
+    ['Creator', displayName(key.creatorName)],
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],
     key.creatorLeftAt !== null && ['Inactive since', time(key.creatorLeftAt)],
     ['Expires', time(key.expiresAt, 'Never')],
@@ -104,7 +104,7 @@ const actions = (visit: MemberVisit, { id }: KeyUsage): Html =>
 function permissionsOf({ scopes, working, state }: KeyUsage): Html {
   return html`<ul class="plain-list">${scopes.map((scope) => {
     const isLost = state === 'live' && !working.includes(scope);
-    const lost = html` <strong class="problem">(inactive: the owner doesn’t have this permission)</strong>`;
+    const lost = html` <strong class="problem">(inactive: the creator doesn’t have this permission)</strong>`;
     return html`<li><code class="chip">${scope}</code> Read ${describeScope(scope)}${isLost ? lost : nothing}</li>`;
   })}</ul>`;
 }

@@ -40,7 +40,7 @@ async function livePage(visit: MemberVisit): Promise<Page> {
         icon: 'keys',
         title: 'No API keys yet',
         body: html`API keys let your systems read your organization’s clients, members, seats and outcomes. A key can
-          never read more than its owner, and can’t change anything.`,
+          never read more than its creator, and can’t change anything.`,
         action: create,
       })}`,
     });

@@ -71,7 +71,7 @@ function notFoundPage(visit: MemberVisit): Page {
         <li>Keys that begin with ${prefixes(elsewhere)} belong to another region. Paste the key in that region’s
           console.</li>
         <li>If you are a member of several organizations, try each of them.</li>
-        <li>If the key is not yours, contact the person who shared it. The console can’t show its owner.</li>
+        <li>If the key is not yours, contact the person who shared it. The console can’t show its creator.</li>
       </ul>
       <p class="actions">${linkButton(visit.at('/keys/compromised'), 'Paste another key', 'secondary')}</p>`,
   });

@@ -34,11 +34,9 @@ export const rotateRoutes = member.formPage({
   form: z.object({ overlapHours: overlap.schema, ...expiryFields }).superRefine(checkExpiry),
   async act(visit, { overlapHours: hours, ...expiry }) {
     const { database, keys, now } = visit.console;
-    const { organizationId, by } = visit;
     const old = await getKey(visit);
-    const request = { organizationId, keyId: old.id, creatorId: by.personId, address: by.address };
-    const change = { overlapSeconds: hours * 3600, expiresAt: readExpiry(expiry, now()) };
-    const rotated = await rotateKey(database, { ...request, ...change }, keys, now);
+    const change = { keyId: old.id, overlapSeconds: hours * 3600, expiresAt: readExpiry(expiry, now()) };
+    const rotated = await rotateKey(database, { ...visit.request, ...change }, keys, now);
     return page({
       title: 'API key rotated',
       breadcrumbs: keyBreadcrumbs(visit, old),
@@ -86,7 +84,7 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
     body: html`
       <p>Replaces ${keyName(key)} with a new key with the same name and permissions.</p>
       ${key.state === 'live' && key.successorId !== null ? replaced(visit, key.successorId) : nothing}
-      ${key.creatorId === visit.by.personId ? nothing : newOwner(key)}
+      ${key.creatorId === visit.by.personId ? nothing : newCreator(key)}
       ${obstacle(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });
 }
@@ -108,11 +106,11 @@ const replaced = (visit: MemberVisit, successorId: string): Html =>
       only if you need one more key.`,
   );
 
-const newOwner = ({ creatorName }: KeyUsage): Html =>
+const newCreator = ({ creatorName }: KeyUsage): Html =>
   notice(
     'info',
-    html`The old key belongs to ${displayName(creatorName)}. You will own the new key, which can never read more than
-      you can.`,
+    html`The creator of the old key is ${displayName(creatorName)}. You will be the creator of the new key, which can
+      never read more than you can.`,
   );
 
 const noOverlap =

@@ -7,7 +7,7 @@ import { countOf, displayName } from '../../components/text.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Lists the live API keys that a member owns. */
+/** Lists the live API keys of which a member is the creator. */
 export async function keysSection(visit: MemberVisit, { personId, status }: MemberDetails): Promise<Html> {
   const { database, now } = visit.console;
   const keys = await listKeysOfCreator(database, visit.organizationId, personId, now());
@@ -16,7 +16,7 @@ export async function keysSection(visit: MemberVisit, { personId, status }: Memb
       keys.length === 0
         ? html`<p>No active API keys.</p>`
         : html`<p>API keys have at most the permissions of their
-          owner${status === 'active' ? '' : ', so these are inactive'}. Before you change this member, you can review
+          creator${status === 'active' ? '' : ', so these are inactive'}. Before you change this member, you can review
           the affected keys.</p>
           ${table<MemberKey>({
             caption: 'Active API keys of this member',

@@ -6,15 +6,15 @@ import { displayName } from '../../components/text.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** A change of the owner and the operations that the key would lose. */
+/** A change of the creator and the operations that the key would lose. */
 interface Change {
   description: Html;
   lost: readonly string[];
   losesAllScopes: boolean;
 }
 
-/** Shows a live key's owner, and which reads stop when the owner leaves or loses a role. */
-export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<Html> {
+/** Shows a live key's creator, and which reads stop when they leave or lose a role. */
+export async function creatorSection(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const { console, organizationId } = visit;
   const { database, now } = console;
   const roles = key.creatorStatus === 'active' ? await listCreatorRoles(database, organizationId, key.creatorId) : [];
@@ -29,12 +29,12 @@ export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<H
     changes.push(
       await changeOf({ kind: 'unassign', roleId: role.id }, html`${name} loses role ${displayName(role.name)}`),
     );
-  return html`<section aria-labelledby="creator"><h2 id="creator">Owner</h2>
-    <p>The key belongs to
+  return html`<section aria-labelledby="creator"><h2 id="creator">Creator</h2>
+    <p>The key acts for
       ${name}${key.creatorStatus === 'active' ? '' : `, who is not an active member (${key.creatorStatus})`}. It can
-      never read more than its owner can. To change the owner, ask another member to rotate the key.</p>
+      never read more than its creator can. To change the creator, ask another member to rotate the key.</p>
     ${table<Change>({
-      caption: 'Impact of changes to the owner',
+      caption: 'Impact of changes to the creator',
       columns: [
         { heading: 'Change', main: true, cell: ({ description }) => description },
         { heading: 'Lost access to', cell: lostReads },
