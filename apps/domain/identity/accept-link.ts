@@ -36,8 +36,8 @@ export type FirstFactor =
 
 /**
  * Sets the password; another one replaces it until the enrolment is complete. The holder of a link is
- * a stranger, so each password waits among their sign-ins, and counts before it is hashed. Who holds
- * no valid link, or has used up its passwords, waits nowhere: they cannot fill that queue.
+ * a stranger, so a password waits among their sign-ins, one of a link at a time, and counts before
+ * it is hashed. Who holds no valid link, or has used up its passwords, waits nowhere.
  *
  * @throws IdentityError `link_expired`, why the password is not allowed, `too_many_attempts` after
  * ten passwords, `busy`
@@ -48,13 +48,15 @@ export async function setEnrolmentPassword(
   now: () => Date = () => new Date(),
 ): Promise<void> {
   const enrolment = await getOpenEnrolment(database, token, now());
-  const failure = ownFailure('enrolment_password', enrolment.tokenHash.toString('hex'));
+  const link = enrolment.tokenHash.toString('hex');
+  const failure = ownFailure('enrolment_password', link);
   assertAdmitted(database, failure, now());
-  return strangersQueue.run(async () => {
+  const work = async () => {
     await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
     await countFailure(database, failure, now());
     await choose(database, enrolment, { passwordHash: await hashPassword(password) });
-  }, now());
+  };
+  return strangersQueue.run(work, now(), link);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Bounds on queued sign-ins and password hashes. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { setEnrolmentPassword } from '#domain/identity/accept-link.ts';
+import { strangersQueue } from '#domain/identity/bounded-queue.ts';
 import { hashLoad, isPassword } from '#domain/identity/password.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
@@ -23,13 +24,39 @@ describe('a one-time link', () => {
       outcomeOf(setEnrolmentPassword(t.db, { token: link, password }, t.now));
     const before = hashLoad().done;
     for (let n = 0; n < 20; n += 1) expect(await choose('password1234')).toBe('password_common');
-    const outcomes = await Promise.all(Array.from({ length: 30 }, () => choose()));
-    expect(outcomes.filter((outcome) => outcome === 'in').length).toBe(10);
-    expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(20);
+    const outcomes: string[] = [];
+    for (let n = 0; n < 30; n += 1) outcomes.push(await choose());
+    expect(outcomes).toEqual([...Array(10).fill('in'), ...Array(20).fill('too_many_attempts')]);
     expect(hashLoad().done - before).toBe(10);
     expect(await choose(goodPassword, other)).toBe('in');
     t.pass(15 * minuteMs);
     expect([await choose(), await choose()]).toEqual(['in', 'too_many_attempts']);
+  });
+});
+
+describe('all passwords of one link at once', () => {
+  it.each([
+    ['that are allowed', goodPassword, ['in', 'too_many_attempts', 'busy']],
+    ['that are common', 'password1234', ['password_common', 'busy']],
+  ])('%s take one place among the sign-ins of strangers', async (_, password, possible) => {
+    const t = await setupPeople();
+    countBy(t.now);
+    const token = await t.invite();
+    const places: number[] = [];
+    const watch = setInterval(() => places.push(strangersQueue.load().running + strangersQueue.load().waiting), 1);
+    onTestFinished(() => clearInterval(watch));
+    const signIns = Array.from({ length: 20 }, (_, n) => {
+      const where = { ...visitor, address: `10.1.0.${n}` };
+      return outcomeOf(signIn(t.db, { email: `p${n}@example.org`, password: goodPassword, visitor: where }, t.now));
+    });
+    const passwords = Array.from({ length: 104 }, () =>
+      outcomeOf(setEnrolmentPassword(t.db, { token, password }, t.now)),
+    );
+    expect(new Set(await Promise.all(signIns))).toEqual(new Set(['wrong_credentials']));
+    const outcomes = new Set(await Promise.all(passwords));
+    expect(Math.max(...places)).toBeLessThanOrEqual(signIns.length + 1);
+    expect([...outcomes].filter((outcome) => !possible.includes(outcome))).toEqual([]);
+    expect(outcomes).toContain(possible[0]);
   });
 });
 
@@ -104,9 +131,9 @@ describe('parallel sign-ins', () => {
       const { browser } = await verifyTotp(t.db, await t.session(token), { code, visitor }, settings, t.now);
       known.push({ email, browser });
     }
-    const links = await Promise.all(Array.from({ length: 12 }, () => t.invite()));
-    const passwords = links.flatMap((token) =>
-      Array.from({ length: 10 }, () => outcomeOf(setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now))),
+    const links = await Promise.all(Array.from({ length: 120 }, () => t.invite()));
+    const passwords = links.map((token) =>
+      outcomeOf(setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now)),
     );
     const signIns = [...known, ...known, ...known].map(({ email, browser }) =>
       outcomeOf(signIn(t.db, { email, password: goodPassword, visitor: { ...visitor, browser } }, t.now)),
