@@ -10,6 +10,7 @@ interface Schema {
   required?: string[];
   properties?: Record<string, Schema>;
   items?: Schema;
+  maxItems?: number;
   additionalProperties?: Schema;
   'x-kubernetes-validations'?: { rule: string; message: string }[];
 }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { eventTypes } from '#domain/contract/events.ts';
 import { type Definition, readDefinition, referencePage, typesOf } from '../../charts/docs/custom-resources.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -26,6 +27,14 @@ describe('the custom resources', () => {
     const { metadata } = parse(read(`${folder}/${name}`)) as { metadata: { annotations: Record<string, string> } };
 
     expect(metadata.annotations['helm.sh/resource-policy']).toBe('keep');
+  });
+
+  it('offer the event types of the product, each once', () => {
+    const subscription = definitions.find(({ kind }) => kind === 'WebhookSubscription');
+    const list = subscription?.schema.properties?.spec?.properties?.eventTypes;
+
+    expect(list?.items?.enum).toEqual(eventTypes);
+    expect(list?.maxItems).toBe(eventTypes.length);
   });
 
   it('has the version of the product', () => {

@@ -1,5 +1,6 @@
-/** The four events as a receiver gets them: headers, signatures and body. */
+/** Each event as a receiver gets them: headers, signatures and body. */
 import { expect, it, vi } from 'vitest';
+import { eventTypes } from '#domain/contract/events.ts';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -35,6 +36,7 @@ it('each event type is posted with unchanged headers, signatures and body', {
   await posted(4);
 
   const typeOf = (post: { body: Buffer }): string => JSON.parse(String(post.body)).type;
+  expect(receiver.received.map(typeOf).toSorted()).toEqual(eventTypes.toSorted());
   const ordered = receiver.received.toSorted((one, other) => (typeOf(one) < typeOf(other) ? -1 : 1));
   const stable = createStable();
   const posts = ordered.map(({ headers, body, path }) => {
