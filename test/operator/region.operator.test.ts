@@ -11,6 +11,7 @@ import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
+import { openPool } from '#test/webhook-rows.ts';
 import { testNamespace } from '#test/worker.ts';
 import { ensureLogin } from '../../apps/migrate/logins.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
@@ -245,8 +246,7 @@ describe('the operator', () => {
 
   it('seals everything again with the newest key when the Region says so, and keeps every secret', async () => {
     const { applySecret, applyRegion, readStatus, database, make } = await setup();
-    const pool = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
-    onTestFinished(() => pool.end());
+    const pool = openPool(database.ownerUrl, 2);
     const apps = await insertApps(pool, make);
     const { secret } = await make.webhook();
     await applySecret({ DATABASE_URL: database.ownerUrl, WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
@@ -444,8 +444,7 @@ describe('the operator', () => {
       expect(ready).toMatchObject({ type: 'Ready', status: 'Unknown', reason: 'OtherRegion' });
       expect(ready?.message).toBe('The Region is of ca, and the operator of us (REGION).');
     }, waiting);
-    const pool = new pg.Pool({ connectionString: database.ownerUrl });
-    onTestFinished(() => pool.end());
+    const pool = openPool(database.ownerUrl, 1);
     expect((await pool.query('select state from delivery_switch')).rows).toEqual([{ state: 'running' }]);
   });
 
@@ -464,8 +463,7 @@ describe('the operator', () => {
       await t.removeSubscription();
 
       await expect.poll(() => t.readReadiness().catch((cause: { code: number }) => cause.code), waiting).toBe(404);
-      const pool = new pg.Pool({ connectionString: t.database.ownerUrl });
-      onTestFinished(() => pool.end());
+      const pool = openPool(t.database.ownerUrl, 1);
       const { rows } = await pool.query('select state, managed_by from webhook');
       expect(rows).toEqual([{ state: 'active', managed_by: `WebhookSubscription ${t.namespace}/orders` }]);
     },

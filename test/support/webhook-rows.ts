@@ -97,7 +97,10 @@ async function connect(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** A pool of `max` connections as one login, closed when the test ends. */
+/**
+ * A pool of `max` connections as one login, closed when the test ends. `end` resolves before its
+ * connections are closed, so the drop of the database may end one, which the pool then reports.
+ */
 export function openPool(url: string, max: number): Pool {
   const pool = new pg.Pool({ connectionString: url, max });
   pool.on('error', () => {});
