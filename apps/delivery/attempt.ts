@@ -15,7 +15,7 @@ import { type KeptBody, nothingSent, type PostResult } from './post/result.ts';
 import { waitAfterFailureMs, waitAfterInternalErrorMs } from './schedule.ts';
 import type { Sender, SignedRequest } from './sender.ts';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from './sql/admit.ts';
-import { type OutcomeRow, recordOutcomeSql, recordResponseSql } from './sql/outcome.ts';
+import { type OutcomeRow, outcomeValues, recordOutcomeSql, recordResponseSql } from './sql/outcome.ts';
 import { askAgainMs, postUntilMs, recordUntilMs, slotMs } from './times.ts';
 
 /** What logs, metrics and traces report of an attempt: ids, its outcome and times. */
@@ -97,17 +97,24 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     giveUpAt: number,
   ): Promise<OutcomeRow['state'] | null> {
     const { id, admission, headers, result, waitMs } = attempted;
-    const { number, endsSchedule, startedAt, resetAt, secrets } = admission;
-    const { outcome, status, cause, explanation, timingsMs, peerAddress, body } = result;
-    const admitted = [id, resetAt, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
-    const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, body.length, body];
-    const tookMs = timingsMs.total - (timingsMs.dns ?? 0); // the service's name servers may be slow
-    const rest = [headers && JSON.stringify(headers), tookMs, result.retryAfterSeconds, result.encoding];
-    const values = [...idsOf(input), outcome, waitMs, ...admitted, ...response, ...rest];
+    const { timingsMs, body, cause } = result;
+    const values = outcomeValues({
+      ...input,
+      ...admission,
+      ...result,
+      attemptId: id,
+      waitMs,
+      signedWith: admission.secrets?.map((secret) => secret.id) ?? [],
+      timings: JSON.stringify(timingsMs),
+      keptBytes: body.length,
+      response: body,
+      headers: headers && JSON.stringify(headers),
+      tookMs: timingsMs.total - (timingsMs.dns ?? 0), // the service's name servers may be slow
+    });
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const { rows } = await retried(() => pool.query<OutcomeRow>(query), giveUpAt);
     if (rows[0] !== undefined) return rows[0].state;
-    const what = `attempt ${number} ended (${cause}), but its delivery is not in the database any more`;
+    const what = `attempt ${admission.number} ended (${cause}), but its delivery is not in the database any more`;
     onInternalError(new Error(what), input, 'delivery_missing');
     return null;
   }

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/sql/admit.ts';
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSql } from '#delivery/sql/claim.ts';
 import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
-import { type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
+import { type OutcomeRow, outcomeValues, recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import {
   type ChangedDeliveriesRow,
   cancelDeletedSql,
@@ -206,33 +206,26 @@ export class Engine {
   async record(attempt: Attempt, ending: Ending = {}, connection?: Queryable): Promise<OutcomeRow | undefined> {
     const { outcome = 'failed', tookMs = 100, waitMs = 60_000, retryAfterS = null } = ending;
     const { status = outcome === 'delivered' ? 204 : outcome === 'failed' ? 500 : null } = ending;
-    const { organizationId, webhookId, eventId, id, run, endsSchedule, startedAt, resetAt, secrets } = attempt;
     const [row] = await this.send<OutcomeRow>(
       'recordOutcomeSql',
-      [
-        organizationId,
-        webhookId,
-        eventId,
+      outcomeValues({
+        ...attempt,
+        attemptId: attempt.id,
         outcome,
         waitMs,
-        id,
-        resetAt,
-        run,
-        endsSchedule,
-        startedAt,
-        secrets?.map((secret) => secret.id) ?? [],
+        signedWith: attempt.secrets?.map((secret) => secret.id) ?? [],
         status,
-        outcome === 'delivered' ? 'accepted' : 'answered_server_error',
-        'It was tried.',
-        JSON.stringify({ total: tookMs }),
-        null,
-        0,
-        Buffer.alloc(0),
-        null,
+        cause: outcome === 'delivered' ? 'accepted' : 'answered_server_error',
+        explanation: 'It was tried.',
+        timings: JSON.stringify({ total: tookMs }),
+        peerAddress: null,
+        keptBytes: 0,
+        response: Buffer.alloc(0),
+        encoding: null,
+        headers: null,
         tookMs,
-        retryAfterS,
-        null,
-      ],
+        retryAfterSeconds: retryAfterS,
+      }),
       connection,
     );
     return row;

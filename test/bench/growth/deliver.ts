@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { type AdmissionRow, admitAttemptSql } from '#delivery/sql/admit.ts';
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, type QueuedWebhook } from '#delivery/sql/claim.ts';
-import { recordOutcomeSql } from '#delivery/sql/outcome.ts';
+import { outcomeValues, recordOutcomeSql } from '#delivery/sql/outcome.ts';
 
 /** The statements of a delivery. */
 const statements = {
@@ -40,9 +40,19 @@ export async function deliver(
     const [of, attempt] = [[organizationId, webhookId, eventId], randomUUID()];
     const [admitted] = await run<AdmissionRow & pg.QueryResultRow>('admit', [...of, current, attempt, waitsMs, 25]);
     if (admitted?.decision !== 'admitted') throw new Error('an attempt was not admitted');
-    const { endsSchedule, startedAt, resetAt } = admitted;
-    const response = [204, 'accepted', null, '{}', '127.0.0.1', 0, null, null, 20, null, null];
-    await run('outcome', [...of, 'delivered', 0, attempt, resetAt, current, endsSchedule, startedAt, [], ...response]);
+    const ended = {
+      organizationId,
+      webhookId,
+      eventId,
+      run: current,
+      attemptId: attempt,
+      signedWith: [],
+      timings: '{}',
+    };
+    const response = { status: 204, cause: 'accepted', explanation: null, peerAddress: '127.0.0.1', headers: null };
+    const kept = { keptBytes: 0, response: null, encoding: null, tookMs: 20, retryAfterSeconds: null };
+    const values = outcomeValues({ ...admitted, ...ended, ...response, ...kept, outcome: 'delivered', waitMs: 0 });
+    await run('outcome', values);
   }
   return claimed.length;
 }
