@@ -1,3 +1,4 @@
+import { healthyConcurrency, maxConcurrency, organizationConcurrency } from './limits.ts';
 import { isHoldingSql, isOpenSql, overdueOfWebhookSql } from './open-deliveries.ts';
 
 /**
@@ -49,13 +50,13 @@ const waitsForReceiver = /* sql */ `(
       select from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
         and a.started_at > clock_timestamp() - interval '1 minute'
-      limit 10) used) >= r.concurrency
+      limit ${maxConcurrency}) used) >= r.concurrency
   or (select count(*) from (
       select from webhook o join delivery_attempt a on a.organization_id = o.organization_id and a.webhook_id = o.id
       where o.organization_id = w.organization_id and a.number > 0
         and a.started_at > clock_timestamp() - interval '1 minute'
-      limit 50) used) >= 50
-  or r.concurrency < 5 and exists (
+      limit ${organizationConcurrency}) used) >= ${organizationConcurrency}
+  or r.concurrency < ${healthyConcurrency} and exists (
     select from delivery_attempt a
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
       and a.started_at > clock_timestamp() - interval '5 minutes'))`;

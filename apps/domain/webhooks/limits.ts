@@ -2,6 +2,10 @@
 
 /** The most deliveries of one webhook that are attempted at once. */
 export const maxConcurrency = 10;
+/** The most deliveries of one organization's healthy webhooks that are attempted at once. */
+export const organizationConcurrency = 50;
+/** A webhook of which fewer deliveries may be attempted at once is degraded. */
+export const healthyConcurrency = 5;
 /** Webhooks of one organization that are not deleted. */
 export const webhooksPerOrganization = 20;
 export const descriptionMaxCharacters = 500;

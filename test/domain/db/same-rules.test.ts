@@ -9,7 +9,13 @@ import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { permissions, scopes, systemRoleKeys } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { isProvenSql } from '#domain/webhooks/ledger-statements.ts';
-import { deliveryRetentionDaysAtLeast, maxConcurrency, webhooksPerOrganization } from '#domain/webhooks/limits.ts';
+import {
+  deliveryRetentionDaysAtLeast,
+  healthyConcurrency,
+  maxConcurrency,
+  organizationConcurrency,
+  webhooksPerOrganization,
+} from '#domain/webhooks/limits.ts';
 import { setupDatabase, shareInstallation } from '#test/setup.ts';
 
 const shared = shareInstallation(setupDatabase);
@@ -81,6 +87,12 @@ it('sessions are purged, and written for, as long as they may be idle', async ()
   expect(await define('purge_expired_sign_ins')).toContain(`'00:${sessionIdleMinutes}:00'::interval`);
   // A request may last some minutes more.
   expect(await define('record_console_entry')).toContain(`interval '${sessionIdleMinutes + 5} minutes'`);
+});
+
+it('the ledger takes a webhook for busy or degraded by the bounds of the concurrency slots', async () => {
+  const slots = await define('free_slots');
+  expect(slots).toContain(`${organizationConcurrency} - u.of_healthy`);
+  expect(slots).toContain(`r.concurrency < ${healthyConcurrency} or`);
 });
 
 it('deliveries are kept for as long as they may be sent again', async () => {
