@@ -1,25 +1,24 @@
 import { CustomObjectsApi } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
+import { describe, expect, it } from 'vitest';
+import { createNamespace } from '#test/api-server.ts';
 import { pick, render } from '#test/render-charts.ts';
 import { group, kinds } from '../../apps/operator/kube/resources.ts';
 import { regionIn } from './region.ts';
+import { shareApiServer } from './share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 /** Returns the API server's error for an object; null when it accepts it. */
 const rejectionOf = (object: object): Promise<string | null> =>
-  server.apply(object).then(
-    () => null,
-    (error: { body?: string }) => (JSON.parse(String(error.body)) as { message: string }).message,
-  );
+  server()
+    .apply(object)
+    .then(
+      () => null,
+      (error: { body?: string }) => (JSON.parse(String(error.body)) as { message: string }).message,
+    );
 
 it('no reference to a Secret has a key of its own: neither a Region’s nor a WebhookSubscription’s', async () => {
-  const namespace = await createNamespace(server);
+  const namespace = await createNamespace(server());
   const ref = { name: 'org-api', key: 'DATABASE_URL' };
   const region = regionIn(namespace, {
     database: { secretRef: ref },
@@ -45,7 +44,7 @@ it('no reference to a Secret has a key of its own: neither a Region’s nor a We
       secret: { secretRef: ref },
     },
   };
-  const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  const custom = server().kubeConfig.makeApiClient(CustomObjectsApi);
   for (const body of [region, subscription]) {
     const { version, plural } = kinds[body.kind as keyof typeof kinds];
     const stored = await custom.createNamespacedCustomObject({ group, version, plural, namespace, body });
@@ -58,18 +57,18 @@ it('no reference to a Secret has a key of its own: neither a Region’s nor a We
 
 describe('a Region', () => {
   it('is accepted with the defaults of its schema', async () => {
-    const namespace = await createNamespace(server);
+    const namespace = await createNamespace(server());
 
     expect(await rejectionOf(regionIn(namespace))).toBeNull();
 
-    const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
+    const api = server().kubeConfig.makeApiClient(CustomObjectsApi);
     const { group, version, plural } = kinds.Region;
     const read = await api.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' });
     expect(read.spec.temporal.tls).toBe(true);
   });
 
   it('is accepted as the chart of a release writes it', async () => {
-    const namespace = await createNamespace(server);
+    const namespace = await createNamespace(server());
     const secrets = { operatorDatabaseUrl: { key: 'OPERATOR_DATABASE_URL' }, temporalCa: { key: 'ca.crt' } };
     const region = { create: true, spec: { allowedOrganizations: ['*'] } };
     const temporal = { address: '[2001:db8::1]:7233', tls: { enabled: true } };
@@ -79,7 +78,7 @@ describe('a Region', () => {
   });
 
   it('is the only one of its namespace, because its name is fixed', async () => {
-    const namespace = await createNamespace(server);
+    const namespace = await createNamespace(server());
     const region = regionIn(namespace);
 
     expect(await rejectionOf({ ...region, metadata: { name: 'other', namespace } })).toContain(
@@ -88,11 +87,11 @@ describe('a Region', () => {
   });
 
   it('cannot change its region, and can change the namespace of Temporal, as a lost one needs it', async () => {
-    const namespace = await createNamespace(server);
-    await server.apply(regionIn(namespace));
+    const namespace = await createNamespace(server());
+    await server().apply(regionIn(namespace));
 
     expect(await rejectionOf(regionIn(namespace, { region: 'ca' }))).toContain('region cannot change');
-    await server.apply(regionIn(namespace, { temporal: { address: 'temporal:7233', namespace: 'other' } }));
+    await server().apply(regionIn(namespace, { temporal: { address: 'temporal:7233', namespace: 'other' } }));
   });
 
   it.each([
@@ -128,7 +127,7 @@ describe('a Region', () => {
     ],
     ['an organization that is no id', { allowedOrganizations: ['acme'] }, 'spec.allowedOrganizations[0]'],
   ])('is rejected with %s', async (_, spec, message) => {
-    const namespace = await createNamespace(server);
+    const namespace = await createNamespace(server());
 
     expect(await rejectionOf(regionIn(namespace, spec))).toContain(message);
   });

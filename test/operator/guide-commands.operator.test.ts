@@ -1,17 +1,14 @@
 /** Commands of the guide for a release and its Secret, in a shell, against a real API server. */
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
+import { expect, it, vi } from 'vitest';
+import { createNamespace } from '#test/api-server.ts';
 import { blocksOf } from '#test/documents.ts';
 import { carryOut, readSection, without } from '../operations/page.ts';
 import { openGuideShell } from './guide-shell.ts';
+import { shareApiServer } from './share-api-server.ts';
 
 const waiting = { timeout: 150_000, interval: 100 };
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 it('an upgrade and an installation that Helm did not finish are settled by the commands of the guide', {
   timeout: 600_000,
@@ -68,7 +65,7 @@ it('a restored database is named by every URL of the Secret, and nothing else of
     `postgresql://${name.toLowerCase()}:p4ss@${host}.${t.NS}.svc:5432/org_api${tls}`;
   const urls = (host: string) => Object.fromEntries(names.map((name) => [name, urlAt(host, name)]));
   const others = { KEY_PEPPERS: '1:cGVwcGVy', REDIS_URL: 'redis://default:p@valkey-us:6379' };
-  await server.apply({
+  await server().apply({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'org-api-us', namespace: t.NS },
@@ -114,8 +111,8 @@ it('the test of a region that Argo CD deploys runs again, and its result is that
 
 /** A namespace, and a shell with the values of a release. */
 async function arrange() {
-  const NS = await createNamespace(server);
-  const guide = await openGuideShell(server, NS);
+  const NS = await createNamespace(server());
+  const guide = await openGuideShell(server(), NS);
   guide.addValues('# us-values.yaml', {
     region: 'us',
     baseUrls: { us: 'https://api.us.example.com', ca: 'https://api.ca.example.com' },

@@ -1,9 +1,9 @@
 /** The values of the guide for both charts, together: what they render starts and becomes ready. */
 import path from 'node:path';
 import { CustomObjectsApi } from '@kubernetes/client-node';
-import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { expect, inject, it, vi } from 'vitest';
 import { parse } from 'yaml';
-import { configOf, createNamespace, startApiServer } from '#test/api-server.ts';
+import { configOf, createNamespace } from '#test/api-server.ts';
 import { spawnApp, startApp } from '#test/child-app.ts';
 import { blocksOf, readGuide } from '#test/documents.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
@@ -15,8 +15,11 @@ import { workflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { mergeValues } from './guide-shell.ts';
 import { installOperator } from './installed.ts';
+import { shareApiServer } from './share-api-server.ts';
 
 const waiting = { timeout: 90_000, interval: 200 };
+
+const server = shareApiServer();
 
 /** The values of a file of the guide, with the additions whose first lines say these words. */
 function valuesOf(file: string, ...additions: string[]): object[] {
@@ -38,9 +41,7 @@ function valuesOf(file: string, ...additions: string[]): object[] {
 it('the documented values of release and operator start every process, on IPv6 too, and the Region becomes ready', {
   timeout: 300_000,
 }, async () => {
-  const server = await startApiServer();
-  onTestFinished(() => server.stop());
-  const namespace = await createNamespace(server);
+  const namespace = await createNamespace(server());
   const { database } = await setupDatabase();
   const values: Record<string, string> = {
     DATABASE_URL: database.ownerUrl,
@@ -81,15 +82,15 @@ it('the documented values of release and operator start every process, on IPv6 t
     );
   }
 
-  await server.apply({
+  await server().apply({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'org-api-us', namespace },
     stringData: values,
   });
   const ofOperator = valuesOf('operator-values.yaml').reduce(mergeValues);
-  const installed = await installOperator(server, namespace, ofOperator);
-  await server.apply(pick(manifests, 'Region'));
+  const installed = await installOperator(server(), namespace, ofOperator);
+  await server().apply(pick(manifests, 'Region'));
   const from = path.join(chart, '../org-api-operator');
   const [rendered] = ofKind(
     render({ from, region: null, release: 'operator', namespace, values: ofOperator }),
@@ -102,7 +103,7 @@ it('the documented values of release and operator start every process, on IPv6 t
     METRICS_PORT: '0',
     KUBECONFIG: installed.kubeconfig,
   });
-  const custom = configOf(server.port, 'admin', 'admin-token').makeApiClient(CustomObjectsApi);
+  const custom = configOf(server().port, 'admin', 'admin-token').makeApiClient(CustomObjectsApi);
   const { group, version, plural } = kinds.Region;
   await vi.waitFor(async () => {
     const found = await custom.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' });

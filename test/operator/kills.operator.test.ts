@@ -1,17 +1,13 @@
 /** Operators that are killed with SIGKILL after an action, before they have recorded it. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { describe, expect, it } from 'vitest';
 import { setupDatabase, shareInstallation } from '../support/setup.ts';
 import { setupDeclared } from './declared.ts';
+import { shareApiServer } from './share-api-server.ts';
 import { interrupt, transitions } from './transitions.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 const shared = shareInstallation(setupDatabase);
 
 describe('an operator that is killed', () => {
@@ -27,7 +23,7 @@ describe('an operator that is killed', () => {
   it.each(transitions.flatMap((transition) => transition.actions.map((action) => ({ action, transition }))))(
     'after $action of $transition.name is followed by one that ends it, and does nothing twice',
     async ({ action, transition }) => {
-      const t = await setupDeclared(server, shared());
+      const t = await setupDeclared(server(), shared());
       const { recorded, counts } = await interrupt(t, transition, { afterAction: action });
 
       expect(recorded.toSorted()).toEqual(transition.recorded.toSorted());

@@ -1,16 +1,13 @@
 import { CoordinationV1Api } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createNamespace } from '#test/api-server.ts';
 import { createApis } from '../../apps/operator/kube/client.ts';
 import { Election } from '../../apps/operator/kube/lease.ts';
 import { setupDeclared } from './declared.ts';
+import { shareApiServer } from './share-api-server.ts';
 import { startSlowApiServer } from './slow-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 const renewDeadlineMs = 2_000;
 
@@ -18,14 +15,14 @@ const renewDeadlineMs = 2_000;
  * Processes that compete for the Lease, and a list of when each began and stopped to lead. The
  * first one reaches the API server by `kubeConfig`.
  */
-async function setup(identities: readonly string[], kubeConfig = server.kubeConfig) {
-  const namespace = await createNamespace(server);
+async function setup(identities: readonly string[], kubeConfig = server().kubeConfig) {
+  const namespace = await createNamespace(server());
   const log: string[] = [];
   const elections = identities.map(
     (identity, index) =>
       new Election({
         api: createApis({
-          kubeConfig: index === 0 ? kubeConfig : server.kubeConfig,
+          kubeConfig: index === 0 ? kubeConfig : server().kubeConfig,
           deadlineMs: renewDeadlineMs,
           onRequest: () => {},
         })(CoordinationV1Api),
@@ -67,10 +64,10 @@ describe('leader election', () => {
     await vi.waitFor(() => expect(log).toEqual(['a leads']), 20_000);
     b?.start();
 
-    server.freeze();
-    onTestFinished(() => server.thaw());
+    server().freeze();
+    onTestFinished(() => server().thaw());
     await vi.waitFor(() => expect(log).toEqual(['a leads', 'a ended']), 20_000);
-    server.thaw();
+    server().thaw();
 
     await vi.waitFor(() => expect(log).toHaveLength(3), 20_000);
     expect(log[2]).toMatch(/^[ab] leads$/);
@@ -78,7 +75,7 @@ describe('leader election', () => {
   });
 
   it('has one leader at a time behind an API server that is slow', async () => {
-    const slow = await startSlowApiServer(server);
+    const slow = await startSlowApiServer(server());
     const { log, elections } = await setup(['a', 'b'], slow.kubeConfig);
     const [a, b] = elections;
     a?.start();
@@ -99,7 +96,7 @@ describe('a leader that stops in the middle of an action', () => {
   const deadlineMs = 200_000;
 
   it('ends its statement, and nothing of its transaction is stored', async () => {
-    const t = await setupDeclared(server);
+    const t = await setupDeclared(server());
     const held = await t.owner.pool.connect();
     onTestFinished(() => held.release(true));
     await held.query('begin');
@@ -118,8 +115,8 @@ describe('a leader that stops in the middle of an action', () => {
   });
 
   it('ends its request to the API server', async () => {
-    const slow = await startSlowApiServer(server);
-    const t = await setupDeclared(server);
+    const slow = await startSlowApiServer(server());
+    const t = await setupDeclared(server());
     const controllers = await t.start(['*'], { deadlineMs, kubeConfig: slow.kubeConfig });
     slow.delayMs = deadlineMs;
     await t.declare();

@@ -1,16 +1,12 @@
 /** What an operator does with a Region when a part of it is lost, rejected or cannot be used. */
 import { CoordinationV1Api } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { describe, expect, it, vi } from 'vitest';
 import { rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { leaseName } from '../../apps/operator/kube/lease.ts';
 import { setupRegion, waiting, webhooks } from './setup-region.ts';
+import { shareApiServer } from './share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 /** What a page of metrics shows of WEBHOOK_SECRET_KEYS. */
 function readKeysIn(page: string) {
@@ -22,8 +18,8 @@ function readKeysIn(page: string) {
 describe('the operator', () => {
   it('shows when it read a Secret, and that it rejects one, only while it leads', async () => {
     let passedMs = 0;
-    const t = await setupRegion(server, { now: () => performance.now() + passedMs });
-    const leases = server.kubeConfig.makeApiClient(CoordinationV1Api);
+    const t = await setupRegion(server(), { now: () => performance.now() + passedMs });
+    const leases = server().kubeConfig.makeApiClient(CoordinationV1Api);
     const lease = { namespace: t.namespace, name: leaseName };
     const setHolder = (holderIdentity: string) =>
       vi.waitFor(async () => {
@@ -53,7 +49,7 @@ describe('the operator', () => {
   });
 
   it('says that migrations are missing when PostgreSQL lacks a column of this version', async () => {
-    const t = await setupRegion(server);
+    const t = await setupRegion(server());
     const owner = await t.openOwner();
     await owner.query('alter table migration_failure rename column names to former_names');
     await t.applySecret();
@@ -63,7 +59,7 @@ describe('the operator', () => {
   });
 
   it('shows each action that fails in its own condition, and still carries out the others', async () => {
-    const t = await setupRegion(server);
+    const t = await setupRegion(server());
     const owner = await t.openOwner();
     await t.make.webhook();
     const last = 'length(sealed) - 1';
@@ -86,7 +82,7 @@ describe('the operator', () => {
   });
 
   it('deletes a webhook although the Region names no sealing keys', async () => {
-    const t = await setupRegion(server);
+    const t = await setupRegion(server());
     const organizationId = await t.make.organization();
     const allowedOrganizations = [organizationId];
     await t.applySecret();

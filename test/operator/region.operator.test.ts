@@ -3,11 +3,11 @@ import { CoreV1Api, CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptio
 import { Migration } from '@mikro-orm/migrations';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
+import { configOf } from '#test/api-server.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
@@ -21,14 +21,11 @@ import { Connections } from '../../apps/operator/region/connections.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { regionIn, regionWith } from './region.ts';
 import { setupRegion, waiting } from './setup-region.ts';
+import { shareApiServer } from './share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
-const setup = (options?: Parameters<typeof setupRegion>[1]) => setupRegion(server, options);
+const setup = (options?: Parameters<typeof setupRegion>[1]) => setupRegion(server(), options);
 
 class Failing extends Migration {
   override up(): void {
@@ -68,7 +65,7 @@ describe('the operator', () => {
     await applyRegion();
     await vi.waitFor(async () => expect((await readStatus())?.schema?.applied).toBe(currentMigration), waiting);
 
-    const [head = '', line = ''] = (await server.kubectl(['get', 'region', '-n', namespace])).split('\n');
+    const [head = '', line = ''] = (await server().kubectl(['get', 'region', '-n', namespace])).split('\n');
     const columns = head.match(/\S+\s*/g) ?? [];
     let from = 0;
     const cells = columns.map((column) => {
@@ -130,7 +127,7 @@ describe('the operator', () => {
     const seen: string[] = [];
     let clockMs = 0;
     const connections = new Connections({
-      api: server.kubeConfig.makeApiClient(CoreV1Api),
+      api: server().kubeConfig.makeApiClient(CoreV1Api),
       namespace,
       report: {
         onRead: (name) => void seen.push(`${name} read`),
@@ -191,7 +188,12 @@ describe('the operator', () => {
     };
     const { cert, key } = stranger.client;
     const stringData = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': stranger.ca };
-    await server.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'certificates', namespace }, stringData });
+    await server().apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'certificates', namespace },
+      stringData,
+    });
     const applySecret = (more: Record<string, string>) =>
       t.applySecret({ DATABASE_URL: t.database.ownerUrl, TEMPORAL_API_KEY: 'the-api-key', ...strangers, ...more });
     await applySecret({ TEMPORAL_ADDRESS: inject('temporalAddress') });
@@ -206,7 +208,7 @@ describe('the operator', () => {
     };
     const { group, version, plural } = kinds.Region;
     const of = { group, version, plural, namespace };
-    const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
+    const api = server().kubeConfig.makeApiClient(CustomObjectsApi);
     await api.createNamespacedCustomObject({ ...of, body: regionIn(namespace, { temporal }) });
     const patch = (body: object) =>
       api.patchNamespacedCustomObject(
@@ -333,7 +335,7 @@ describe('the operator', () => {
     await run(migrations);
     await expectReason('MigrationsApplied');
 
-    const { items } = await server.kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace });
+    const { items } = await server().kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace });
     const warnings = items.filter(({ type }) => type === 'Warning').map(({ reason }) => reason);
     expect(warnings.filter((reason) => reason === 'MigrationFailed')).toHaveLength(1);
   });
@@ -361,7 +363,7 @@ describe('the operator', () => {
     await expectState('Running');
     const find = async (type: string) => (await readStatus())?.conditions?.find((one) => one.type === type);
     const balanced = await find('LedgerBalanced');
-    const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+    const custom = server().kubeConfig.makeApiClient(CustomObjectsApi);
     const { group, version, plural, kind } = kinds.Region;
     const metadata = { name: 'region', namespace };
     const patchStatus = (status: object | null, strategy: PatchStrategy, options: object = {}) => {
@@ -385,7 +387,7 @@ describe('the operator', () => {
     expect((await readStatus())?.deliveries?.waiting).toBe(7);
     expect(await find('LedgerBalanced')).toMatchObject({ status: 'True', message: 'The auditor balances it.' });
     const readNotes = async () => {
-      const { items } = await server.kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace });
+      const { items } = await server().kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace });
       return items.filter(({ reason }) => reason === 'FieldConflict').map(({ note }) => note);
     };
     await vi.waitFor(async () => expect(await readNotes()).toEqual([message]), waiting);
@@ -470,7 +472,7 @@ describe('the operator', () => {
   );
 
   it('is not live after 15 minutes in which the API server listed nothing, and is live after the next list', async () => {
-    const proxy = await startTcpProxy({ host: '127.0.0.1', port: server.port });
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port: server().port });
     const kubeConfig = configOf(proxy.port, 'admin', 'admin-token');
     let passedMs = 0;
     const { statusOf } = await setup({ kubeConfig, now: () => performance.now() + passedMs });

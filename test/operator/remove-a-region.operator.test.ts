@@ -1,6 +1,5 @@
 /** docs/operations/remove-a-region.md, with its own commands, against real Kubernetes controllers. */
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { expect, it, vi } from 'vitest';
 import { spawnOrgctl } from '#test/orgctl.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { carryOut, readSection, type Step, without } from '../operations/page.ts';
@@ -8,12 +7,9 @@ import { startControllerManager } from './controller-manager.ts';
 import { waiting } from './declared.ts';
 import { installRegion } from './guide-region.ts';
 import { runJob } from './run-job.ts';
+import { shareApiServer } from './share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 it('removing a region as the guide says ends with no namespace, and with webhooks that are deleted or released', {
   timeout: 240_000,
@@ -89,8 +85,8 @@ it('a namespace whose operator was removed without its hook ends with the comman
 
 /** A region whose operator carries out two WebhookSubscriptions. */
 async function arrange() {
-  const t = await installRegion(server);
-  startControllerManager(server);
+  const t = await installRegion(server());
+  startControllerManager(server());
   t.addValues('# us-values.yaml', { operator: { region: { spec: { allowedOrganizations: ['*'] } } } });
   t.addValues('# operator-values.yaml', { webhooks: { enabled: true } });
   await t.runHelm('helm upgrade $RELEASE charts/org-api -n $NS --values us-values.yaml');
@@ -111,9 +107,9 @@ async function arrange() {
     async uninstallOperator(command: string): Promise<void> {
       const uninstalled = t.shell(command);
       const settings = { KUBECONFIG: t.kubeconfig };
-      const job = runJob(server, { namespace, name: 'operator-uninstall', settings });
+      const job = runJob(server(), { namespace, name: 'operator-uninstall', settings });
       const replicas = ['-n', namespace, 'get', 'deployment', 'operator', '-o', 'jsonpath={.spec.replicas}'];
-      await vi.waitFor(async () => expect(await server.kubectl(replicas)).toBe('0'), waiting);
+      await vi.waitFor(async () => expect(await server().kubectl(replicas)).toBe('0'), waiting);
       await t.stopOperator();
       await job;
       await uninstalled;

@@ -1,7 +1,7 @@
 import { CustomObjectsApi } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createLog } from '#runtime/log.ts';
-import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
+import { createNamespace } from '#test/api-server.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
@@ -10,22 +10,19 @@ import type { Condition, ResourceKind } from '../../apps/operator/kube/custom-re
 import { kinds } from '../../apps/operator/kube/resources.ts';
 import { installOperator } from './installed.ts';
 import { regionIn } from './region.ts';
+import { shareApiServer } from './share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 const secretKeys = `1:${Buffer.alloc(32, 7).toString('base64')}`;
 const waiting = { timeout: 60_000, interval: 100 };
 
 /** Runs an operator as the chart's ServiceAccount, with the chart's Role. */
 async function setup(webhooks: boolean) {
-  const namespace = await createNamespace(server);
-  const installed = await installOperator(server, namespace, { webhooks: { enabled: webhooks } });
+  const namespace = await createNamespace(server());
+  const installed = await installOperator(server(), namespace, { webhooks: { enabled: webhooks } });
   const { database, make } = await setupDatabase();
-  await server.apply({
+  await server().apply({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'org-api', namespace },
@@ -43,20 +40,20 @@ async function setup(webhooks: boolean) {
   const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }));
   onTestFinished(() => operator.stop());
   const organizationId = await make.organization();
-  await server.apply(
+  await server().apply(
     regionIn(namespace, {
       temporal: { address: inject('temporalAddress'), namespace: testNamespace(), tls: false },
       allowedOrganizations: [organizationId],
       webhooks: { secretKeysRef: { name: 'org-api' } },
     }),
   );
-  const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  const api = server().kubeConfig.makeApiClient(CustomObjectsApi);
   const at = ({ group, version, plural }: ResourceKind, name: string) => ({ group, version, plural, namespace, name });
   return {
     organizationId,
     installed,
     apply: (kind: ResourceKind, name: string, spec: object) =>
-      server.apply({
+      server().apply({
         apiVersion: `${kind.group}/${kind.version}`,
         kind: kind.kind,
         metadata: { name, namespace },

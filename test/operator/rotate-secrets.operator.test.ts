@@ -2,13 +2,13 @@
  * docs/operations/rotate-secrets.md, with its own commands in a shell, against a real API server that
  * has the Secrets, under running apps that read them.
  */
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { expect, it, vi } from 'vitest';
 import { makeCertificate } from '#test/certificates.ts';
 import { api as apiLabels, worker as workerLabels } from '../charts/alerts-data.ts';
 import { expectQuietAlerts, expectQuietOperator } from '../operations/alerts.ts';
 import { carryOut, readSection, type Step, without } from '../operations/page.ts';
 import { arrangeRotation, patient } from './rotation.ts';
+import { shareApiServer } from './share-api-server.ts';
 
 const page = 'rotate-secrets.md';
 
@@ -21,16 +21,12 @@ const logins = {
   PLATFORM_DATABASE_URL: 'org_api_plat',
 };
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 it('rotates every secret while a key reads and events are delivered, and ends with all alerts quiet', {
   timeout: 900_000,
 }, async () => {
-  const t = await arrangeRotation(server);
+  const t = await arrangeRotation(server());
   const setSecret: Step = [/^set_secret /, t.change];
   const pod: Step = [/^kubectl .*(pod orgctl|pod\/orgctl|-f orgctl\.yaml)/, t.recreatePod];
   await carryOut(readSection(page, 'Before you start'), [[/^(secret|set_secret)\(\)/, t.shell]]);

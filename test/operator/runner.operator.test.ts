@@ -1,6 +1,6 @@
 import { CoreV1Api, CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type ApiServer, configOf, createNamespace, startApiServer } from '#test/api-server.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { configOf, createNamespace } from '#test/api-server.ts';
 import { condition } from '../../apps/operator/controller/conditions.ts';
 import { createRunner } from '../../apps/operator/controller/runner.ts';
 import { createApis, type SentRequest, statusOf } from '../../apps/operator/kube/client.ts';
@@ -9,19 +9,16 @@ import { createEvents } from '../../apps/operator/kube/events.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { regionIn } from './region.ts';
+import { shareApiServer } from './share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 type Write = { kind: 'write'; version: string };
 
 /** Runs a controller that copies the version of a Region into a ConfigMap, through a proxy. */
 async function setup({ forbidden = '' } = {}) {
-  const namespace = await createNamespace(server);
-  const proxy = await startTcpProxy({ host: '127.0.0.1', port: server.port });
+  const namespace = await createNamespace(server());
+  const proxy = await startTcpProxy({ host: '127.0.0.1', port: server().port });
   const kubeConfig = configOf(proxy.port, 'operator', 'operator-token');
   const requests: SentRequest[] = [];
   const apis = createApis({ kubeConfig, deadlineMs: 2_000, onRequest: (request) => requests.push(request) });
@@ -42,7 +39,7 @@ async function setup({ forbidden = '' } = {}) {
     },
     async execute({ version }) {
       if (version === forbidden) throw new ReconcileError('Rejected', `${version} is not allowed.`);
-      await server.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { version } });
+      await server().apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { version } });
     },
     describe: ({ version }) => ({ reason: 'Copied', message: `The version is ${version} now.` }),
     report: (_, copied, [failure]) => ({
@@ -84,14 +81,14 @@ async function setup({ forbidden = '' } = {}) {
     proxy,
     requests,
     countPasses: () => passes,
-    apply: (release: string) => server.apply(regionIn(namespace, { release: { version: release } })),
+    apply: (release: string) => server().apply(regionIn(namespace, { release: { version: release } })),
     async readStatus() {
       const request = { group, version, plural, namespace, name: 'region' };
-      const direct = server.kubeConfig.makeApiClient(CustomObjectsApi);
+      const direct = server().kubeConfig.makeApiClient(CustomObjectsApi);
       return ((await direct.getNamespacedCustomObject(request)) as Region).status;
     },
     async listEvents() {
-      const { items } = await server.kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace });
+      const { items } = await server().kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace });
       return items.map(({ reason, type }) => `${type} ${reason}`);
     },
   };

@@ -1,21 +1,17 @@
 /** WebhookSubscriptions against a real API server and a real PostgreSQL. */
 import { EventsV1Api, type V1Secret } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { changeWebhook } from '#domain/webhooks/change.ts';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { secretLabel } from '../../apps/operator/webhook-subscription/secrets.ts';
 import { testAllowList } from '../support/secrets.ts';
 import { setupDeclared, waiting } from './declared.ts';
+import { shareApiServer } from './share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 const generate = { generate: { secretName: 'orders' } };
 
-const setup = () => setupDeclared(server);
+const setup = () => setupDeclared(server());
 
 const secretOf = (secret: V1Secret): string => Buffer.from(secret.data?.secret ?? '', 'base64').toString('utf8');
 
@@ -112,7 +108,7 @@ describe('a WebhookSubscription', () => {
     await t.start();
     const metadata = { name: 'orders', namespace: t.namespace };
     const data = { secret: Buffer.from('of another').toString('base64') };
-    await server.apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
+    await server().apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
     await t.declare();
     await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretNotOwned'), waiting);
     expect(secretOf(await t.readSecret())).toBe('of another');
@@ -120,14 +116,14 @@ describe('a WebhookSubscription', () => {
     await t.core.deleteNamespacedSecret(metadata);
     await t.waitUntilReady();
     const own = secretOf(await t.readSecret());
-    await server.apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
+    await server().apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
     await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretConflict'), waiting);
     expect(own).toMatch(/^whsec_/);
     expect(secretOf(await t.readSecret())).toBe('of another');
     const message = 'Secret orders is not published. The field manager kubectl owns .data.secret.';
     expect((await t.read()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', message }));
-    const { items } = await server.kubeConfig
-      .makeApiClient(EventsV1Api)
+    const { items } = await server()
+      .kubeConfig.makeApiClient(EventsV1Api)
       .listNamespacedEvent({ namespace: t.namespace });
     expect(items.filter(({ reason }) => reason === 'SecretConflict').map(({ note }) => note)).toEqual([message]);
   });
@@ -147,7 +143,7 @@ describe('a WebhookSubscription', () => {
     const t = await setup();
     await t.start();
     const put = (letter: string) =>
-      server.apply({
+      server().apply({
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { name: 'own', namespace: t.namespace, labels: { [secretLabel]: 'orders' } },
@@ -167,7 +163,7 @@ describe('a WebhookSubscription', () => {
     const t = await setup();
     await t.start();
     const put = (label: Record<string, string>, letter: string) =>
-      server.apply({
+      server().apply({
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { name: 'own', namespace: t.namespace, labels: label },

@@ -1,7 +1,6 @@
 /** docs/operations/webhook-subscriptions.md, with its own commands, on real servers. */
 import { Webhook } from 'svix';
-import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { expect, inject, it, vi } from 'vitest';
 import { callOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
@@ -11,19 +10,16 @@ import { expectQuietAlerts } from '../operations/alerts.ts';
 import { carryOut, readSection } from '../operations/page.ts';
 import { waiting } from './declared.ts';
 import { installRegion } from './guide-region.ts';
+import { shareApiServer } from './share-api-server.ts';
 
 const page = 'webhook-subscriptions.md';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 it('a declared webhook gets events, what failed is sent again, and members have it after its Region is gone', {
   timeout: 300_000,
 }, async () => {
-  const t = await installRegion(server);
+  const t = await installRegion(server());
   const receiver = await startReceiver();
   const worker = await startTestWorker(t.database, { DELIVERY_SCHEDULE: '200ms' });
   const professional = await t.make.member({ orgId: t.orgId });

@@ -1,15 +1,11 @@
 /** Operators that are killed with SIGKILL at each write to a server. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { describe, expect, it } from 'vitest';
 import { setupDatabase, shareInstallation } from '../../support/setup.ts';
 import { setupDeclared } from '../declared.ts';
+import { shareApiServer } from '../share-api-server.ts';
 import { interrupt, transitions } from '../transitions.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 const shared = shareInstallation(setupDatabase);
 
 /** Operators that are killed at the same time, each beside objects of its own. */
@@ -28,7 +24,7 @@ describe('an operator that is killed at each request to PostgreSQL and the API s
         while (!isOver) {
           afterWrites += 1;
           const killed = `killed after ${afterWrites}`;
-          const t = await setupDeclared(server, shared());
+          const t = await setupDeclared(server(), shared());
           const { wasReached, recorded, counts } = await interrupt(t, transition, { afterWrites });
 
           expect(recorded.toSorted(), killed).toEqual(transition.recorded.toSorted());

@@ -1,18 +1,14 @@
 /** Many objects: the time and the requests until all are ready, and the requests afterwards. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { expect, it, vi } from 'vitest';
 import { group, kinds, type WebhookSubscription } from '../../../apps/operator/kube/resources.ts';
 import { setupDeclared } from '../declared.ts';
+import { shareApiServer } from '../share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 it('500 WebhookSubscriptions converge, and then cause no request', { timeout: 600_000 }, async () => {
-  const t = await setupDeclared(server);
+  const t = await setupDeclared(server());
   const organizations = await Promise.all(Array.from({ length: 25 }, () => t.make.organization()));
   const declared = organizations.flatMap((organizationId, index) =>
     Array.from({ length: 20 }, (_, number) => ({ name: `s-${index}-${number}`, organizationId })),

@@ -1,20 +1,16 @@
 /** A region where nothing changes: which requests the operator still sends to the API server. */
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { expect, it, vi } from 'vitest';
 import { arrangeRegion, waiting } from '../arrange-region.ts';
+import { shareApiServer } from '../share-api-server.ts';
 
 const passes = 4;
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 it('a Region that has converged causes only watches and relists, and a change of it one write of its status', {
   timeout: 400_000,
 }, async () => {
-  const t = await arrangeRegion(server);
+  const t = await arrangeRegion(server());
   const operator = t.startOperator('one');
   await t.release();
   await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready True AllConditionsHold'), waiting);

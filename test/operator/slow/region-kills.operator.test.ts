@@ -9,8 +9,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { createNamespace } from '#test/api-server.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -19,15 +19,12 @@ import { temporaryFolder } from '#test/temporary-folder.ts';
 import { kinds, type Region } from '../../../apps/operator/kube/resources.ts';
 import { regionIn } from '../region.ts';
 import type { RegionKill } from '../region-child.ts';
+import { shareApiServer } from '../share-api-server.ts';
 
 const waiting = { timeout: 120_000, interval: 100 };
 const child = path.join(import.meta.dirname, '../region-child.ts');
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 const killed = new Set<string>();
 
@@ -123,13 +120,13 @@ describe('an operator that is killed', () => {
 
 /** A region's servers and its Secret, and operators in separate processes. */
 async function setup(secrets: Record<string, string> = {}) {
-  const namespace = await createNamespace(server);
+  const namespace = await createNamespace(server());
   const { database, owner, make } = await setupDatabase();
   const temporalNamespace = `org-api-kills-${randomBytes(4).toString('hex')}`;
   const folder = temporaryFolder();
   const kubeconfig = path.join(folder, 'kubeconfig.json');
-  writeFileSync(kubeconfig, server.operatorConfig.exportConfig());
-  await server.apply({
+  writeFileSync(kubeconfig, server().operatorConfig.exportConfig());
+  await server().apply({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'org-api', namespace },
@@ -137,7 +134,7 @@ async function setup(secrets: Record<string, string> = {}) {
   });
   const temporal = await Connection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => temporal.close());
-  const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  const custom = server().kubeConfig.makeApiClient(CustomObjectsApi);
   const { group, version, plural } = kinds.Region;
 
   function spawnOperator(settings: Record<string, string> = {}) {
@@ -165,7 +162,7 @@ async function setup(secrets: Record<string, string> = {}) {
     temporalNamespace,
     rows: async (text: string) => (await owner.pool.query(text)).rows as unknown[],
     applyRegion: (spec: object, temporalSpec: object = {}) =>
-      server.apply(
+      server().apply(
         regionIn(namespace, {
           temporal: {
             address: inject('temporalAddress'),

@@ -1,20 +1,16 @@
 /** What pages of the guide have a Region declare, with their own values and commands. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { expect, it } from 'vitest';
 import { rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { carryOut, readSection, type Step, without } from '../../operations/page.ts';
 import { installRegion } from '../guide-region.ts';
+import { shareApiServer } from '../share-api-server.ts';
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 it('a Region holds the deliveries, sets Temporal up and seals again as the guide declares it', {
   timeout: 300_000,
 }, async () => {
-  const t = await installRegion(server);
+  const t = await installRegion(server());
   const upgrade = () => t.runHelm('helm upgrade $RELEASE charts/org-api -n $NS --values us-values.yaml');
   const byRegion: Step[] = [
     [/^# us-values\.yaml/, t.addValues],

@@ -1,26 +1,22 @@
 /** A signing secret is rotated while deliveries are sent, and a receiver reads the Secret. */
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import { type ApiServer, startApiServer } from '#test/api-server.ts';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { guardSockets } from '#test/socket-guard.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { setupDeclared, waiting } from '../declared.ts';
+import { shareApiServer } from '../share-api-server.ts';
 
 const rotations = 3;
 const eventsPerRotation = 20;
 
-let server: ApiServer;
-beforeAll(async () => {
-  server = await startApiServer();
-});
-afterAll(() => server?.stop());
+const server = shareApiServer();
 
 it('every post verifies with the published secret or the one before it while the secret is rotated', {
   timeout: 300_000,
 }, async () => {
   guardSockets(onTestFinished, 'operator');
-  const t = await setupDeclared(server);
+  const t = await setupDeclared(server());
   const receiver = await startReceiver();
   const declare = (overlap: string) =>
     t.declare('orders', {
