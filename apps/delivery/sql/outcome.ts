@@ -76,6 +76,12 @@ const $ = Object.fromEntries(
 /** Returns the values of `recordOutcomeSql`. */
 export const outcomeValues = (ended: EndedAttempt): unknown[] => names.map((name) => ended[name]);
 
+/** The delivery's key as values, and as a condition on a row. */
+const { organizationId, webhookId, eventId } = $;
+const delivery = `${organizationId}, ${webhookId}, ${eventId}`;
+const isOfDelivery = (row: string) =>
+  `${row}.organization_id = ${organizationId} and ${row}.webhook_id = ${webhookId} and ${row}.event_id = ${eventId}`;
+
 const isDelivered = /* sql */ `${$.outcome} = 'delivered'`;
 
 /** Whether the attempt still had its slot, in the current run of an open delivery. */
@@ -111,17 +117,17 @@ export const recordOutcomeSql = /* sql */ `
   with target as materialized (
     select d.state, d.run, d.subject_id, d.sequence is null and ${isDelivered}
       and d.state in ('queued', 'running', 'blocked', 'exhausted') as lacks_sequence
-    from delivery d where d.organization_id = ${$.organizationId} and d.webhook_id = ${$.webhookId} and d.event_id = ${$.eventId}
+    from delivery d where ${isOfDelivery('d')}
     for no key update
   ), recorded as (
     insert into delivery_attempt as a (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
       signed_with, started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, response,
       response_encoding, headers)
-    select ${$.organizationId}, ${$.webhookId}, ${$.eventId}, ${$.attemptId}, coalesce((select o.number from delivery_attempt o
-        where o.organization_id = ${$.organizationId} and o.webhook_id = ${$.webhookId} and o.event_id = ${$.eventId} and o.id = ${$.attemptId}),
-        next_attempt_number(${$.organizationId}, ${$.webhookId}, ${$.eventId})), ${$.run}, ${$.endsSchedule}, ${$.signedWith}, ${$.startedAt},
-      clock_timestamp(), ${$.status}, ${$.cause}, ${$.explanation}, ${$.timings}, ${$.peerAddress}, ${$.keptBytes}, ${$.response},
-      ${$.encoding}, ${$.headers} from target
+    select ${delivery}, ${$.attemptId}, coalesce((select o.number from delivery_attempt o
+        where ${isOfDelivery('o')} and o.id = ${$.attemptId}),
+        next_attempt_number(${delivery})), ${$.run}, ${$.endsSchedule}, ${$.signedWith},
+      ${$.startedAt}, clock_timestamp(), ${$.status}, ${$.cause}, ${$.explanation}, ${$.timings}, ${$.peerAddress},
+      ${$.keptBytes}, ${$.response}, ${$.encoding}, ${$.headers} from target
     on conflict (organization_id, webhook_id, event_id, id) do update set finished_at = excluded.finished_at,
       status = excluded.status, cause = excluded.cause, explanation = excluded.explanation,
       timings = excluded.timings, peer_address = excluded.peer_address, kept_bytes = excluded.kept_bytes,
@@ -130,13 +136,12 @@ export const recordOutcomeSql = /* sql */ `
     returning a.number
   ), freed as (
     delete from slot s using target t
-    where s.organization_id = ${$.organizationId} and s.webhook_id = ${$.webhookId} and s.event_id = ${$.eventId} and s.attempt_id = ${$.attemptId}
+    where ${isOfDelivery('s')} and s.attempt_id = ${$.attemptId}
     returning s.attempt_id
   ), is_exhausted as materialized (
     -- An event that is redelivered, and begins another schedule, is not a second event that failed.
     select (select coalesce(max(a.number) filter (where not a.ends_schedule) < min(a.number) filter (where
-        a.ends_schedule), true) from delivery_attempt a where a.organization_id = ${$.organizationId}
-        and a.webhook_id = ${$.webhookId} and a.event_id = ${$.eventId}) as is_first
+        a.ends_schedule), true) from delivery_attempt a where ${isOfDelivery('a')}) as is_first
     from target t where ${$.endsSchedule} and ${$.outcome} = 'failed' and t.state = 'running' and ${isCurrent}
   ), receiver_now as (
     update receiver r set concurrency = ${concurrencyAfter},
@@ -144,11 +149,12 @@ export const recordOutcomeSql = /* sql */ `
       exhausted_in_row = case when ${isDelivered} then 0
         else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
       retry_after_until = case when ${$.retryAfterSeconds} is null then r.retry_after_until else greatest(
-        case when ${isHeld} then r.retry_after_until end, clock_timestamp() + make_interval(secs => ${$.retryAfterSeconds})) end,
+        case when ${isHeld} then r.retry_after_until end,
+        clock_timestamp() + make_interval(secs => ${$.retryAfterSeconds})) end,
       gone_at = case when ${$.status} = 410 then coalesce(r.gone_at, clock_timestamp()) else r.gone_at end,
       next_sequence = r.next_sequence + t.lacks_sequence::integer
     from target t
-    where r.organization_id = ${$.organizationId} and r.webhook_id = ${$.webhookId} and ${$.outcome} <> 'internal_error'
+    where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and ${$.outcome} <> 'internal_error'
       and exists (select from recorded) and (t.lacks_sequence or r.reset_at = ${$.resetAt})
       -- Most attempts are accepted by a receiver that accepts all: nothing is written then.
       and (t.lacks_sequence or r.concurrency <> ${concurrencyAfter} or case when ${isDelivered}
@@ -163,7 +169,8 @@ export const recordOutcomeSql = /* sql */ `
         when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_sequence, t.subject_id
     from target t
   ), settled as materialized (
-    select ${$.organizationId} as organization_id, ${$.webhookId} as webhook_id, ${$.eventId} as event_id, n.subject_id from next n
+    select ${organizationId} as organization_id, ${webhookId} as webhook_id, ${eventId} as event_id,
+      n.subject_id from next n
     where n.subject_id is not null and n.state in ('delivered', 'exhausted')
   ), ${unblockNextSql('settled')}
   update delivery d set state = coalesce(n.state, d.state), attempts = greatest(d.attempts, r.number),
@@ -173,7 +180,7 @@ export const recordOutcomeSql = /* sql */ `
     settled_at = case when n.state in ('delivered', 'exhausted') then clock_timestamp() else d.settled_at end,
     sequence = coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_sequence))
   from next n left join recorded r on true
-  where d.organization_id = ${$.organizationId} and d.webhook_id = ${$.webhookId} and d.event_id = ${$.eventId}
+  where ${isOfDelivery('d')}
   returning d.state`;
 
 /**
