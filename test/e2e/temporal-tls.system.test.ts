@@ -48,7 +48,7 @@ it('a worker delivers through a server that requires a certificate and a key, an
 });
 
 describe('a connection to Temporal that falls silent is replaced', () => {
-  it('after two calls of either kind, which count as unanswered and not as rejected', { timeout }, async () => {
+  it('after two calls of either kind, whose errors say that Temporal is away', { timeout }, async () => {
     for (const kind of ['client', 'workflowService'] as const) {
       const { link, connection, replace } = await openLink();
       const errors = await replace(kind);
