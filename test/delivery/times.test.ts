@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import * as durations from '#delivery/times.ts';
 import { defaultTimes } from '#domain/open-database.ts';
@@ -45,4 +47,20 @@ it.each<Partial<Times>>([
   { askAgainMs: 1_000 },
 ])('a relation is broken with %j', (change) => {
   expect(Object.values(relations).every((holds) => holds({ ...times, ...change }))).toBe(false);
+});
+
+it('the drawing of an attempt in the README is to scale, and explains each duration that it shows', () => {
+  const readme = readFileSync(path.join(import.meta.dirname, '../../apps/delivery/README.md'), 'utf8');
+  const section = readme.split('\n## ').find((text) => text.startsWith('The time of an attempt')) ?? '';
+  const lines = section.split('\n');
+  const shown = lines.filter((line) => /^0 +\d/.test(line)).flatMap((line) => [...line.matchAll(/\d+/g)]);
+  for (const { 0: seconds, index } of shown) expect(index, `${seconds} s`).toBe(3 * Number(seconds));
+  const explained = lines.flatMap((line) => {
+    const [, seconds, name] = /^\| (\d+) \| `(\w+)` \|/.exec(line) ?? [];
+    return name === undefined ? [] : [{ seconds: Number(seconds), name: name as keyof Times }];
+  });
+  for (const { seconds, name } of explained) expect(times[name], name).toBe(1_000 * seconds);
+  const drawn = new Set(shown.map(([seconds]) => Number(seconds)).filter((seconds) => seconds > 0));
+  expect(drawn).toEqual(new Set(explained.map(({ seconds }) => seconds)));
+  expect(explained).toHaveLength(7);
 });
