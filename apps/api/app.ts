@@ -15,13 +15,13 @@ import { openTracing } from '#runtime/tracing.ts';
 import { createAuditLogWriter } from './audit-log-writer.ts';
 import { BodyReader } from './body-reader.ts';
 import type { ApiConfig } from './config.ts';
+import { servePublicPages } from './docs/public-pages.ts';
 import { endpoints } from './endpoints.ts';
 import { rejectFaults, sendErrors } from './error-responses.ts';
 import { FailedAuthentications } from './gate.ts';
 import { LargeBodySender } from './large-body.ts';
 import { Limiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
-import { servePublicPages } from './public-pages.ts';
 import { ReadRoutes } from './read-routes.ts';
 import { logRequests } from './request-log.ts';
 

@@ -9,7 +9,6 @@ import { readBeginning } from './document/find-region.ts';
 import { type ImportResult, importFile, UncertainImportError } from './document/import-file.ts';
 import type { Bytes } from './document/json-tokens.ts';
 import { InvalidDocumentError } from './document/problems.ts';
-import { resultText } from './result-text.ts';
 
 /**
  * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after another. Progress
@@ -57,6 +56,17 @@ async function main(): Promise<number> {
   }
   if (flags.json) process.stdout.write(`${JSON.stringify({ imported: done })}\n`);
   return 0;
+}
+
+/** Returns the result of an import as text: a line for the file, and for each kind in it. */
+function resultText(result: ImportResult): string {
+  const moved = result.shiftedDays === 0 ? '' : `, its dates moved by ${result.shiftedDays} days`;
+  const lines = [`${result.fileName}: imported into ${result.region}${moved}`];
+  for (const [kind, counts] of Object.entries(result.counts)) {
+    const parts = Object.entries(counts).flatMap(([change, rows]) => (rows === 0 ? [] : `${rows} ${change}`));
+    if (parts.length > 0) lines.push(`  ${kind.padEnd(17)}${parts.join(', ')}`);
+  }
+  return `${lines.join('\n')}\n`;
 }
 
 async function importOne(file: string, flags: Flags, config: ImportConfig): Promise<ImportResult> {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { countFailingWebhooksSql } from '../../apps/worker/count-webhooks.ts';
+import { countFailingWebhooksSql } from '../../apps/worker/ledger-metrics.ts';
 
 const timeout = 60_000;
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
