@@ -17,7 +17,6 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
     reads: { run: ['test/bench/reads/main.ts'], summary: 'the nine reads, beside Fastify and wrk' },
     deliveries: { run: ['test/bench/deliveries/main.ts'], summary: 'latency, throughput and isolation of deliveries' },
     growth: { run: ['test/bench/growth/main.ts'], summary: 'reads, deliveries and pages with large tables' },
-    soak: { run: ['test/bench/soak/main.ts'], summary: 'a day of load and maintenance in 20 minutes' },
   },
   tool: {
     docs: { run: ['docs/generate/main.ts'], summary: 'writes docs/configuration.md and the index of the decisions' },

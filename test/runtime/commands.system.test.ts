@@ -126,7 +126,6 @@ it('migrate and import end quietly when their standard output has no reader', as
 
 it.each([
   ['bench growth', 'apps/dev/subcommand.ts', 'bench', 'growth', '--rows', '10,x'],
-  ['bench soak', 'apps/dev/subcommand.ts', 'bench', 'soak', '--minutes', '0'],
   ['bench deliveries', 'apps/dev/subcommand.ts', 'bench', 'deliveries', '--store', 'paper'],
   ['tool chaos', 'apps/dev/subcommand.ts', 'tool', 'chaos', '--webhooks', '21'],
 ])('%s rejects a value that it cannot use before it starts anything', async (_name, ...args) => {

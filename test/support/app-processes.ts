@@ -13,8 +13,6 @@ export interface AppProcess {
   logFile: string;
   /** Number of times that it ended without being killed by the run. */
   endedByItself(): number;
-  /** The pid of the current process. */
-  pid(): number;
   /** Ends it, with SIGKILL by default; resolves when it has ended. It restarts a moment later. */
   kill(signal?: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Ends it with SIGTERM, after 40 s with SIGKILL. Safe to call twice. */
@@ -79,7 +77,6 @@ export async function startAppProcess(options: {
     metricsUrl: `http://127.0.0.1:${metricsPort}`,
     logFile,
     endedByItself: () => endedByItself,
-    pid: () => child.pid ?? 0,
     async kill(signal = 'SIGKILL') {
       killed = true;
       child.kill(signal);

@@ -133,7 +133,7 @@ function readOneOf<T extends string>(name: string, values: readonly T[], text: s
   return found;
 }
 
-export function readSetting(text: string): [string, string] {
+function readSetting(text: string): [string, string] {
   const [, name, value] = /^([A-Z_]+)=(.*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined) throw new Error('--set must be NAME=VALUE.');
   return [name, value];
