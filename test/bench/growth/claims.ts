@@ -9,17 +9,22 @@ import { quantile } from './measure.ts';
 
 const nil = '00000000-0000-0000-0000-000000000000';
 const [rounds, warmUpRounds] = [100, 10];
+/** Open deliveries of the suspended webhook, and webhooks with one event each, at most. */
+const most = { deliveries: 1_000_000, webhooks: 10_000 };
 /** Maximum number of webhooks that a poll lists, as in the relay. */
 const listedAtOnce = 512;
 /** The webhooks whose claim is measured, and the number of due deliveries of each. */
 const measured = { organizations: 20, webhooksEach: 2, dueEach: 30 };
 
-/** Deliveries that wait beside the measured webhooks. */
-const scenes: { name: string; sql: string }[] = [
-  { name: 'alone', sql: 'select' },
-  {
-    name: 'beside 1,000,000 open deliveries, suspended',
-    sql: `
+/** Returns what waits beside the measured webhooks: at most `rows` deliveries. */
+function listScenes(rows: number): { name: string; sql: string }[] {
+  const [deliveries, webhooks] = [Math.min(most.deliveries, rows), Math.min(most.webhooks, rows)];
+  const organizations = Math.ceil(webhooks / 4);
+  return [
+    { name: 'alone', sql: 'select' },
+    {
+      name: `beside ${deliveries.toLocaleString('en')} open deliveries, suspended`,
+      sql: `
       with organizations as (
         insert into organization (id, name, slug, kind, status)
         values (gen_random_uuid(), 'Suspended', 'suspended', 'law_firm', 'active') returning id
@@ -28,20 +33,20 @@ const scenes: { name: string; sql: string }[] = [
         select id, gen_random_uuid(), 'https://suspended.example.com/', '{client.started}', 1, 'suspended', 'failures'
         from organizations returning organization_id, id
       ), made as materialized (
-        select w.organization_id, w.id as webhook_id, new_id() as id from webhooks w, generate_series(1, 1000000)
+        select w.organization_id, w.id as webhook_id, new_id() as id from webhooks w, generate_series(1, ${deliveries})
       ), events as (
         insert into event (organization_id, id, type, created_at, body, delivery_count)
         select organization_id, id, 'client.started', now(), '{}', 1 from made
       )
       insert into delivery (organization_id, webhook_id, event_id, state, created_at, due_at)
       select organization_id, webhook_id, id, 'queued', now(), now() from made`,
-  },
-  {
-    name: 'beside 10,000 webhooks with one event each',
-    sql: `
+    },
+    {
+      name: `beside ${webhooks.toLocaleString('en')} webhooks with one event each`,
+      sql: `
       with organizations as (
         insert into organization (id, name, slug, kind, status)
-        select gen_random_uuid(), 'Many', 'many-' || n, 'law_firm', 'active' from generate_series(1, 2500) n
+        select gen_random_uuid(), 'Many', 'many-' || n, 'law_firm', 'active' from generate_series(1, ${organizations}) n
         returning id
       ), webhooks as (
         insert into webhook (organization_id, id, url, event_types, number)
@@ -55,8 +60,9 @@ const scenes: { name: string; sql: string }[] = [
       )
       insert into delivery (organization_id, webhook_id, event_id, state, created_at, due_at)
       select organization_id, webhook_id, id, 'queued', now(), now() from made`,
-  },
-];
+    },
+  ];
+}
 
 interface Scene {
   name: string;
@@ -68,14 +74,15 @@ interface Scene {
 
 /**
  * Polls and claims for the same busy webhooks in three databases in turn, two of which contain many
- * waiting deliveries of others. Claims are rolled back. Returns the ratios over 1.1.
+ * waiting deliveries of others, `rows` at most. Claims are rolled back. Returns the ratios over 1.1.
  */
 export async function measureClaims(
   servers: BenchServers,
+  rows: number,
   { report, say }: { report: (line: string) => void; say: (line: string) => void },
 ): Promise<string[]> {
   const made: Scene[] = [];
-  for (const [index, { name, sql }] of scenes.entries()) {
+  for (const [index, { name, sql }] of listScenes(rows).entries()) {
     made.push({ name, ...(await makeScene(servers, `bench_claims_${index}`, sql)), looks: [], claims: [] });
     report(`claims ${name}: made`);
   }

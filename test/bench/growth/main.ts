@@ -98,7 +98,7 @@ async function run(servers: BenchServers): Promise<string[]> {
   for (const rows of sizes) regions.push(await growRegion(servers, redis.url, rows, report));
   const missed = judge(await measure(regions));
   missed.push(...(await comparePlans(servers, regions, say)));
-  missed.push(...(await measureClaims(servers, { report, say })));
+  missed.push(...(await measureClaims(servers, Math.max(...sizes), { report, say })));
   return missed;
 }
 

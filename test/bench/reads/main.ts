@@ -22,7 +22,7 @@ import { requireWrk, runWrk, wrkConnections } from './wrk.ts';
 
 const options = startCommand({
   usage: [
-    'Usage: npm run bench -- reads [--quick] [--profile]',
+    'Usage: npm run bench -- reads [--quick] [--rounds N] [--seconds N] [--profile]',
     'Compares the reads with a floor and a plain Fastify program.',
   ].join('\n\n'),
   read: () => readOptions(process.argv.slice(2)),
