@@ -2,21 +2,19 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { rejectWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { routes } from '../../apps/console/routes.ts';
-import { tokenOf } from './hostile/walk.ts';
-import { pathOf } from './paths.ts';
+import type { Route } from '../../apps/console/web/route.ts';
+import { requestOf, send, tokenOf } from '../security/console/requests.ts';
+import { arrange } from '../security/console/scene.ts';
 import { setupConsole } from './setup.ts';
 
 it('while its connections lead to a standby, every page and form answers 503 with Retry-After, and works with the primary', {
   timeout: 60_000,
 }, async () => {
   const t = await setupConsole();
-  const ada = await t.enrol();
-  const visitor = t.http(ada);
+  const mine = await arrange(t, 'Harbor');
+  const visitor = t.http(mine.owner);
   const _token = await tokenOf(visitor);
-  const request = (route: (typeof routes)[number]) => {
-    const path = pathOf(route, ada);
-    return route.method === 'POST' ? visitor.post(path, { _token }) : visitor.get(path);
-  };
+  const request = (route: Route) => send(visitor, route, { ...requestOf(route, mine), fields: { _token } });
   const setReadOnly = await setupFailover(t.owner, onTestFinished);
   await setReadOnly(true);
   const seen = [];
@@ -34,7 +32,7 @@ it('while its connections lead to a standby, every page and form answers 503 wit
   }
   expect(seen.length).toBeGreaterThan(routes.length * 0.8);
   await setReadOnly(false);
-  await expect.poll(async () => (await visitor.get(`/o/${ada.orgId}`)).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await visitor.get(`/o/${mine.orgId}`)).status, { timeout: 5_000 }).toBe(200);
   for (const route of routes) expect([route.name, (await request(route)).status < 500]).toEqual([route.name, true]);
 });
 

@@ -325,36 +325,29 @@ describe('a redelivery', () => {
   });
 });
 
-describe('a member of another organization, and a wrong webhook in the address', () => {
-  it('find no delivery, attempt or redelivery, and change nothing', async () => {
+describe('a wrong webhook in the address', () => {
+  it('finds no delivery, attempt or redelivery, and changes nothing', async () => {
     const t = await setup();
     const { waiting, delivered } = await makeDeliveries(t, t.webhook);
     const requested = await t.confirm({ what: 'failed', hours: '24' });
     const redelivery = requested.to?.split('/').at(-1);
     const mine = await insertWebhook(t, t.ada, { description: 'Another of mine' });
-    const bo = await t.enrol({ name: 'Bo Strange' });
-    const theirs = await insertWebhook(t, bo, { description: 'Theirs' });
     const before = await t.owner.pool.query('select event_id, state, run, due_at from delivery order by 1');
-    for (const [visitor, base] of [
-      [t.http(bo), `/o/${bo.orgId}/webhooks/${t.webhook.id}`],
-      [t.http(bo), `/o/${bo.orgId}/webhooks/${theirs.id}`],
-      [t.visitor, `/o/${t.ada.orgId}/webhooks/${mine.id}`],
-    ] as const) {
-      const _token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
-      for (const rest of [
-        `/deliveries/${waiting}`,
-        `/deliveries/${delivered}/attempts/1`,
-        `/deliveries/${waiting}/cancel`,
-        `/redeliveries/${redelivery}`,
-      ])
-        expect([rest, (await visitor.get(base + rest)).status]).toEqual([rest, 404]);
-      for (const [rest, values] of [
-        [`/deliveries/${delivered}`, { how: 'redeliver', _form: crypto.randomUUID() }],
-        [`/deliveries/${waiting}/cancel`, {}],
-        [`/redeliveries/${redelivery}`, {}],
-      ] as const)
-        expect([rest, (await visitor.post(base + rest, { _token, ...values })).status]).toEqual([rest, 404]);
-    }
+    const base = `/o/${t.ada.orgId}/webhooks/${mine.id}`;
+    const _token = /name="_token" value="([^"]*)"/.exec((await t.visitor.get('/account')).text)?.[1] ?? '';
+    for (const rest of [
+      `/deliveries/${waiting}`,
+      `/deliveries/${delivered}/attempts/1`,
+      `/deliveries/${waiting}/cancel`,
+      `/redeliveries/${redelivery}`,
+    ])
+      expect([rest, (await t.visitor.get(base + rest)).status]).toEqual([rest, 404]);
+    for (const [rest, values] of [
+      [`/deliveries/${delivered}`, { how: 'redeliver', _form: crypto.randomUUID() }],
+      [`/deliveries/${waiting}/cancel`, {}],
+      [`/redeliveries/${redelivery}`, {}],
+    ] as const)
+      expect([rest, (await t.visitor.post(base + rest, { _token, ...values })).status]).toEqual([rest, 404]);
     expect(await t.owner.pool.query('select event_id, state, run, due_at from delivery order by 1')).toMatchObject({
       rows: before.rows,
     });

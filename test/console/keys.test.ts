@@ -176,25 +176,6 @@ describe('creating a key', () => {
 });
 
 describe('a key', () => {
-  it('of another organization gets 404 on each page and form, like an unknown key', async () => {
-    const t = shared();
-    const ada = await t.enrol();
-    const theirs = await t.make.apiKey();
-    const visitor = t.http(ada);
-    const _token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
-    for (const id of [theirs.id, randomUUID()]) {
-      for (const page of ['', '/rotate', '/revoke']) {
-        const path = `/o/${ada.orgId}/keys/${id}${page}`;
-        expect([page, (await visitor.get(path)).status]).toEqual([page, 404]);
-        if (page === '') continue;
-        const sent = { _token, _form: randomUUID(), overlapHours: '0', expiry: 'never' };
-        expect([page, (await visitor.post(path, sent)).status]).toEqual([page, 404]);
-      }
-    }
-    const [key] = await listKeys(t.owner, theirs.orgId, t.now());
-    expect(key?.state).toBe('live');
-  });
-
   it('is revoked once by two in parallel, and the next call with it gets 401', async () => {
     const t = shared();
     const ada = await t.enrol();

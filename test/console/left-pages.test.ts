@@ -4,8 +4,8 @@ import { generateToken } from '#domain/identity/token.ts';
 import { statementsOf } from '#test/statements-of.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
-import { arrange } from './hostile/scene.ts';
-import { paramsOf, pathWith } from './hostile/walk.ts';
+import { pathIn } from '../security/console/requests.ts';
+import { arrange } from '../security/console/scene.ts';
 import { setupConsole } from './setup.ts';
 
 /** What pages read beside the session, which reads other tables. */
@@ -40,7 +40,7 @@ async function setup() {
   const pathOf = (name: string, query = '') => {
     const route = pages.find((each) => each.name === name);
     if (route === undefined) throw new Error(`no page ${name}`);
-    return pathWith(route, { token: 'x', ...paramsOf(route, scene) }) + query;
+    return pathIn(route, scene) + query;
   };
   return { ...t, scene, pages, pathOf, open, ...statements };
 }

@@ -5,8 +5,8 @@ import { consoleEnvironment } from '#test/setup.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
-import { arrange, type Scene } from './hostile/scene.ts';
-import { paramsOf, pathWith } from './hostile/walk.ts';
+import { pathIn } from '../security/console/requests.ts';
+import { arrange, type Scene } from '../security/console/scene.ts';
 import { keepConnection } from './kept-connection.ts';
 import { addManyRows } from './page-rows.ts';
 import { setupConsole } from './setup.ts';
@@ -51,7 +51,7 @@ async function setup() {
 
   const pathOf = (name: string, scene: Scene) => {
     const route = routes.find((each) => each.method === 'GET' && each.name === name) as Route;
-    return pathWith(route, { token: 'x', ...paramsOf(route, scene) });
+    return pathIn(route, scene);
   };
 
   /** Opens the other organization's pages one after another; returns their time together. */

@@ -1,6 +1,6 @@
 import type { Database } from '#domain/db/database.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
-import type { Scene } from './hostile/scene.ts';
+import type { Scene } from '../security/console/scene.ts';
 
 /**
  * Adds many rows to a scene, so that its pages run statements up to their bounds: entries of the

@@ -32,18 +32,6 @@ describe('signing in', () => {
     expect((await visitor.get(`/o/${ada.orgId}`)).text).toContain('Harbor Family Law');
   });
 
-  it('with the password alone opens nothing, by its own cookie or a stolen one', async () => {
-    const t = shared();
-    const ada = await t.enrol();
-    const visitor = t.http();
-    await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
-    const thief = t.http({ sessionToken: visitor.jar.get(cookieName('session', t.origin)) ?? '' });
-    for (const each of [visitor, thief]) {
-      for (const path of ['/', '/account', `/o/${ada.orgId}`])
-        expect(await each.get(path)).toMatchObject({ status: 303, to: expect.stringContaining(atSecondFactor) });
-    }
-  });
-
   it('with a response that is rejected sets no session cookie', async () => {
     const t = shared();
     const ada = await t.enrol();

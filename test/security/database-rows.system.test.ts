@@ -5,9 +5,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
 import { routes } from '../../apps/console/routes.ts';
-import type { Scene } from '../console/hostile/scene.ts';
-import { paramsOf, pathWith } from '../console/hostile/walk.ts';
 import { type ConsoleInstallation, setupConsole } from '../console/setup.ts';
+import { pathIn } from './console/requests.ts';
+import type { Scene } from './console/scene.ts';
 import { listTables, type WritableTable } from './database/catalog.ts';
 import { type Value, valuesOfType } from './database/hostile-values.ts';
 import { stockDatabase } from './database/stock.ts';
@@ -124,7 +124,7 @@ async function findBroken(t: ConsoleInstallation, mine: Scene): Promise<string[]
   const broken: string[] = [];
   let shown = 0;
   for (const route of pages) {
-    const { status } = await visitor.get(pathWith(route, paramsOf(route, mine)));
+    const { status } = await visitor.get(pathIn(route, mine));
     shown += Number(status === 200);
     if (status >= 500) broken.push(`${route.name}: ${status}`);
   }

@@ -1,7 +1,7 @@
 /**
  * `npm run tool -- security`: the test of every property in SECURITY.md, and the tests of this folder,
  * which try what an attacker would. The first are part of `npm test` and `npm run test:system`, the
- * second of `npm run test:system`; further arguments are Vitest's. Those that need a Kubernetes API
+ * second of both; further arguments are Vitest's. Those that need a Kubernetes API
  * server are part of `npm run test:operator`, and named at the start.
  */
 import { spawn } from 'node:child_process';

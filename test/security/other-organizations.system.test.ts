@@ -6,19 +6,19 @@ import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
-import { filledForms } from '../console/hostile/forms.ts';
-import { arrange, type Scene } from '../console/hostile/scene.ts';
-import { fingerprintTables } from '../console/hostile/tables.ts';
-import { paramsOf, pathWith, requestOf, tokenOf } from '../console/hostile/walk.ts';
 import { setupConsole } from '../console/setup.ts';
+import { filledForms } from './console/forms.ts';
+import { expectHarmless, expectNoChange, expectQuietLog } from './console/judgements.ts';
+import { type FormRequest, openForm, pathWith, requestOf, send, tokenOf } from './console/requests.ts';
+import { arrange, confirmSessions, type Scene } from './console/scene.ts';
 import { reportTried, seed, tries } from './tried.ts';
 
 const tried = reportTried('ids of another organization');
 const mark = 'Elsewhere';
 /** The forms of signing in and enrolling name no object. */
-const walked = routes.filter(
-  ({ access, name, method }) => (access === 'member' || access === 'person') && (method === 'GET' || filledForms[name]),
-);
+const walked = routes.filter(({ access }) => access === 'member' || access === 'person');
+/** It searches for a text, and finds none. */
+const findsNothing = 'findCompromisedKey key';
 
 it('the console answers an id of another organization as an unknown one, to each role and to a stranger', async () => {
   const t = await setupConsole();
@@ -30,27 +30,32 @@ it('the console answers an id of another organization as an unknown one, to each
     member: t.http(await enrolled('member')),
     stranger: t.http(),
   };
-  await t.owner.pool.query('update console_session set second_factor_at = now(), last_seen_at = now()');
-  const before = await fingerprintTables(t.owner.pool, theirs.orgId);
+  const tokens = new Map<HttpVisitor, string>();
+  for (const visitor of Object.values(visitors).slice(0, 3)) tokens.set(visitor, await tokenOf(visitor));
   const foreign = [...new Set(Object.values(idsOf(theirs)))];
   const choose = choices(seed);
-  for (const [role, visitor] of Object.entries(visitors)) {
-    const _token = role === 'stranger' ? '' : await tokenOf(visitor);
-    for (const { route, name, own, id } of walked.flatMap((each) =>
-      replacedIds(each, mine, theirs, () => choose(foreign)),
-    )) {
-      const send = (value: string) => visit(visitor, route, { ...own, [name]: value }, _token);
-      const unknown = unknownLike(id);
-      const [strange, none] = [await send(id), await send(unknown)];
-      tried('requests to the console', 2);
-      expect([role, route.name, name, strange.status]).toEqual([role, route.name, name, none.status]);
-      expect(plain(strange, id)).toBe(plain(none, unknown));
-      expect(strange.text).not.toContain(mark);
-      expect(strange.status).toBeLessThan(500);
+  const names: string[] = [];
+  for (const route of walked) {
+    await confirmSessions(t);
+    const expectSame = await expectNoChange(t);
+    const isAlone = route.method === 'POST' && !filledForms[route.name]?.notAlone;
+    const hidden = isAlone ? await openForm(visitors.owner as HttpVisitor, route, mine) : {};
+    for (const exchange of exchanges(route, mine, theirs, () => choose(foreign))) {
+      names.push(`${route.name} ${exchange.name}`);
+      for (const [role, visitor] of Object.entries(visitors))
+        await expectUnknown(route, exchange, role, (value) =>
+          open(visitor, route, exchange.at(value), {
+            ...hidden,
+            _token: tokens.get(visitor) ?? '',
+            _form: randomUUID(),
+          }),
+        );
     }
+    if (route.name !== 'downloadAuditLog') await expectSame(route.name);
   }
-  expect(await fingerprintTables(t.owner.pool, theirs.orgId)).toEqual(before);
-}, 240_000);
+  expect(names).toEqual(expect.arrayContaining(someExchanges));
+  expectQuietLog(t, [mine, theirs]);
+}, 600_000);
 
 it('the API answers no id of another organization with anything of it, with any key or none', async () => {
   const t = await setupConsole();
@@ -70,26 +75,113 @@ it('the API answers no id of another organization with anything of it, with any 
   }
 }, 120_000);
 
-interface ReplacedId {
-  route: Route;
-  /** The part of the path that is replaced, the other parts, and the id in its place. */
+/** Expects the same response for an id of the other organization as for one that names nothing. */
+async function expectUnknown(
+  route: Route,
+  { name, id, where }: Exchange,
+  role: string,
+  request: (value: string) => Promise<Visited>,
+): Promise<void> {
+  if (where === 'query' && role !== 'owner') return; // who may read everything
+  const what = `${role} ${route.name} ${name} ${id}`;
+  const strange = await request(id);
+  tried('requests to the console');
+  expectHarmless(what, strange, mark);
+  if (where === 'query') return; // a list, or none
+  const unknown = unknownLike(id);
+  const none = await request(unknown);
+  expect(strange.status, what).toBe(none.status);
+  expect(plain(strange, id), what).toBe(plain(none, unknown));
+  if (role === 'owner') expect(strange.status, what).toBeOneOf(rejections(route, name, where));
+}
+
+/** Returns the statuses of an owner's request with one id that is not theirs. */
+function rejections({ name: route, method }: Route, name: string, where: Exchange['where']): number[] {
+  if (`${route} ${name}` === findsNothing) return [200];
+  return where === 'path' && method === 'GET' ? [404] : [400, 404, 409, 422];
+}
+
+/** Some of what is tried: the part of a path, the field of a form, or of a query. */
+const someExchanges = [
+  'showOverview :orgId',
+  'revokeKey :keyId',
+  findsNothing,
+  'assignRole :personId',
+  'assignRole roleId',
+  'inviteMember roles',
+  'verifyWebhook :webhookId',
+  'sendDeliveryAgain :eventId',
+  'cancelRedelivery :redeliveryId',
+  'moveGrant to',
+  'listMembers ?role',
+  'listClients ?professional',
+];
+
+/** A request of which one id is exchanged: the id's name, and the request with a value in its place. */
+interface Exchange {
   name: string;
-  own: Record<string, string>;
   id: string;
+  at: (value: string) => FormRequest & { query?: string };
+  where: 'path' | 'form' | 'query';
 }
 
-/** Returns a route's paths with one id of the other scene: of the same kind, and of any kind. */
-function replacedIds(route: Route, mine: Scene, theirs: Scene, chooseId: () => string): ReplacedId[] {
-  const own = filledForms[route.name] ? requestOf(route, mine).params : paramsOf(route, mine);
-  const same = paramsOf(route, theirs);
-  const names = Object.keys(own).filter((name) => name.endsWith('Id'));
-  return names.flatMap((name) =>
-    [same[name] ?? '', ...Array.from({ length: tries(1) }, chooseId)].map((id) => ({ route, name, own, id })),
+/**
+ * Returns a route's requests with one id of the other scene each: in the path, of the same kind and of
+ * any kind; in the field of a form, where the other scene has another value; and in each field of a
+ * query.
+ */
+function exchanges(route: Route, mine: Scene, theirs: Scene, chooseId: () => string): Exchange[] {
+  const [own, same] = [requestOf(route, mine), requestOf(route, theirs)];
+  const inPath = Object.keys(own.params)
+    .filter((name) => name.endsWith('Id'))
+    .flatMap((name) =>
+      [same.params[name] ?? '', ...Array.from({ length: tries(1) }, chooseId)].map((id) => ({
+        name: `:${name}`,
+        id,
+        at: (value: string) => ({ ...own, params: { ...own.params, [name]: value } }),
+        where: 'path' as const,
+      })),
+    );
+  const inForm = Object.entries(same.fields).flatMap(([name, strange]) =>
+    [strange].flat().flatMap((id, index) => {
+      if (JSON.stringify(strange) === JSON.stringify(own.fields[name]) || [own.fields[name]].flat()[index] === id)
+        return [];
+      const at = (value: string) => ({
+        ...own,
+        fields: { ...own.fields, [name]: Array.isArray(strange) ? strange.with(index, value) : value },
+      });
+      return [{ name, id, at, where: 'form' as const }];
+    }),
   );
+  const queried = route.method === 'GET' ? Object.keys(route.schema.shape) : [];
+  const inQuery = queried.flatMap((name) =>
+    Object.values(idsOf(theirs)).map((id) => ({
+      name: `?${name}`,
+      id,
+      at: (value: string) => ({ ...own, query: `${new URLSearchParams([[name, value]])}` }),
+      where: 'query' as const,
+    })),
+  );
+  return [...inPath, ...inForm, ...inQuery];
 }
 
-/** Returns an id of the same form that exists nowhere. */
-const unknownLike = (id: string) => (/^[0-9a-f-]{36}$/.test(id) ? randomUUID() : `usr_1_${randomUUID().slice(0, 8)}`);
+const open = (
+  visitor: HttpVisitor,
+  route: Route,
+  request: FormRequest & { query?: string },
+  hidden: Record<string, string>,
+): Promise<Visited> =>
+  request.query === undefined
+    ? send(visitor, route, request, hidden)
+    : visitor.get(`${pathWith(route, request.params)}?${request.query}`);
+
+/** Returns a text of the same form that names nothing. */
+const unknownLike = (id: string) =>
+  /^[0-9a-f-]{36}$/.test(id)
+    ? randomUUID()
+    : id.startsWith('usr_')
+      ? `usr_1_${randomUUID().slice(0, 8)}`
+      : id.replace(/[0-9a-f]{8}/g, () => randomUUID().slice(0, 8));
 
 /** Ids of every kind of a scene. */
 function idsOf(scene: Scene): Record<string, string> {
@@ -111,11 +203,6 @@ function idsOf(scene: Scene): Record<string, string> {
     ...objects,
     ...people,
   };
-}
-
-function visit(visitor: HttpVisitor, route: Route, params: Record<string, string>, _token: string): Promise<Visited> {
-  const path = pathWith(route, params);
-  return route.method === 'GET' ? visitor.get(path) : visitor.post(path, { _token, _form: randomUUID() });
 }
 
 /** Returns a response without the id that was sent and what differs between two renderings. */

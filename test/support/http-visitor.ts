@@ -52,6 +52,10 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
     jar,
     get: (path: string, { headers = {}, method = 'GET' }: VisitOptions = {}) => send(path, { method, headers }),
 
+    /** Sends a body exactly as written. */
+    send: (path: string, { headers, body }: { headers: Record<string, string>; body: string }) =>
+      send(path, { method: 'POST', headers, body: Buffer.from(body) }),
+
     /** Sends fields to a path as a form of the console would; `headers` replace the browser's. */
     post: (path: string, fields: Record<string, string | string[]>, { headers = {} }: VisitOptions = {}) => {
       const body = new URLSearchParams();

@@ -1,7 +1,7 @@
 /** A database with rows of every kind, young ones and ones that may be gone. */
 import type { Pool } from 'pg';
-import { arrange, type Scene } from '../../console/hostile/scene.ts';
 import type { ConsoleInstallation } from '../../console/setup.ts';
+import { arrange, type Scene } from '../console/scene.ts';
 
 const dayMs = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * dayMs);

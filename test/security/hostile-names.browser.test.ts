@@ -3,10 +3,10 @@
  */
 import { afterAll, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
-import { closeBrowser, expectQuiet, openVisit } from './browser.ts';
-import { arrange } from './hostile/scene.ts';
-import { paramsOf, pathWith } from './hostile/walk.ts';
-import { setupConsole } from './setup.ts';
+import { closeBrowser, expectQuiet, openVisit } from '../console/browser.ts';
+import { setupConsole } from '../console/setup.ts';
+import { pathIn } from './console/requests.ts';
+import { arrange } from './console/scene.ts';
 
 afterAll(closeBrowser);
 
@@ -26,7 +26,7 @@ it.each(
   const visit = await openVisit(t.origin, { sessionToken: scene.owner.sessionToken, screen: 'phone' });
   const tooWide: string[] = [];
   for (const route of pages) {
-    await visit.page.goto(pathWith(route, paramsOf(route, scene)));
+    await visit.page.goto(pathIn(route, scene));
     expect(await visit.page.title()).not.toBe('taken over');
     expect(await visit.page.getByRole('heading', { level: 1 }).isVisible()).toBe(true);
     const over = await visit.page.evaluate<number>(

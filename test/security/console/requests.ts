@@ -1,6 +1,5 @@
-import { type HttpVisitor, hiddenFields } from '#test/http-visitor.ts';
+import { type HttpVisitor, hiddenFields, type Visited, type VisitOptions } from '#test/http-visitor.ts';
 import type { Route } from '../../../apps/console/web/route.ts';
-import type { FilledForm } from './filled-form.ts';
 import { filledForms } from './forms.ts';
 import type { Scene } from './scene.ts';
 
@@ -13,15 +12,8 @@ export interface FormRequest {
   fields: Record<string, string | string[]>;
 }
 
-/** Returns how a route's form is filled in. @throws when `filledForms` has no entry for it. */
-function filledFormOf({ name }: Route): FilledForm {
-  const filled = filledForms[name];
-  if (filled === undefined) throw new Error(`test/console/hostile has no entry for the form ${name}`);
-  return filled;
-}
-
 /** Values of a scene for the parts of a route's path; a form may name others. */
-export function paramsOf(route: Route, scene: Scene): Record<string, string> {
+function paramsOf(route: Route, scene: Scene): Record<string, string> {
   const all: Record<string, string> = {
     orgId: scene.orgId,
     keyId: scene.key.id,
@@ -42,10 +34,25 @@ export function paramsOf(route: Route, scene: Scene): Record<string, string> {
   return Object.fromEntries(names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])));
 }
 
-/** Returns the parts of a form's request, without its hidden fields. */
+/** Returns the parts of the request for a page or a form, without hidden fields. */
 export function requestOf(route: Route, scene: Scene): FormRequest {
-  const { params, fields } = filledFormOf(route);
+  const { params, fields } = filledForms[route.name] ?? {};
   return { params: { ...paramsOf(route, scene), ...params?.(scene) }, fields: fields?.(scene) ?? {} };
+}
+
+/** Returns the path of a route in a scene. */
+export const pathIn = (route: Route, scene: Scene): string => pathWith(route, requestOf(route, scene).params);
+
+/** Sends the request of a route; a form with `more` beside its own fields. */
+export function send(
+  visitor: HttpVisitor,
+  route: Route,
+  { params, fields }: FormRequest,
+  more: Record<string, string | string[]> = {},
+  options: VisitOptions = {},
+): Promise<Visited> {
+  const path = pathWith(route, params);
+  return route.method === 'GET' ? visitor.get(path, options) : visitor.post(path, { ...more, ...fields }, options);
 }
 
 /** Returns a path with its parts filled in. @throws when one is missing. */
@@ -60,7 +67,7 @@ export function pathWith(route: Route, params: Readonly<Record<string, string>>)
 /** Opens the page of a form and returns its hidden fields, as a browser sends them. */
 export async function openForm(visitor: HttpVisitor, route: Route, scene: Scene): Promise<Record<string, string>> {
   const action = pathWith(route, requestOf(route, scene).params);
-  const page = await visitor.get(filledFormOf(route).page?.(scene) ?? action);
+  const page = await visitor.get(filledForms[route.name]?.page?.(scene) ?? action);
   return hiddenFields(page.text, action);
 }
 

@@ -1,4 +1,4 @@
-import { goodPassword } from '../setup.ts';
+import { goodPassword } from '../../console/setup.ts';
 import type { FilledForm } from './filled-form.ts';
 import { organizationForms } from './organization-forms.ts';
 import { webhookForms } from './webhook-forms.ts';
@@ -6,11 +6,11 @@ import { webhookForms } from './webhook-forms.ts';
 const password = 'quiet-lantern-otter-ballad';
 const account = () => '/account';
 const needsPasskey = 'a browser makes the passkey: frame.browser.test.ts and enrolment.browser.test.ts';
-const needsLink = 'continues with an enrolment link: enrolment.browser.test.ts and hostile-races.test.ts';
+const needsLink = 'continues with an enrolment link: enrolment.browser.test.ts and sessions.test.ts';
 
 /**
  * Every form of the console (by the name of its route), filled in with data of a scene. A route
- * that is missing here fails `hostile.test.ts`.
+ * that is missing here fails `access.test.ts`.
  */
 export const filledForms: Readonly<Record<string, FilledForm>> = {
   signIn: {

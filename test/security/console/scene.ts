@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { MadeKey, MadeMember, MadeWebhook } from '#test/make.ts';
-import { type ConsoleInstallation, type Enrolled, setupConsole } from '../setup.ts';
+import { type ConsoleInstallation, type Enrolled, setupConsole } from '../../console/setup.ts';
 
 /**
  * An organization with an object of every kind that a path or a form of the console can name. Its
  * owner has just signed in.
  */
 export interface Scene {
+  /** Part of every name in it. */
+  mark: string;
   owner: Enrolled;
   orgId: string;
   /** Another session of the owner, and another second factor. */
@@ -29,7 +31,6 @@ export interface Scene {
   failedEventId: string;
   waitingEventId: string;
   pausedWebhook: MadeWebhook;
-  /** A webhook without deliveries and redeliveries. */
   /** A client of the owner with a seat, one without, and a family without members. */
   grant: { id: string; familyId: string };
   seatId: string;
@@ -59,9 +60,14 @@ export function copyScenes<const Marks extends readonly string[]>(...marks: Mark
   afterAll(() => ends[0]?.());
   return async () => {
     const t = await setupConsole({}, onTestFinished, template);
-    await t.owner.pool.query('update console_session set second_factor_at = now(), last_seen_at = now()');
+    await confirmSessions(t);
     return { t, scenes: scenes as unknown as { readonly [Index in keyof Marks]: Scene } };
   };
+}
+
+/** Makes every session one that has just been used and has just passed its second factor. */
+export async function confirmSessions({ owner }: ConsoleInstallation): Promise<void> {
+  await owner.pool.query('update console_session set second_factor_at = now(), last_seen_at = now()');
 }
 
 /**
@@ -110,6 +116,7 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
     dueAt: new Date(Date.now() + 3_600_000),
   });
   return {
+    mark,
     owner,
     orgId,
     member,

@@ -1,10 +1,10 @@
-/** Owners and administrators who misuse invitations and their links. */
+/** Cookies of sessions and browsers that are planted, altered or stolen, and invitations that are misused. */
 import { describe, expect, it } from 'vitest';
 import { factorSubject, passwordSubject } from '#domain/identity/sign-in-failures.ts';
 import { hiddenFields, secondsLeft, type Visited } from '#test/http-visitor.ts';
 import { blockSubject } from '#test/people.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
-import { codeAt, type Enrolled, goodPassword, shareConsole } from './setup.ts';
+import { codeAt, type Enrolled, goodPassword, shareConsole } from '../console/setup.ts';
 
 const shared = shareConsole();
 
@@ -101,34 +101,72 @@ describe('an owner who invites a member of another organization', () => {
   });
 });
 
-describe('an administrator who keeps an enrolment link', () => {
-  it('cannot use it after its member has become an owner', { timeout }, async () => {
+describe('a session', () => {
+  it.each(['an invented token', 'another person’s token'])(
+    'is never a planted one: %s is replaced at each step',
+    async (planted) => {
+      const t = shared();
+      const [ada, eve] = [await t.enrol(), await t.enrol()];
+      const token = planted === 'another person’s token' ? eve.sessionToken : 'x'.repeat(43);
+      const name = cookieName('session', t.origin);
+      const victim = t.http({ sessionToken: token });
+      const given = [token];
+      // The sign-in page redirects a person who is signed in, so the token comes from another page.
+      const page = await victim.get(planted === 'another person’s token' ? '/account' : '/sign-in');
+      const _token = /name="_token" value="([^"]*)"/.exec(page.text)?.[1] ?? '';
+      const first = await victim.post('/sign-in', { email: ada.email, password: goodPassword, to: '', _token });
+      expect(first.to).toBe(atSecondFactor);
+      given.push(victim.jar.get(name) ?? '');
+      await victim.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
+      given.push(victim.jar.get(name) ?? '');
+      expect(new Set(given).size).toBe(3);
+      for (const old of given.slice(0, 2))
+        expect((await t.http({ sessionToken: old }).get('/account')).to).toMatch(/^\/sign-in/);
+      expect((await victim.get('/account')).text).toContain(ada.email);
+    },
+  );
+
+  it('is rejected with two cookies of its name, a part of its token, or an altered token', async () => {
+    const t = shared();
+    const [ada, bo] = [await t.enrol(), await t.enrol()];
+    const name = cookieName('session', t.origin);
+    const get = (cookie: string) => t.http().get('/account', { headers: { cookie } });
+    expect((await get(`${name}=${ada.sessionToken}`)).status).toBe(200);
+    for (const cookie of [
+      `${name}=${ada.sessionToken}; ${name}=${bo.sessionToken}`,
+      `${name}=${ada.sessionToken}; ${name}=${ada.sessionToken}`,
+      `${name}=${ada.sessionToken.slice(0, 42)}`,
+      `${name}=${ada.sessionToken}x`,
+      `${name}=${ada.sessionToken.toLowerCase()}`,
+      `${name}="${ada.sessionToken}"`,
+      `${name.toLowerCase()}=${ada.sessionToken}`,
+      `${name.replace('__Host-', '')}=${ada.sessionToken}`,
+      `x${name}=${ada.sessionToken}`,
+    ])
+      expect([cookie, (await get(cookie)).status]).toEqual([cookie, 303]);
+  });
+
+  it('is kept, and a sign-in succeeds, whatever a neighboring host adds to the cookies', async () => {
     const t = shared();
     const ada = await t.enrol();
-    const admin = await t.enrol({ orgId: ada.orgId, roleKey: 'admin' });
-    const at = (rest: string) => `/o/${ada.orgId}${rest}`;
-    const typed = { email: 'bob@example.org', name: 'Bob', title: '', roles: ['member'] };
-    const invited = await t.http(admin).submit(at('/members/invite'), at('/members/invite'), typed);
-    const link = /(\/enrol#[\w-]{43})/.exec(invited.text)?.[1] ?? '';
-    const bob = /\/members\/person\/(usr_\w+)/.exec(invited.text)?.[1] ?? '';
-    const thief = t.http();
-    const opened = await thief.openLink(link);
-    const chosen = await thief.submit(opened, '/enrol/password', { password: goodPassword });
-    expect(chosen).toMatchObject({ status: 303, to: '/enrol/factor' });
-    const choice = await thief.get('/enrol/factor');
-
-    const { rows } = await t.owner.pool.query(`select id from role where organization_id is null and key = 'owner'`);
-    const owner = t.http(ada);
-    const path = at(`/members/person/${bob}`);
-    const given = await owner.submit(path, `${path}/roles`, { roleId: rows[0].id });
-    expect(given.status).toBe(303);
-    expect((await thief.submit(choice, '/enrol/totp/start')).text).toContain('This link has expired');
-    expect((await t.http().openLink(link)).status).toBe(410);
-    // The owner sees that there is no valid link, and creates one.
-    expect((await owner.get(path)).text).toContain('Create an invitation link and send it to them');
-    const created = await owner.submit(path, `${path}/link`);
-    const renewed = /(\/enrol#[\w-]{43})/.exec(created.text)?.[1] ?? '';
-    expect((await t.http().openLink(renewed)).text).toContain('/enrol/password');
+    const [session, visit] = [cookieName('session', t.origin), cookieName('visit', t.origin)];
+    // A browser sends the cookies of a parent domain with the console's own.
+    for (const planted of [
+      `x${session}=1; x${visit}=1`,
+      `__Secure-x=${session}=1; __Secure-y=${visit}=1`,
+      `${session}x=1; ${session}`,
+      `\u00a0${session}=1; \u0085${visit}=1`,
+      `${session.replace('__Host-', '__host-')}=1`,
+      `x="; ${session}`,
+    ]) {
+      const visitor = t.http();
+      const as = (own: string) => ({ headers: { cookie: `${planted}; ${own}; ${planted}` } });
+      expect((await visitor.get('/account', as(`${session}=${ada.sessionToken}`))).status, planted).toBe(200);
+      const page = await visitor.get('/sign-in');
+      const mark = `${visit}=${visitor.jar.get(visit)}`;
+      const sent = await visitor.submit(page, '/sign-in', { email: ada.email, password: goodPassword }, as(mark));
+      expect(sent.to, planted).toBe(atSecondFactor);
+    }
   });
 });
 
