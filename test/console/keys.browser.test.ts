@@ -100,7 +100,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await visit.page.getByText('no longer has any of its permissions').waitFor();
     // The remedy that the page names: a member who holds the scopes rotates it.
     await visit.page.getByRole('link', { name: 'Rotate key…' }).click();
-    await visit.page.getByText('You will own the new key').waitFor();
+    await visit.page.getByText('You will be the creator of the new key').waitFor();
     await visit.page.getByRole('button', { name: 'Rotate API key' }).click();
     const made = visit.page.getByRole('region', { name: 'API key' }).last();
     const successor = ((await made.textContent()) ?? '').trim();
