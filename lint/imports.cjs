@@ -112,8 +112,8 @@ module.exports = {
     {
       name: 'npm-test-needs-no-tool',
       comment:
-        'npm test needs PostgreSQL, Redis and Temporal, and builds or installs nothing else. A test that needs a tool ' +
-        'belongs to test:system: rename it to *.system.test.ts.',
+        'npm test needs PostgreSQL, Redis and Temporal, and builds or installs nothing else. ' +
+        'A test that needs a tool belongs to test:system: rename it to *.system.test.ts.',
       severity: 'error',
       from: { path: '^test/.*[.]test[.]ts$', pathNot: '[.](system|browser|long|operator)[.]test[.]ts$' },
       to: { path: tools, reachable: true },
