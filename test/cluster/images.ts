@@ -28,7 +28,8 @@ export async function buildImages(
   wanted: readonly { tag: string; folder: string }[],
   report: (line: string) => void,
 ): Promise<Image[]> {
-  const built = await Promise.all(wanted.map(build)); // one build keeps one core busy
+  const built: Built[] = [];
+  for (const one of wanted) built.push(await build(one)); // the next one uses the layers
   await cluster.loadImages(built.map(({ archive }) => archive));
   for (const { image, bytes } of built) report(`${image}: ${Math.round(bytes / 1e6)} MB, built and loaded`);
   return wanted.map(({ tag, folder }) => ({ repository: name, tag, charts: path.join(folder, 'charts') }));

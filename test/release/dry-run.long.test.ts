@@ -4,7 +4,6 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '#test/temporary-folder.ts';
-import { placeholders } from '../../charts/image/packages.ts';
 import type { Bom } from '../../charts/release/sbom.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -35,7 +34,7 @@ it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums 
   const blob = (digest: string) => `./blobs/${digest.replace(':', '/')}`;
   const [index] = entry<Manifest>('./index.json').manifests;
   const images = entry<Manifest>(blob(index?.digest ?? '')).manifests;
-  expect(images.map(({ platform }) => platform?.architecture)).toEqual(['amd64', 'arm64']);
+  expect(images.map(({ platform }) => platform?.architecture)).toEqual([process.arch.replace('x64', 'amd64')]);
   for (const chart of ['org-api', 'org-api-crds', 'org-api-operator']) {
     execFileSync('tar', ['-xzf', path.join(out, `${chart}-${version}.tgz`), '-C', unpacked]);
     const pages = globSync('**/*.md', { cwd: path.join(unpacked, chart) });
@@ -49,11 +48,13 @@ it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums 
   const bom = JSON.parse(readFileSync(path.join(out, 'org-api.cdx.json'), 'utf8')) as Bom;
   const listed = bom.components.filter(({ purl }) => purl.startsWith('pkg:npm/')).map(({ name }) => name);
   for (const { digest } of images) {
-    const [layer] = entry<{ layers: { digest: string }[] }>(blob(digest)).layers;
-    const packed = execFileSync('tar', ['-xOf', archive, blob(layer?.digest ?? '')], { maxBuffer: 2 ** 30 });
-    const files = execFileSync('tar', ['-tzf', '-'], { input: packed, encoding: 'utf8', maxBuffer: 2 ** 28 });
-    const found = files.matchAll(/\/node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\/package\.json$/gm);
-    const names = [...found].map(([, name = '']) => name).filter((name) => !placeholders.some((one) => one === name));
+    const { layers } = entry<{ layers: { digest: string }[] }>(blob(digest));
+    const names = layers.flatMap((layer) => {
+      const packed = execFileSync('tar', ['-xOf', archive, blob(layer.digest)], { maxBuffer: 2 ** 30 });
+      const files = execFileSync('tar', ['-tzf', '-'], { input: packed, encoding: 'utf8', maxBuffer: 2 ** 28 });
+      const found = files.matchAll(/\/node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\/package\.json$/gm);
+      return [...found].map(([, name = '']) => name);
+    });
     expect(new Set(listed)).toEqual(new Set(names));
   }
 });

@@ -4,8 +4,7 @@ import { cpSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '#test/temporary-folder.ts';
-import { listNpmPackages } from '../../charts/image/oci.ts';
-import { listRuntimePackages } from '../../charts/image/packages.ts';
+import { listNpmPackages } from '../../charts/image/contents.ts';
 import { describeChart, rewriteLinks } from '../../charts/release/charts.ts';
 import { getTaggedVersion, notesOf } from '../../charts/release/notes.ts';
 import { describeContents } from '../../charts/release/sbom.ts';
@@ -41,8 +40,14 @@ it('is not built for a tag of another version', () => {
 
 it('its SBOM has each npm package of the image and no other one, Node, and Debian’s packages of each architecture', () => {
   const rootfs = temporaryFolder();
-  const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
-  const included = listRuntimePackages(packages);
+  const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version: string; dev?: true; optional?: true; devOptional?: true }>;
+  };
+  // As npm ci installs them without packages for development and optional ones.
+  const included = Object.keys(packages).filter((folder) => {
+    const { dev, optional, devOptional } = packages[folder] ?? {};
+    return folder !== '' && !dev && !optional && !devOptional;
+  });
   for (const folder of included) cpSync(packageFile(root, folder), packageFile(path.join(rootfs, 'app'), folder));
   const sbom = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
   const lock = JSON.parse(execFileSync('npm', sbom, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 26 }));
@@ -55,7 +60,7 @@ it('its SBOM has each npm package of the image and no other one, Node, and Debia
   expect(names).toContain('pkg:generic/node@26.10.0');
   expect(names).toContain('pkg:deb/debian/libc6@2.36-9%2Bdeb12u1?arch=arm64&distro=debian-12');
   const npm = bom.components.filter(({ purl }) => purl.startsWith('pkg:npm/')).map((one) => one['bom-ref']);
-  const installed = included.map((folder) => `${folder.split('node_modules/').at(-1)}@${packages[folder].version}`);
+  const installed = included.map((folder) => `${folder.split('node_modules/').at(-1)}@${packages[folder]?.version}`);
   expect(npm).toEqual([...new Set(installed)].sort());
   for (const name of ['zod', 'pino', '@opentelemetry/api', 'standardwebhooks'])
     expect(npm.filter((ref) => ref.startsWith(`${name}@`))).toHaveLength(1);

@@ -21,6 +21,7 @@ const packages = {
   iptables: '/usr/sbin/iptables',
   iproute2: '/usr/sbin/ip',
   buildah: '/usr/bin/buildah',
+  mmdebstrap: '/usr/bin/mmdebstrap',
 } as const;
 
 type Kubectl = (args: readonly string[], input?: string) => string;
