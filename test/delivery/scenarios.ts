@@ -21,6 +21,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const claims = await engine.claim([hook]);
     expect(claims).toHaveLength(10);
     expect(claims.every(({ isFull, run, isDegraded }) => isFull && run === 1 && !isDegraded)).toBe(true);
+    expect(Math.abs((claims[0]?.dueAtMs ?? 0) - Date.now())).toBeLessThan(3_600_000);
     const rows = await engine.deliveries(hook);
     expect(rows.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, null, null]);
     expect(await engine.claim([hook])).toEqual([]);
@@ -43,6 +44,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.admit(again as Run);
     await engine.record(stale, { outcome: 'delivered' }); // late: the newer attempt still holds its slot
     expect(await engine.redeliver(again as Run)).toBe('queued');
+    expect(await engine.redeliver(again as Run)).toBe('attempting');
     expect((await engine.claim([hook])).map(({ eventId }) => eventId)).not.toContain(first?.eventId);
   },
 
@@ -122,12 +124,14 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       expect(await engine.ask(first as Run)).toMatchObject({ decision: 'lock_busy' });
     });
     expect(await engine.ask(first as Run)).toMatchObject({ decision: 'admitted', number: 2, failures: 1 });
+    expect(await engine.expire()).toEqual([]);
   },
 
-  'a run whose organization is not in the database, as after a restore, ends': async (engine) => {
+  'a run whose delivery is not in the database, as after a restore, ends': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [run] = await engine.claim([hook]);
-    expect(await engine.ask({ ...(run as Run), organizationId: randomUUID() })).toMatchObject({ decision: 'stop' });
+    for (const id of ['organizationId', 'webhookId', 'eventId'])
+      expect(await engine.ask({ ...(run as Run), [id]: randomUUID() })).toMatchObject({ decision: 'stop' });
   },
 
   'a webhook is degraded while two of its attempts last longer than 3 s': async (engine) => {
@@ -170,14 +174,21 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       startedAt: attempt.startedAt,
     });
     expect(await engine.attempts(hook)).toHaveLength(1);
+    await engine.pass([hook], 20);
+    expect((await engine.ask(claim as Run)) as { waitMs: number }).toMatchObject({ decision: 'wait' });
+    expect(((await engine.ask(claim as Run)) as { waitMs: number }).waitMs).toBeLessThanOrEqual(6_000);
+    await engine.pass([hook], 10);
+    expect(await engine.ask(claim as Run)).toMatchObject({ decision: 'wait', waitMs: 1_000 });
   },
 
   'a run that asks before its retry is due waits until then': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
     await engine.attempt(claim as Run, { waitMs: 5_000 });
-    const early = await engine.ask(claim as Run);
-    expect(early).toMatchObject({ decision: 'wait' });
+    const early = (await engine.ask(claim as Run)) as { decision: string; waitMs: number };
+    expect(early.decision).toBe('wait');
+    expect(early.waitMs).toBeGreaterThan(1_000);
+    expect(early.waitMs).toBeLessThanOrEqual(5_000);
     await engine.pass([hook], 4.5); // clocks differ by less than a second
     expect(await engine.ask(claim as Run)).toMatchObject({ decision: 'admitted' });
   },
@@ -196,6 +207,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     ];
     for (const stop of stops) {
       const hook = await engine.webhook({ events: 2 });
+      await engine.webhook({ organizationId: hook.organizationId }); // which may be sent everything
       const [first] = await engine.claim([hook], { healthy: 1 });
       try {
         await stop(hook);
@@ -250,13 +262,16 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [claim] = await engine.claim([hook]);
     const attempt = await engine.admit(claim as Run);
     await engine.pass([hook], 26);
-    expect(await engine.expire()).toMatchObject([{ kind: 'lost', number: 1, state: 'queued' }]);
+    const lost = { kind: 'lost', number: 1, state: 'queued', startedAtMs: expect.closeTo(attempt.startedAtMs, 0) };
+    expect(await engine.expire()).toMatchObject([lost]);
     const { dueInSeconds } = await engine.delivery(hook);
     expect(dueInSeconds).toBeGreaterThan(29);
     expect(dueInSeconds).toBeLessThan(33.1);
     expect(await engine.record(attempt)).toEqual({ state: 'queued' });
     expect(await engine.delivery(hook)).toMatchObject({ failures: 1 });
-    expect((await engine.attempts(hook)).map(({ cause }) => cause)).toEqual(['lost']);
+    expect(await engine.attempts(hook)).toMatchObject([{ cause: 'lost', endsSchedule: false }]);
+    const { rows } = await engine.owner.query('select explanation from delivery_attempt where id = $1', [attempt.id]);
+    expect(rows[0].explanation).toContain('may have received it');
   },
 
   'a lost attempt is the proof of a schedule that was shortened meanwhile': async (engine) => {
@@ -282,7 +297,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       async (connection) => {
         await connection.query('select from delivery_attempt where event_id = $1 for update', [killed?.eventId]);
         expired = engine.expire();
-        await engine.isWaiting(engine.statements.expireSql);
+        await engine.isWaiting(engine.statements.expireSql, expired);
         await engine.admit(late as Run);
       },
       engine.owner,
@@ -325,7 +340,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       expect(await engine.cancel(claim as Run)).toBe(false);
       expect(await engine.record(attempt, { outcome })).toEqual({ state: 'cancelled' });
       expect((await engine.attempts(hook))[0]?.cause).toMatch(/^(accepted|answered_server_error)$/);
-      expect(await engine.delivery(hook)).toMatchObject({ state: 'cancelled', hasAttempt: null });
+      expect(await engine.delivery(hook)).toMatchObject({ state: 'cancelled', failures: 0, hasAttempt: null });
       expect(await engine.redeliver(claim as Run)).toBeUndefined();
     }
   },
@@ -526,6 +541,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const claims = await engine.claim([hook], { healthy: 3 });
     const [limited, other] = [await engine.admit(claims[0] as Run), await engine.admit(claims[1] as Run)];
     await engine.record(limited, { status: 429, retryAfterS: 20 });
+    expect(await engine.receiver(hook)).toMatchObject({ concurrency: 1 });
     await engine.record(other, { outcome: 'delivered' }); // it was sent before the receiver said so
     expect(await engine.receiver(hook)).toMatchObject({ concurrency: 1 });
     expect(await engine.ask(claims[2] as Run)).toMatchObject({ decision: 'stop' });
@@ -596,6 +612,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const claims = await engine.claim([hook]);
     expect(claims).toHaveLength(3);
     const inOrder = await engine.deliveries(hook);
+    expect(await engine.unblock()).toBe(0);
     await engine.attempt(inOrder[0] as Run);
     for (const free of inOrder.slice(4)) await engine.attempt(free, { outcome: 'delivered' });
     expect(await states()).toEqual(['running', 'blocked', 'blocked', 'blocked', 'delivered', 'delivered']);
@@ -699,15 +716,19 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
   },
 
   'a webhook without order holds nothing back, also what waited when order was turned off': async (engine) => {
-    const hook = await engine.webhook();
+    const ordered = await engine.webhook();
+    const hook = await engine.webhook({ organizationId: ordered.organizationId });
     const key = randomUUID();
     await engine.events(hook.organizationId, 2, key);
     await turnOrderOff(engine, hook);
     await engine.events(hook.organizationId, 1, key);
+    await engine.pass([hook], 3_600);
     const states = async () => (await engine.deliveries(hook)).map(({ state }) => state);
     expect(await states()).toEqual(['queued', 'blocked', 'queued']);
     expect(await engine.unblock()).toBe(1);
     expect(await states()).toEqual(['queued', 'queued', 'queued']);
+    expect((await engine.deliveries(hook))[1]?.dueInSeconds).toBeGreaterThan(-60);
+    expect((await engine.deliveries(ordered)).map(({ state }) => state)).toEqual(['queued', 'blocked', 'blocked']);
   },
 
   'what waits on a paused webhook is not unblocked before it is resumed': async (engine) => {
@@ -722,6 +743,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
 
   'nothing waits for an event of a type that was removed from the webhook, also what waited before': async (engine) => {
     const hook = await engine.webhook();
+    await engine.webhook({ organizationId: hook.organizationId });
     const [earlier, later] = [randomUUID(), randomUUID()];
     for (const subject of [earlier, later]) await engine.events(hook.organizationId, 1, subject);
     await engine.events(hook.organizationId, 2, earlier, 'seat.ended');
@@ -773,7 +795,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
         const values = [organizationId, webhookId, second?.eventId];
         await connection.query(engine.statements.redeliverOneSql, values);
         settled = engine.record(attempt, { outcome: 'delivered' });
-        await engine.isWaiting(engine.statements.recordOutcomeSql);
+        await engine.isWaiting(engine.statements.recordOutcomeSql, settled);
       },
       engine.owner,
     );
@@ -793,6 +815,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       [hook.webhookId],
     );
     expect(rows).toEqual([{ state: 'suspended', suspended_reason: 'gone', reason: 'gone' }]);
+    expect(await engine.suspend()).toEqual([]);
     await engine.change(hook, 'active');
     expect(await engine.suspend()).toEqual([]);
   },
@@ -873,7 +896,6 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       engine,
       async (connection) => {
         await connection.query('update webhook set description = $2 where id = $1', [hook.webhookId, 'changed']);
-        await engine.worker.query(`set lock_timeout = '3s'`);
         const claims = await engine.claim([hook]);
         await engine.attempt(claims[0] as Run, { outcome: 'delivered' });
         await engine.attempt(claims[1] as Run, { status: 410 });
@@ -892,7 +914,6 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [retry] = await engine.claim([hook], { healthy: 1 });
     await engine.attempt(retry as Run);
     await engine.pass([hook], 60);
-    await engine.worker.query(`set lock_timeout = '3s'`);
     const hold = (text: string, values: unknown[], work: () => Promise<void>) =>
       inTransaction(engine, (connection) => connection.query(text, values).then(work), engine.owner);
     await hold(`update webhook set url = url || '/elsewhere' where id = $1`, [hook.webhookId], async () => {
@@ -912,10 +933,10 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
   },
 };
 
-const turnOrderOff = (engine: Engine, { webhookId }: Hook) =>
+export const turnOrderOff = (engine: Engine, { webhookId }: Hook) =>
   engine.owner.query('update webhook set ordered = false where id = $1', [webhookId]);
 
-async function inTransaction(
+export async function inTransaction(
   engine: Engine,
   work: (connection: PoolClient) => Promise<void>,
   pool = engine.worker,

@@ -101,9 +101,12 @@ export class Engine {
   readonly owner: Pool;
   readonly database: Database;
   readonly statements: Statements = { ...originals };
+  /** The statements that were sent since it was cleared. */
+  readonly sent = new Set<keyof Statements>();
 
   constructor(database: TestDatabase, owner: Database) {
-    this.worker = new Pool({ connectionString: database.urls.worker, max: 12 });
+    // Above what a statement waits for in a scenario; below what a mutant that waits for ever may take.
+    this.worker = new Pool({ connectionString: database.urls.worker, max: 12, lock_timeout: 3_000 });
     this.worker.on('error', () => {});
     this.owner = owner.pool;
     this.database = owner;
@@ -114,11 +117,12 @@ export class Engine {
     await this.owner.query(`
       delete from slot;
       update delivery set state = 'cancelled', due_at = null, settled_at = now() where due_at is not null;
-      update receiver set failing_since = null, gone_at = null;
-      update webhook set state_at = now() - interval '2 hours'`);
+      update receiver set failing_since = null, gone_at = null where failing_since is not null or gone_at is not null;
+      update webhook set state_at = now() - interval '3 hours' where state_at > now() - interval '2 hours'`);
   }
 
   private async send<Row>(statement: keyof Statements, values: unknown[], connection: Queryable = this.worker) {
+    this.sent.add(statement);
     const { rows } = await connection.query({ text: this.statements[statement], values });
     return rows as Row[];
   }
@@ -184,8 +188,8 @@ export class Engine {
   /** Asks for an attempt once. */
   async ask(run: Run, id: string = randomUUID(), connection?: Queryable, slotS = 25): Promise<AdmissionRow> {
     const values = [run.organizationId, run.webhookId, run.eventId, run.run, id, scheduleWaitsMs, slotS];
-    const [row] = await this.send<AdmissionRow>('admitAttemptSql', values, connection);
-    if (row === undefined) throw new Error('no decision');
+    const [row, ...others] = await this.send<AdmissionRow>('admitAttemptSql', values, connection);
+    if (row === undefined || others.length > 0) throw new Error('not one decision');
     return row;
   }
 
@@ -218,11 +222,11 @@ export class Engine {
         cause: outcome === 'delivered' ? 'accepted' : 'answered_server_error',
         explanation: 'It was tried.',
         timings: JSON.stringify({ total: tookMs }),
-        peerAddress: null,
-        keptBytes: 0,
-        response: Buffer.alloc(0),
-        encoding: null,
-        headers: null,
+        peerAddress: '192.0.2.1',
+        keptBytes: 2,
+        response: Buffer.from('ok'),
+        encoding: 'gzip',
+        headers: JSON.stringify([['via', 'a']]),
         tookMs,
         retryAfterSeconds: retryAfterS,
       }),
@@ -247,18 +251,18 @@ export class Engine {
   }
   requeueHeld = () => this.send<ChangedDeliveriesRow>('requeueHeldSql', []);
   async cancelDeleted(webhookIds: string[] = [], atMost = deliveriesPerStatement): Promise<ChangedDeliveriesRow[]> {
+    this.sent.add('cancelDeletedSql');
     const text = this.statements.cancelDeletedSql.replaceAll(`limit ${deliveriesPerStatement}`, `limit ${atMost}`);
     return (await this.worker.query<ChangedDeliveriesRow>(text, [webhookIds])).rows;
   }
 
   async redeliver({ organizationId, webhookId, eventId }: Omit<Run, 'run'>): Promise<string | undefined> {
-    const { rows } = await this.owner.query(this.statements.redeliverOneSql, [organizationId, webhookId, eventId]);
-    return rows[0]?.how;
+    const [row] = await this.send<{ how: string }>('redeliverOneSql', [organizationId, webhookId, eventId], this.owner);
+    return row?.how;
   }
 
   async cancel({ organizationId, webhookId, eventId }: Omit<Run, 'run'>): Promise<boolean> {
-    const { rows } = await this.owner.query(this.statements.cancelOneSql, [organizationId, webhookId, eventId]);
-    return rows.length > 0;
+    return (await this.send('cancelOneSql', [organizationId, webhookId, eventId], this.owner)).length > 0;
   }
 
   /**
@@ -267,9 +271,10 @@ export class Engine {
    */
   async isWaiting(text: string, ended: Promise<unknown> = new Promise(() => {})): Promise<void> {
     let hasEnded = false;
-    void ended.then(() => {
+    const end = () => {
       hasEnded = true;
-    });
+    };
+    void ended.then(end, end); // the caller awaits it
     const waiting = `select from pg_stat_activity where datname = current_database() -- other tests run beside
       and wait_event_type = 'Lock' and query <> '' and starts_with($1, query)`;
     const isOver = async () => hasEnded || (await this.owner.query(waiting, [text])).rowCount === 1;

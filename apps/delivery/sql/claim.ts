@@ -49,7 +49,7 @@ export const claimDeliveriesSql = /* sql */ `
  */
 export const returnClaimsSql = /* sql */ `
   with target as materialized (
-    select d.organization_id, d.webhook_id, d.event_id, d.run
+    select d.organization_id, d.webhook_id, d.event_id
     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as c (organization_id, webhook_id, event_id, run)
     cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id, d.run, d.state from delivery d
@@ -61,7 +61,7 @@ export const returnClaimsSql = /* sql */ `
   ), freed as (
     delete from slot s using target t
     where s.organization_id = t.organization_id and s.webhook_id = t.webhook_id and s.event_id = t.event_id
-      and s.run = t.run and s.attempt_id is null
+      and s.attempt_id is null
     returning s.organization_id, s.webhook_id, s.event_id
   )
   update delivery d set state = 'queued' from freed f

@@ -49,10 +49,10 @@ const waitMs = waitAfterFailureSql({
  */
 export const expireSql = /* sql */ `
   with target as materialized (
-    select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.subject_id
+    select d.organization_id, d.webhook_id, d.event_id, d.state, d.failures, d.subject_id
     from (select s.* from slot s where s.until < statement_timestamp() order by s.until limit ${atMost}) o
     cross join lateral (
-      select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.subject_id from delivery d
+      select d.organization_id, d.webhook_id, d.event_id, d.state, d.failures, d.subject_id from delivery d
       where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id
       limit 1
       for no key update skip locked
@@ -65,7 +65,7 @@ export const expireSql = /* sql */ `
     where s.organization_id = t.organization_id and s.webhook_id = t.webhook_id and s.event_id = t.event_id
       and s.until < statement_timestamp()
     returning s.organization_id, s.webhook_id, s.event_id, s.run, s.attempt_id, t.subject_id,
-      t.state = 'running' and t.run = s.run as is_current, t.failures + 1 >= $1::integer as ends_schedule
+      t.state = 'running' as is_current, t.failures + 1 >= $1::integer as ends_schedule
   ), settled as materialized (
     select f.organization_id, f.webhook_id, f.event_id, f.subject_id from freed f
     where f.is_current and f.attempt_id is not null and f.ends_schedule
@@ -97,7 +97,7 @@ export const expireSql = /* sql */ `
     select l.organization_id, l.webhook_id, l.event_id, l.run, true, 'late', null, null from late l
   )
   update delivery d set
-    attempts = greatest(d.attempts, coalesce(x.number, 0)),
+    attempts = greatest(d.attempts, x.number),
     failures = d.failures + (x.is_current and x.kind = 'lost')::integer,
     state = case when not x.is_current then d.state when x.kind = 'lost' and d.failures + 1 >= $1::integer
       then 'exhausted' else 'queued' end,

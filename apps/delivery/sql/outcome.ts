@@ -84,8 +84,8 @@ const isOfDelivery = (row: string) =>
 
 const isDelivered = /* sql */ `${$.outcome} = 'delivered'`;
 
-/** Whether the attempt still had its slot, in the current run of an open delivery. */
-const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = ${$.run} and exists (select from freed))`;
+/** Whether the attempt still had its slot, and its delivery is open. A slot is of the current run. */
+const isCurrent = /* sql */ `(t.state in ('queued', 'running') and exists (select from freed))`;
 
 /** Whether a `Retry-After` lasts; one from before the clock was set back does not (`maySend`). */
 const isHeld = /* sql */ `(r.retry_after_until > statement_timestamp()
@@ -115,8 +115,7 @@ const concurrencyAfter = /* sql */ `case
  */
 export const recordOutcomeSql = /* sql */ `
   with target as materialized (
-    select d.state, d.run, d.subject_id, d.sequence is null and ${isDelivered}
-      and d.state in ('queued', 'running', 'blocked', 'exhausted') as lacks_sequence
+    select d.state, d.subject_id, d.sequence is null and ${isDelivered} and d.state <> 'cancelled' as lacks_sequence
     from delivery d where ${isOfDelivery('d')}
     for no key update
   ), recorded as (
@@ -148,9 +147,8 @@ export const recordOutcomeSql = /* sql */ `
       failing_since = case when not ${isDelivered} then coalesce(r.failing_since, clock_timestamp()) end,
       exhausted_in_row = case when ${isDelivered} then 0
         else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
-      retry_after_until = case when ${$.retryAfterSeconds} is null then r.retry_after_until else greatest(
-        case when ${isHeld} then r.retry_after_until end,
-        clock_timestamp() + make_interval(secs => ${$.retryAfterSeconds})) end,
+      retry_after_until = greatest(case when ${isHeld} then r.retry_after_until end,
+        clock_timestamp() + make_interval(secs => ${$.retryAfterSeconds})),
       gone_at = case when ${$.status} = 410 then coalesce(r.gone_at, clock_timestamp()) else r.gone_at end,
       next_sequence = r.next_sequence + t.lacks_sequence::integer
     from target t
@@ -158,7 +156,7 @@ export const recordOutcomeSql = /* sql */ `
       and exists (select from recorded) and (t.lacks_sequence or r.reset_at = ${$.resetAt})
       -- Most attempts are accepted by a receiver that accepts all: nothing is written then.
       and (t.lacks_sequence or r.concurrency <> ${concurrencyAfter} or case when ${isDelivered}
-        then r.failing_since is not null or r.exhausted_in_row > 0
+        then r.failing_since is not null
         else r.failing_since is null or ${$.retryAfterSeconds} is not null or ${$.status} = 410
           or exists (select from is_exhausted) end)
     returning r.next_sequence - 1 as sequence
@@ -171,7 +169,7 @@ export const recordOutcomeSql = /* sql */ `
   ), settled as materialized (
     select ${organizationId} as organization_id, ${webhookId} as webhook_id, ${eventId} as event_id,
       n.subject_id from next n
-    where n.subject_id is not null and n.state in ('delivered', 'exhausted')
+    where n.state in ('delivered', 'exhausted')
   ), ${unblockNextSql('settled')}
   update delivery d set state = coalesce(n.state, d.state), attempts = greatest(d.attempts, r.number),
     failures = d.failures + coalesce(n.state <> 'delivered' and ${$.outcome} = 'failed', false)::integer,

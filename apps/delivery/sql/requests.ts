@@ -124,7 +124,7 @@ export const requeueHeldSql = /* sql */ `
     ) d
     where ${isHoldingSql} and ${recently} limit ${atMost}
   ), requeued as (
-    update delivery d set ${requeued} from picked p
+    update delivery d set state = 'queued', due_at = clock_timestamp() from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
     returning d.webhook_id
   )
@@ -156,9 +156,7 @@ const cancelSql = (which: string, record = '') => /* sql */ `
     select c.organization_id, c.webhook_id, count(*)::integer as deliveries
       from cancelled c group by c.organization_id, c.webhook_id
   )
-  select q.deliveries from counted q
-    ${record}
-    order by q.webhook_id`;
+  select q.deliveries from counted q ${record}`;
 
 const byWorker = /* sql */ `cross join lateral record_worker_entry(q.organization_id, 'delivery.cancel',
       jsonb_build_object('webhookId', q.webhook_id, 'deliveries', q.deliveries))`;
