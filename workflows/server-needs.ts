@@ -21,7 +21,7 @@ export async function findUnmetNeeds(
     workflowService.getSystemInfo({}),
     workflowService.describeNamespace({ namespace }),
   ]);
-  return unmetNeedsOf({
+  return listUnmetNeeds({
     version: serverVersion ?? '',
     startsEagerly: namespaceInfo?.capabilities?.eagerWorkflowStart === true,
   });
@@ -34,7 +34,7 @@ export interface ServerFacts {
 }
 
 /** Checks a server by what it reports about itself. */
-export function unmetNeedsOf({ version, startsEagerly }: ServerFacts): UnmetNeed[] {
+export function listUnmetNeeds({ version, startsEagerly }: ServerFacts): UnmetNeed[] {
   const needs: UnmetNeed[] = [];
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor, oldestMinor] = oldestVersion;

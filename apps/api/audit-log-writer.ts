@@ -35,7 +35,7 @@ export function createAuditLogWriter(options: {
   async function insert(batch: readonly Waiting[], splits = { left: maxSplits }): Promise<void> {
     onInsert(batch.length);
     try {
-      await pool.query(insertOf(batch));
+      await pool.query(buildInsert(batch));
       for (const entry of batch) entry.done();
     } catch (cause) {
       if (batch.length > 1 && splits.left > 0 && isDataError(cause)) return insertHalves(batch, splits);
@@ -79,7 +79,7 @@ export function createAuditLogWriter(options: {
 
 export type AuditLogWriter = ReturnType<typeof createAuditLogWriter>;
 
-function insertOf(batch: readonly Waiting[]) {
+function buildInsert(batch: readonly Waiting[]) {
   const columns: (string | number | null)[][] = [[], [], [], [], [], []];
   for (const { use } of batch) {
     const values = [use.id, use.keyId, use.action, use.status, use.code, use.address];

@@ -1,10 +1,10 @@
 import { BoundedMap } from '#runtime/flow/bounded-map.ts';
 import { Budget, ClientGoneError } from '#runtime/flow/budget.ts';
-import { etagOf } from './etag.ts';
+import { computeEtag } from './etag.ts';
 import { LargeBodyReader } from './large-body-reader.ts';
 import { maxSmallBytes } from './reads/authorized.ts';
 import {
-  keyOf,
+  getFingerprint,
   leftMs,
   type ReadRequest,
   type ReadResult,
@@ -44,7 +44,7 @@ export class BodyReader {
   readonly #statements: SharedStatements;
   readonly #memory: Budget<'organization'>;
   /**
-   * Whose share a read takes, by `keyOf`: its key's organization, as a read of the key showed. Only
+   * Whose share a read takes, by `getFingerprint`: its key's organization, as a read of the key showed. Only
    * until then it is the one that the read names.
    */
   readonly #organizations = new BoundedMap<string, string>(maxKeys);
@@ -83,19 +83,20 @@ export class BodyReader {
   /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
   async read(request: ReadRequest): Promise<ReadResult> {
     const { organizationId, response } = request;
-    const name = keyOf(request);
-    const organization = this.#organizations.get(name) ?? organizationId;
+    const fingerprint = getFingerprint(request);
+    const organization = this.#organizations.get(fingerprint) ?? organizationId;
     const reserving = this.#memory.reserve({ organization }, maxSmallBytes, response, leftMs(request));
     const memory = reserving instanceof Promise ? await reserving : reserving;
     let isKept = false;
     try {
       if (response.hasEnded) throw new ClientGoneError();
       const key = await this.#statements.read(request);
-      if (key !== null && !this.#organizations.has(name)) this.#organizations.set(name, key.organizationId);
+      if (key !== null && !this.#organizations.has(fingerprint))
+        this.#organizations.set(fingerprint, key.organizationId);
       if (key?.decision !== 'ok') return { key, content: null };
       if (key.body !== null) {
         isKept = true;
-        return { key, content: { etag: etagOf(key.body), body: key.body } };
+        return { key, content: { etag: computeEtag(key.body), body: key.body } };
       }
     } finally {
       if (isKept) response.onEnd(() => memory.release());

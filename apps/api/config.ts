@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Region } from '#domain/contract/regions.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { currentKeySecrets } from '#runtime/settings/key-secrets.ts';
-import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
+import { buildServerConfig, serverSettings } from '#runtime/settings/server.ts';
 import { tryPostgres, tryRedis } from '#runtime/settings/try-connection.ts';
 import { trySecrets } from '#runtime/settings/try-secrets.ts';
 import {
@@ -80,7 +80,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     get redis() {
       return values.REDIS_URL ?? null;
     },
-    ...serverConfigOf(s, 60_000),
+    ...buildServerConfig(s, 60_000),
     region: s.REGION,
     baseUrls: { us: s.BASE_URL_US, ca: s.BASE_URL_CA },
     responseMemoryMiB: s.RESPONSE_MEMORY_MIB,

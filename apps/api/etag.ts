@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
  * Returns the ETag of a body, the same for all keys of its organization. The database
  * computes that of a large one: `largeStatement`.
  */
-export const etagOf = (body: string): string => `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+export const computeEtag = (body: string): string => `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
 
 /**
  * Returns the strong ETags of an `If-None-Match` header, without the marks of weak ones, or

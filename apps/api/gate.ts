@@ -2,9 +2,9 @@ import type { BlockList } from 'node:net';
 import { type ApiError, apiError } from '#domain/contract/errors.ts';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
-import { networkOf } from '#domain/identity/network.ts';
+import { getNetwork } from '#domain/identity/network.ts';
 import { checkKey, fingerprints, type KeySecrets } from '#domain/keys/key.ts';
-import { bearerOf, clientAddress } from '#runtime/client.ts';
+import { clientAddress, findBearer } from '#runtime/client.ts';
 import { BoundedMap } from '#runtime/flow/bounded-map.ts';
 import type { RejectedCallCounter } from '#runtime/rejected-call-counter.ts';
 import type { Tracing } from '#runtime/tracing.ts';
@@ -38,7 +38,7 @@ export class Gate {
    */
   identifyKey(ctx: RequestContext): Buffer[] {
     const { keys, baseUrls } = this.#dependencies;
-    const bearer = bearerOf(ctx.get('Authorization'));
+    const bearer = findBearer(ctx.get('Authorization'));
     if (bearer === null) throw this.#failAuthentication(ctx, apiError('no_key'));
     const check = checkKey(bearer, keys.region, keys.tagSecrets);
     if (check.ok) return fingerprints(bearer, keys.peppers);
@@ -79,7 +79,7 @@ export class Gate {
   /** Returns whether a request carries a bearer in the form of a key, and whether its tag is right. */
   bearerKind(ctx: RequestContext): 'none' | 'key' | 'valid_key' {
     const { keys } = this.#dependencies;
-    const bearer = bearerOf(ctx.get('Authorization'));
+    const bearer = findBearer(ctx.get('Authorization'));
     if (!bearer?.startsWith('aln_')) return 'none';
     return checkKey(bearer, keys.region, keys.tagSecrets).ok ? 'valid_key' : 'key';
   }
@@ -111,7 +111,7 @@ export class FailedAuthentications {
    */
   count(address: string | null): number | null {
     const nowMs = performance.now();
-    const network = networkOf(address ?? 'unknown');
+    const network = getNetwork(address ?? 'unknown');
     const minute = this.#minutes.get(network);
     if (minute === undefined || nowMs - minute.startedAtMs >= 60_000) {
       this.#minutes.set(network, { startedAtMs: nowMs, failures: 1 });

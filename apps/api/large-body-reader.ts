@@ -5,7 +5,13 @@ import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { listEtags } from './etag.ts';
 import { SharedBody } from './large-body.ts';
 import { readInChunks } from './large-statement.ts';
-import { keyOf, leftMs, type ReadRequest, type ReadResult, type StatementOptions } from './shared-statements.ts';
+import {
+  getFingerprint,
+  leftMs,
+  type ReadRequest,
+  type ReadResult,
+  type StatementOptions,
+} from './shared-statements.ts';
 
 const mebibyte = 1_048_576;
 
@@ -49,17 +55,17 @@ interface LargeBodyOptions extends StatementOptions {
 /** Requests of one key for the same large body: one statement reads it for all that joined before it started. */
 class RequestGroup implements Ends {
   readonly name: string;
-  /** `keyOf` each of its requests. */
-  readonly key: string;
+  /** `getFingerprint` of each of its requests. */
+  readonly fingerprint: string;
   /** The first of the requests. */
   readonly request: ReadRequest;
   readonly #responses = new Set<TrackedResponse>();
   readonly #result = Promise.withResolvers<ReadResult>();
   isStarted = false;
 
-  constructor(name: string, key: string, request: ReadRequest) {
+  constructor(name: string, fingerprint: string, request: ReadRequest) {
     this.name = name;
-    this.key = key;
+    this.fingerprint = fingerprint;
     this.request = request;
   }
 
@@ -140,13 +146,13 @@ export class LargeBodyReader {
   /** @throws BudgetFullError or ApiError at the deadline, ClientGoneError, the error of a statement */
   async read(request: ReadRequest): Promise<ReadResult> {
     const { endpoint, organizationId: organization, response } = request;
-    const key = keyOf(request);
-    const reader = await this.#readers.reserve({ key, organization }, 1, response, leftMs(request));
+    const fingerprint = getFingerprint(request);
+    const reader = await this.#readers.reserve({ key: fingerprint, organization }, 1, response, leftMs(request));
     try {
       if (response.hasEnded) throw new ClientGoneError();
-      const name = `${key} ${organization} ${endpoint.operationId}`;
+      const name = `${fingerprint} ${organization} ${endpoint.operationId}`;
       const waiting = this.#waiting.get(name);
-      const group = waiting ?? new RequestGroup(name, key, request);
+      const group = waiting ?? new RequestGroup(name, fingerprint, request);
       const result = group.add(response);
       if (waiting === undefined) {
         this.#waiting.set(name, group);
@@ -178,10 +184,10 @@ export class LargeBodyReader {
 
   /** Waits for memory and a connection, and runs the statement. A number: the bytes of a longer body. */
   async #tryFor(group: RequestGroup, maxBytes: number): Promise<ReadResult | number> {
-    const { key, request } = group;
+    const { fingerprint, request } = group;
     const { organizationId: organization } = request;
     const bytes = maxBytes * copiesWhileMade;
-    const memory = await this.#memory.reserve({ key, organization }, bytes, group, leftMs(request));
+    const memory = await this.#memory.reserve({ key: fingerprint, organization }, bytes, group, leftMs(request));
     let isKept = false;
     try {
       const connection = await this.#connections.reserve({ organization }, 1, group, leftMs(request));

@@ -2,7 +2,7 @@ import pg, { type Pool } from 'pg';
 import type { Ends } from '#runtime/flow/budget.ts';
 import { runForClient } from '#runtime/run-for-client.ts';
 import type { Endpoint } from './endpoints.ts';
-import { authorized, type BodySql, type KeyRow, parametersOf, type ReadParameters } from './reads/authorized.ts';
+import { authorized, type BodySql, buildParameters, type KeyRow, type ReadParameters } from './reads/authorized.ts';
 
 /** Bytes of a chunk: what is written to a socket at a time, and by which its progress is measured. */
 export const chunkBytes = 65_536;
@@ -86,7 +86,7 @@ export async function readInChunks(
   const query = {
     name: `${endpoint.operationId}InChunks`,
     text: largeStatement(endpoint),
-    values: [...parametersOf([read]), maxBytes, unchanged],
+    values: [...buildParameters([read]), maxBytes, unchanged],
     types: chunkTypes,
   };
   const { rows } = await runForClient(clients, () => pool.query<ChunkRow>(query));

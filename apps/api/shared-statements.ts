@@ -6,7 +6,7 @@ import type { Tracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { Endpoint } from './endpoints.ts';
 import type { SharedBody } from './large-body.ts';
-import { type AuthorizedRow, type KeyRow, parametersOf, type ReadParameters } from './reads/authorized.ts';
+import { type AuthorizedRow, buildParameters, type KeyRow, type ReadParameters } from './reads/authorized.ts';
 
 /** One read, as its statements need it. */
 export interface ReadRequest extends ReadParameters {
@@ -26,7 +26,7 @@ export interface ReadResult {
 }
 
 /** Returns what names a read's key in this process: its fingerprint under the oldest pepper. */
-export const keyOf = ({ fingerprints }: ReadRequest): string => fingerprints.at(-1)?.toString('latin1') ?? '';
+export const getFingerprint = ({ fingerprints }: ReadRequest): string => fingerprints.at(-1)?.toString('latin1') ?? '';
 
 /** Returns how long a read may still wait. */
 export const leftMs = ({ deadlineMs }: ReadRequest): number => Math.max(0, deadlineMs - performance.now());
@@ -192,7 +192,7 @@ export class SharedStatements {
     for (const { onStarted } of reads) onStarted();
     try {
       this.#options.onStatement?.(reads.length);
-      const values = parametersOf(reads.map(({ request }) => request));
+      const values = buildParameters(reads.map(({ request }) => request));
       const { rows } = await this.#options.pool.query<AuthorizedRow>({ ...queue.endpoint.statement, values });
       const found = new Array<AuthorizedRow | null>(reads.length).fill(null);
       for (const row of rows) found[row.index] = row;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { currentKeySecrets } from '#runtime/settings/key-secrets.ts';
-import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
-import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { buildServerConfig, serverSettings } from '#runtime/settings/server.ts';
+import { findTemporalServer, type TemporalServer, temporalAccess } from '#runtime/settings/temporal.ts';
 import { tryPostgres } from '#runtime/settings/try-connection.ts';
 import { trySecrets } from '#runtime/settings/try-secrets.ts';
 import {
@@ -75,7 +75,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       },
     },
   });
-  const temporal: TemporalServer | null = temporalServerOf(
+  const temporal: TemporalServer | null = findTemporalServer(
     s,
     s.TEMPORAL_NAMESPACE,
     () => followed.values.TEMPORAL_API_KEY,
@@ -95,7 +95,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     get database() {
       return values.CONSOLE_DATABASE_URL;
     },
-    ...serverConfigOf(s, downloadDeadlineMs),
+    ...buildServerConfig(s, downloadDeadlineMs),
     region: s.REGION,
     origin: s.CONSOLE_URL.origin,
     apiUrl: s.API_URL,

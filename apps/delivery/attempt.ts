@@ -46,7 +46,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   async function attempt(input: AttemptInput): Promise<{ next: NextStep; line: AttemptLine | null }> {
     const startedAt = performance.now();
     const id = randomUUIDv7();
-    const admission = await admit(pool, [...idsOf(input), input.run, id, delaysMs, slotMs / 1_000], startedAt);
+    const admission = await admit(pool, [...listIds(input), input.run, id, delaysMs, slotMs / 1_000], startedAt);
     if (admission.decision !== 'admitted') return { next: nextWithoutAttempt(admission, input), line: null };
     const isLate = performance.now() - startedAt > postUntilMs;
     const request = prepare(input, admission, isLate);
@@ -123,7 +123,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptBody>, giveUpAt: number): Promise<void> {
     const { body, encoding } = await rest;
     if (body.length === 0 && encoding === null) return;
-    const values = [...idsOf(input), id, body.length, body, encoding];
+    const values = [...listIds(input), id, body.length, body, encoding];
     const query = { name: 'recordResponse', text: recordResponseSql, values };
     await retried(() => pool.query(query), giveUpAt).catch((cause: unknown) =>
       onInternalError(cause, input, 'response_lost'),
@@ -156,7 +156,7 @@ export function withoutText(): ApplicationFailure {
   return failure;
 }
 
-const idsOf = ({ organizationId, webhookId, eventId }: DeliveryId): string[] => [organizationId, webhookId, eventId];
+const listIds = ({ organizationId, webhookId, eventId }: DeliveryId): string[] => [organizationId, webhookId, eventId];
 
 type Admission = AdmissionRow | { decision: 'away' };
 

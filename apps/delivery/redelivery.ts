@@ -34,7 +34,7 @@ export function redeliverPage(
 
 async function carryOut(tx: Transaction, row: DueRedeliveryRow, now: Date, limits: number[]): Promise<void> {
   const { organizationId, id, webhookId, from, to, failedSince } = row;
-  const bounds = boundsOf(row, now);
+  const bounds = computeBounds(row, now);
   const selection = [from, to, failedSince, oldestRedeliverable(now)];
   const values = [organizationId, webhookId, ...bounds, ...limits, ...selection];
   const [page] = await tx.query<RedeliveredPageRow>(CompiledQuery.raw(redeliverPageSql, values));
@@ -48,7 +48,7 @@ async function carryOut(tx: Transaction, row: DueRedeliveryRow, now: Date, limit
  * and a range has its own beginning and end. Neither includes events after the request, because
  * the redelivery of a busy webhook would never end.
  */
-function boundsOf(row: DueRedeliveryRow, now: Date): [after: string, before: string] {
+function computeBounds(row: DueRedeliveryRow, now: Date): [after: string, before: string] {
   const begins = Math.max(oldestRedeliverable(now).getTime(), Date.parse(row.from ?? '1970-01-01'));
   const ends = Date.parse(row.to ?? row.requestedAt);
   // An id may be a second off its event's time either way.

@@ -113,7 +113,7 @@ export class Relay {
     const atMost = this.#temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each shows whether Temporal is back
     const requestedAtMs = Date.now();
     const bounds = [Math.min(healthy, atMost), Math.min(degraded, atMost), reservedMs / 1_000];
-    const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
+    const values = [...listColumns(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const query = { name: 'claimDeliveries', text: claimDeliveriesSql, values };
     const { rows } = await this.#options.pool.query<ClaimedDelivery>(query);
     const isCut = rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0];
@@ -152,7 +152,7 @@ export class Relay {
     const deliveries = claims.map(({ delivery }) => delivery);
     for (const delivery of deliveries) this.#starts.attemptEnded(delivery);
     if (claims.length === 0) return;
-    const columns = columnsOf(deliveries, ['organizationId', 'webhookId', 'eventId', 'run']);
+    const columns = listColumns(deliveries, ['organizationId', 'webhookId', 'eventId', 'run']);
     await this.#options.pool.query(returnClaimsSql, columns).catch((cause) => this.#fail(cause));
   }
 
@@ -162,5 +162,5 @@ export class Relay {
   }
 }
 
-const columnsOf = <Row>(rows: readonly Row[], names: readonly (keyof Row)[]): unknown[][] =>
+const listColumns = <Row>(rows: readonly Row[], names: readonly (keyof Row)[]): unknown[][] =>
   names.map((name) => rows.map((row) => row[name]));

@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Database } from '#domain/db/database.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
-import { signatureResultOf } from '#domain/webhooks/signature-result.ts';
+import { getSignatureResult } from '#domain/webhooks/signature-result.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from '#workflows/send-test/types.ts';
 import { withoutText } from './attempt.ts';
@@ -31,7 +31,7 @@ export function createTestActivities({
     const target = await findTarget(database, input);
     if (target === null) return null;
     const made = makePost(input, target, { sign, onInternalError });
-    return resultOf(made, await send(made, post));
+    return buildTestResult(made, await send(made, post));
   }
 
   async function checkSignatures(input: SendTestInput): Promise<SignatureCheck | null> {
@@ -68,10 +68,10 @@ export async function tryBothSignatures({
   Pick<Sender, 'post'>): Promise<Omit<SignatureCheck, 'unrecorded'> & { isInternalError: boolean }> {
   const goodPost = makePost(input, target, signing);
   const goodResult = await send(goodPost, post);
-  const good = resultOf(goodPost, goodResult);
+  const good = buildTestResult(goodPost, goodResult);
   if (!good.delivered) {
     const isInternalError = goodResult.outcome === 'internal_error';
-    return { result: signatureResultOf(good, null), good, bad: null, isInternalError };
+    return { result: getSignatureResult(good, null), good, bad: null, isInternalError };
   }
   const badPost = makePost(input, target, signing);
   const { request, eventId: id, timestampSeconds } = badPost;
@@ -80,9 +80,9 @@ export async function tryBothSignatures({
     Object.assign(request.headers, signatureHeaders({ id, timestampSeconds, body: request.body, secrets }));
   }
   const badResult = await send(badPost, post);
-  const bad = resultOf(badPost, badResult);
+  const bad = buildTestResult(badPost, badResult);
   const isInternalError = badResult.outcome === 'internal_error';
-  return { result: signatureResultOf(good, bad), good, bad, isInternalError };
+  return { result: getSignatureResult(good, bad), good, bad, isInternalError };
 }
 
 async function findTarget(
@@ -116,6 +116,9 @@ function makePost(
 const send = async ({ request }: TestPost, post: Sender['post']): Promise<PostResult> =>
   request === null ? nothingSent : post(request);
 
-function resultOf({ eventId }: TestPost, { outcome, status, cause, explanation, timingsMs }: PostResult): TestResult {
+function buildTestResult(
+  { eventId }: TestPost,
+  { outcome, status, cause, explanation, timingsMs }: PostResult,
+): TestResult {
   return { eventId, delivered: outcome === 'delivered', status, cause, explanation, durationMs: timingsMs.total };
 }

@@ -68,7 +68,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
     post: ({ webhookId, ...request }: SignedRequest) =>
       postOnce({
         ...request,
-        allow: allowOf(config, webhookId),
+        allow: getAllowList(config, webhookId),
         resolve,
         onInternalError: (error) => {
           log.error({ ...describe(error), webhookId }, internalErrors.internal_error);
@@ -116,7 +116,7 @@ export function signWith(keys: () => SealingKeys): Sender['sign'] {
  * Returns the non-public addresses that a webhook may reach. Only the probe of the operator may
  * reach its receiver inside the cluster: no organization can register a name that leads there.
  */
-export function allowOf({ webhookAllow, probeWebhook }: AllowSettings, webhookId: string): AllowList {
+export function getAllowList({ webhookAllow, probeWebhook }: AllowSettings, webhookId: string): AllowList {
   return probeWebhook?.id === webhookId ? probeWebhook.allow : webhookAllow;
 }
 

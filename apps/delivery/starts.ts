@@ -37,7 +37,7 @@ interface StartsOptions {
   onFree: () => void;
 }
 
-const nameOf = ({ webhookId, eventId, run }: DeliveryRun): string => `${webhookId}/${eventId}/${run}`;
+const formatRunName = ({ webhookId, eventId, run }: DeliveryRun): string => `${webhookId}/${eventId}/${run}`;
 
 /**
  * Starts the runs of claimed deliveries: those of healthy webhooks at once, those of degraded ones
@@ -56,7 +56,7 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
   const starting = new Set<Promise<void>>();
 
   async function startHealthy(claim: Claim): Promise<void> {
-    const run = nameOf(claim.delivery);
+    const run = formatRunName(claim.delivery);
     occupied.set(run, performance.now() + reservedMs);
     pending.set(run, performance.now() + pendingMs);
     // A run without its first task uses a slot here until its attempt ends here, or its reservation.
@@ -99,11 +99,11 @@ export function createStarts({ start, slots, onFree }: StartsOptions) {
     },
     /** Keeps a run's slot until its attempt ends. */
     attemptStarted(delivery: DeliveryRun): void {
-      const run = nameOf(delivery);
+      const run = formatRunName(delivery);
       if (occupied.has(run)) occupied.set(run, Number.POSITIVE_INFINITY);
       endPending(run);
     },
-    attemptEnded: (delivery: DeliveryRun): void => end(nameOf(delivery)),
+    attemptEnded: (delivery: DeliveryRun): void => end(formatRunName(delivery)),
     /** Removes and returns what has not begun to start. */
     drop: (): Claim[] => queued.splice(1),
     /** Resolves when everything is started or dropped. */

@@ -3,7 +3,7 @@ import { type NativeConnection, Worker, type WorkflowBundleWithSourceMap } from 
 import { once } from '#runtime/flow/once.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { bundleWorkflows } from '#workflows/bundle-sources.ts';
-import { type DeliveryActivities, deliverQueue, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { type DeliveryActivities, deliverQueue, getWorkflowId } from '#workflows/deliver-event/types.ts';
 import type { deliverEvent } from '#workflows/deliver-event/workflow.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
 import { findUnmetNeeds } from '#workflows/server-needs.ts';
@@ -71,7 +71,7 @@ export async function openTemporal(options: TemporalOptions) {
 async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery): Promise<boolean> {
   const { eagerlyStarted } = await client.workflow.start<typeof deliverEvent>('deliverEvent', {
     taskQueue: deliverQueue,
-    workflowId: workflowIdOf(input),
+    workflowId: getWorkflowId(input),
     args: [input],
     requestEagerStart: true,
     workflowTaskTimeout,

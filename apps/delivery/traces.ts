@@ -6,13 +6,13 @@ import type { ExpiredRow } from './sql/expire.ts';
 import type { Claim } from './starts.ts';
 
 /** Returns the trace id of an event: the event id without its dashes. */
-const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
+const computeTraceId = (eventId: string): string => eventId.replaceAll('-', '');
 
 /** Returns the id of a run's root span, which several processes compute alike. */
-const runSpanIdOf = ({ webhookId, run }: Pick<DeliveryRun, 'webhookId' | 'run'>): string =>
+const computeRunSpanId = ({ webhookId, run }: Pick<DeliveryRun, 'webhookId' | 'run'>): string =>
   createHash('sha256').update(`${webhookId}/${run}`).digest('hex').slice(0, 16);
 
-const idsOf = ({ organizationId, webhookId, eventId, run }: DeliveryRun) => ({
+const buildIdAttributes = ({ organizationId, webhookId, eventId, run }: DeliveryRun) => ({
   'org_api.organization_id': organizationId,
   'org_api.webhook_id': webhookId,
   'org_api.event_id': eventId,
@@ -28,19 +28,19 @@ const idsOf = ({ organizationId, webhookId, eventId, run }: DeliveryRun) => ({
  * begin a little before its parent.
  */
 export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
-  const partOf = (run: DeliveryRun) => ({
-    traceId: traceIdOf(run.eventId),
+  const buildSpanIds = (run: DeliveryRun) => ({
+    traceId: computeTraceId(run.eventId),
     spanId: null,
-    parentSpanId: runSpanIdOf(run),
+    parentSpanId: computeRunSpanId(run),
   });
   return {
     started({ delivery, requestedAtMs, claimedAtMs }: Claim, startedAtMs: number): void {
       tracing.record({
-        ...partOf(delivery),
+        ...buildSpanIds(delivery),
         name: 'delivery.start',
         startedAtMs: requestedAtMs,
         endedAtMs: startedAtMs,
-        attributes: { ...idsOf(delivery), 'org_api.event_type': delivery.type },
+        attributes: { ...buildIdAttributes(delivery), 'org_api.event_type': delivery.type },
         events: [{ name: 'claimed', atMs: claimedAtMs }],
       });
     },
@@ -48,20 +48,20 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
     attempted(line: AttemptLine): void {
       const { number, type, outcome, status, cause, startedAtMs, timingsMs } = line;
       tracing.record({
-        ...partOf(line),
+        ...buildSpanIds(line),
         name: 'delivery.attempt',
         kind: 'client',
         startedAtMs,
         endedAtMs: startedAtMs + timingsMs.total,
         attributes: {
-          ...idsOf(line),
+          ...buildIdAttributes(line),
           'org_api.event_type': type,
           'org_api.attempt': number,
           'org_api.outcome': outcome,
           'org_api.cause': cause,
           ...(status === null ? {} : { 'http.response.status_code': status }),
         },
-        events: phasesOf(startedAtMs, timingsMs),
+        events: listPhases(startedAtMs, timingsMs),
         isError: outcome !== 'delivered',
       });
     },
@@ -70,12 +70,12 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
       const { number, startedAtMs } = expired;
       if (number === null || startedAtMs === null) return;
       tracing.record({
-        ...partOf(expired),
+        ...buildSpanIds(expired),
         name: 'delivery.attempt',
         kind: 'client',
         startedAtMs,
         endedAtMs: Date.now(),
-        attributes: { ...idsOf(expired), 'org_api.attempt': number, 'org_api.cause': 'lost' },
+        attributes: { ...buildIdAttributes(expired), 'org_api.attempt': number, 'org_api.cause': 'lost' },
         isError: true,
       });
     },
@@ -87,13 +87,13 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
     ended(run: AttemptInput, line: AttemptLine | null): void {
       const end = line?.outcome === 'delivered' || line?.outcome === 'exhausted' ? line.outcome : 'stopped';
       tracing.record({
-        traceId: traceIdOf(run.eventId),
-        spanId: runSpanIdOf(run),
+        traceId: computeTraceId(run.eventId),
+        spanId: computeRunSpanId(run),
         parentSpanId: null,
         name: 'delivery',
         startedAtMs: run.dueAtMs,
         endedAtMs: Date.now(),
-        attributes: { ...idsOf(run), 'org_api.event_type': run.type, 'org_api.outcome': end },
+        attributes: { ...buildIdAttributes(run), 'org_api.event_type': run.type, 'org_api.outcome': end },
         isError: end === 'exhausted',
       });
     },
@@ -101,7 +101,7 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
 }
 
 /** Returns the end of each completed phase, in order. Each is rounded alone, so their sum may pass the total's end. */
-function phasesOf(startedAtMs: number, { dns, connect, tls, firstByte, total }: AttemptLine['timingsMs']) {
+function listPhases(startedAtMs: number, { dns, connect, tls, firstByte, total }: AttemptLine['timingsMs']) {
   const phases = { dns, connect, tls, first_byte: firstByte };
   let atMs = startedAtMs;
   return Object.entries(phases).flatMap(([name, durationMs]) => {

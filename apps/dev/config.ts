@@ -5,7 +5,7 @@ import { isRegion, regionCodes } from '#domain/contract/regions.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import { hostAndPort } from '#runtime/settings/connection-url.ts';
 import { readSettings } from '#runtime/settings/read.ts';
-import { redisUrlOf } from '#runtime/settings/redis.ts';
+import { formatRedisUrl } from '#runtime/settings/redis.ts';
 import { databaseUrl, port, redisUrl, temporalAddress } from '#runtime/settings/types.ts';
 
 function insteadOfEmbedded(server: string) {
@@ -53,7 +53,7 @@ export function readConfig(args: string[], environment: Record<string, string | 
     /** Port of the first region's API. Each region takes ten ports. */
     firstPort: s.ORG_API_PORT,
     postgres: s.DATABASE_URL ?? null,
-    redisUrl: s.REDIS_URL === undefined ? null : redisUrlOf(s.REDIS_URL),
+    redisUrl: s.REDIS_URL === undefined ? null : formatRedisUrl(s.REDIS_URL),
     temporalAddress: s.TEMPORAL_ADDRESS === undefined ? null : hostAndPort(s.TEMPORAL_ADDRESS),
     regions: codes.filter(isRegion),
     /** Absolute paths of files to import in addition to the samples. */

@@ -31,7 +31,7 @@ export async function withDatabase<Result>(server: PostgresServer, work: (databa
 }
 
 /** Returns each app's login. Logins belong to the server, so the database is part of their names. */
-export function loginsOf(owner: PostgresServer, region: Region, { passwords }: RegionMemory) {
+export function buildLogins(owner: PostgresServer, region: Region, { passwords }: RegionMemory) {
   const login = (role: keyof typeof passwords): PostgresServer => ({
     ...owner,
     user: `${owner.database}_${region}_${role}`.slice(0, 63),

@@ -8,7 +8,7 @@ export const regionApps = ['receiver', 'worker', 'api', 'console'] as const;
 export type RegionApp = (typeof regionApps)[number];
 
 /** Returns a region's namespace. Regions share nothing, not even on one development server. */
-export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
+export const getTemporalNamespace = (region: Region) => `org-api-${region}`;
 
 export type RegionPorts = Awaited<ReturnType<typeof choosePorts>>;
 

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { z } from 'zod';
 import type { Region } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
-import { postgresUrlOf } from '#runtime/settings/postgresql.ts';
+import { formatPostgresUrl } from '#runtime/settings/postgresql.ts';
 import { Settings as ApiSettings } from '../api/config.ts';
 import { Settings as ConsoleSettings } from '../console/config.ts';
 import { migrate } from '../migrate/migrate.ts';
@@ -11,8 +11,8 @@ import { causeEvent } from '../receiver/listen/trigger.ts';
 import { Settings as WorkerSettings } from '../worker/config.ts';
 import { startApp } from './app-process.ts';
 import type { DevConfig } from './config.ts';
-import { getRegionDatabase, loginsOf, withDatabase } from './databases.ts';
-import { type RegionApp, type RegionPorts, temporalNamespaceOf } from './region-plan.ts';
+import { buildLogins, getRegionDatabase, withDatabase } from './databases.ts';
+import { getTemporalNamespace, type RegionApp, type RegionPorts } from './region-plan.ts';
 import { createOwnerLink, ensureSampleKeys, ensureSampleWebhooks, stackAllow } from './sample-access.ts';
 import { importSources, listSources } from './samples.ts';
 import { allOrFirstFailure, type Report, secondsSince } from './servers/process.ts';
@@ -70,7 +70,7 @@ async function prepareRegion(
   const isOwn = config.postgres !== null && config.regions.length === 1;
   const before = state.getMemory(region);
   const owner = await getRegionDatabase(server, isOwn ? database : `${database}_${region}`);
-  const logins = loginsOf(owner, region, before);
+  const logins = buildLogins(owner, region, before);
   const roles = Object.keys(logins) as (keyof typeof logins)[];
   const roleLogins = roles.map((role) => ({ role, server: logins[role] }));
   const { applied, current } = await migrate({ owner, logins: roleLogins, report });
@@ -98,7 +98,7 @@ export async function startRegion(
   const api = `http://127.0.0.1:${ports.api}`;
   // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
   const consoleUrl = `http://localhost:${ports.console}`;
-  const namespace = temporalNamespaceOf(region);
+  const namespace = getTemporalNamespace(region);
   /** Each resolves when an app ends, with a sentence. */
   const ends: Promise<string>[] = [];
   const start = async (name: RegionApp, settings: z.ZodObject, readyUrl: string, own: Record<string, string>) => {
@@ -119,14 +119,14 @@ export async function startRegion(
     `BASE_URL_${code.toUpperCase()}`,
     `http://127.0.0.1:${api}`,
   ]);
-  const secretsOf = webhooks.map(({ organizationId, secret }) => [organizationId, [secret]]);
+  const secretEntries = webhooks.map(({ organizationId, secret }) => [organizationId, [secret]]);
 
   await allOrFirstFailure([
     allOrFirstFailure([temporal, bundle]).then(([{ address }]) =>
       start('worker', WorkerSettings, `http://127.0.0.1:${ports.workerMetrics}/readyz`, {
         ...deliverySettings,
         TEMPORAL_ADDRESS: address,
-        WORKER_DATABASE_URL: postgresUrlOf(logins.worker),
+        WORKER_DATABASE_URL: formatPostgresUrl(logins.worker),
         WORKFLOW_BUNDLE: workflowBundle,
         READY_AFTER: '0s',
         METRICS_PORT: `${ports.workerMetrics}`,
@@ -137,7 +137,7 @@ export async function startRegion(
         ...keySettings,
         ...deliverySettings,
         TEMPORAL_ADDRESS: address,
-        CONSOLE_DATABASE_URL: postgresUrlOf(logins.console),
+        CONSOLE_DATABASE_URL: formatPostgresUrl(logins.console),
         CONSOLE_URL: consoleUrl,
         API_URL: api,
         PORT: `${ports.console}`,
@@ -150,11 +150,11 @@ export async function startRegion(
       ...Object.fromEntries(baseUrls),
       PORT: `${ports.api}`,
       METRICS_PORT: `${ports.metrics}`,
-      API_DATABASE_URL: postgresUrlOf(logins.api),
+      API_DATABASE_URL: formatPostgresUrl(logins.api),
     }),
     start('receiver', ReceiverSettings, receiver, {
       PORT: `${ports.receiver}`,
-      RECEIVER_SECRETS: JSON.stringify(Object.fromEntries(secretsOf)),
+      RECEIVER_SECRETS: JSON.stringify(Object.fromEntries(secretEntries)),
     }),
   ]);
 
@@ -172,7 +172,7 @@ export async function startRegion(
     api,
     console: consoleUrl,
     metrics: `http://127.0.0.1:${ports.metrics}`,
-    databaseUrl: postgresUrlOf(owner),
+    databaseUrl: formatPostgresUrl(owner),
     receiver,
     ...(redisUrl !== null && { redisUrl }),
     temporalAddress: address,

@@ -7,7 +7,7 @@ import { InvalidSettingsError, StartupError } from '#runtime/errors.ts';
 import { onInterruption } from '#runtime/interruption.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
-import { choosePorts, type RegionPorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
+import { choosePorts, getTemporalNamespace, type RegionPorts, regionApps } from './region-plan.ts';
 import { startPostgres } from './servers/postgres.ts';
 import { allOrFirstFailure, isEnding, stopLaunching, stopProcesses } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
@@ -43,16 +43,16 @@ async function bringUp(config: DevConfig): Promise<void> {
   const serving = regions.map((prepared) => startRegion(start, prepared, { ...servers, redisUrl }));
   const started = await allOrFirstFailure(serving);
   if (isEnding) return;
-  const { summaryOf } = await import('./summary.ts');
+  const { formatSummary } = await import('./summary.ts');
   state.writeStack(started.map(({ stack }) => stack));
   console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s.`);
-  console.log(summaryOf(started, path.relative(process.cwd(), state.stackFile)));
+  console.log(formatSummary(started, path.relative(process.cwd(), state.stackFile)));
   void stayUntilAnAppEnds(started.flatMap(({ ends }) => ends));
 }
 
 /** Starts what needs nothing else, on the last of the first ten ports. The step that awaits it reports a failure. */
 function startServers({ postgres, redisUrl, temporalAddress, stateFolder, regions, firstPort }: DevConfig) {
-  const namespaces = regions.map(temporalNamespaceOf);
+  const namespaces = regions.map(getTemporalNamespace);
   const servers = {
     temporal:
       temporalAddress === null

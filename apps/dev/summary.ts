@@ -7,7 +7,7 @@ import type { SampleOwner } from './sample-access.ts';
 import { findSampleOrganization } from './state.ts';
 
 /** Returns what `npm start` prints when everything is ready. */
-export function summaryOf(started: StartedRegion[], stackFile: string): string {
+export function formatSummary(started: StartedRegion[], stackFile: string): string {
   return [
     ...started.flatMap(regionLines),
     `The same as JSON: ${stackFile}`,

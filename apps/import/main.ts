@@ -72,7 +72,7 @@ function resultText(result: ImportResult): string {
 async function importOne(file: string, flags: Flags, config: ImportConfig): Promise<ImportResult> {
   const { installations, callerFolder } = config;
   const [first] = installations;
-  const opened = bytesOf(file, callerFolder);
+  const opened = readBytes(file, callerFolder);
   const { installation, source } =
     installations.length === 1
       ? { installation: first, source: opened }
@@ -101,7 +101,7 @@ async function selectInstallation(opened: Bytes, installations: ImportConfig['in
 }
 
 /** Opens the file when it is read, so that a failure fails the read and not the process. */
-async function* bytesOf(file: string, callerFolder: string): AsyncGenerator<Uint8Array> {
+async function* readBytes(file: string, callerFolder: string): AsyncGenerator<Uint8Array> {
   yield* file === '-' ? process.stdin : createReadStream(located(file, callerFolder));
 }
 
@@ -115,7 +115,7 @@ function located(file: string, callerFolder: string): string {
 const conflicts = new Set(['23503', '23505', '23514']);
 
 /** Returns why a file was not imported for a reason outside its content, and the remedy. */
-function failureOf(file: string, error: unknown): string {
+function describeImportFailure(file: string, error: unknown): string {
   if (error instanceof UsageError) return `${file}: ${error.message}`;
   if (error instanceof UncertainImportError)
     return `${file}: ${describeFailure(error)} It may have been imported; then it changes nothing.`;
@@ -129,7 +129,9 @@ function failureOf(file: string, error: unknown): string {
 
 function failed(flags: Flags, done: ImportResult[], file: string, error: unknown): number {
   const left = flags.files.slice(done.length + 1);
-  process.stderr.write(`${error instanceof InvalidDocumentError ? error.message : failureOf(file, error)}\n`);
+  process.stderr.write(
+    `${error instanceof InvalidDocumentError ? error.message : describeImportFailure(file, error)}\n`,
+  );
   if (done.length > 0)
     process.stderr.write(`Imported before it: ${done.map((result) => result.fileName).join(', ')}.\n`);
   if (left.length > 0) process.stderr.write(`Not tried any more: ${left.join(', ')}.\n`);
@@ -137,7 +139,7 @@ function failed(flags: Flags, done: ImportResult[], file: string, error: unknown
     const rejected =
       error instanceof InvalidDocumentError
         ? { file, total: error.total, problems: error.problems }
-        : { file, total: 1, problems: [{ path: '$', problem: failureOf(file, error) }] };
+        : { file, total: 1, problems: [{ path: '$', problem: describeImportFailure(file, error) }] };
     process.stdout.write(`${JSON.stringify({ imported: done, rejected })}\n`);
   }
   return error instanceof UsageError ? 2 : 1;

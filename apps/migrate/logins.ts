@@ -68,7 +68,7 @@ export async function ensureLogin(owner: pg.Client, login: Login): Promise<void>
     end $$`),
   );
   await retried(() => owner.query(`alter role ${name} login password ${verifier}`));
-  await retried(() => owner.query(defaultsOf(name)));
+  await retried(() => owner.query(buildDefaultsSql(name)));
   await retried(() => owner.query(`grant ${group} to ${name}`));
   await retried(() => owner.query(`revoke connect, temporary on database ${database} from public`));
   const rights = role === 'platform' ? 'connect, temporary' : 'connect';
@@ -79,7 +79,7 @@ export async function ensureLogin(owner: pg.Client, login: Login): Promise<void>
 const transactionTimeout = '15min';
 
 /** Returns the statements that make the session parameters the defaults of a role. */
-function defaultsOf(name: string): string {
+function buildDefaultsSql(name: string): string {
   const settings = Object.entries(sessionParameters).map(
     ([parameter, value]) => `alter role ${name} set ${parameter} to ${pg.escapeLiteral(value)};`,
   );

@@ -32,13 +32,13 @@ try {
   const reason =
     error instanceof InvalidSettingsError
       ? error.message
-      : `${reasonOf(error)} What was not applied changed nothing; fix that and run it again.`;
+      : `${describeReason(error)} What was not applied changed nothing; fix that and run it again.`;
   process.stderr.write(`The migration did not run: ${reason}\n`);
   process.exitCode = 1;
 }
 
 /** The text of a migration that failed says which one it was, and quotes no row. */
-function reasonOf(error: unknown): string {
+function describeReason(error: unknown): string {
   const text = error instanceof Error ? ` (${error.message.split('\n')[0]})` : '';
   return findRemedy(error) ?? `PostgreSQL answered ${findCode(error) ?? 'an error'}${text}.`;
 }

@@ -68,7 +68,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     const target = { owner, migrations };
     const pending = await withMigrator(target, { alone: false }, (migrator) => migrator.getPending());
     const applied = pending.map(({ name }) => name);
-    for (const { names, alone } of batchesOf(applied, migrations)) {
+    for (const { names, alone } of buildBatches(applied, migrations)) {
       report(`applying ${names.length} migration${names.length === 1 ? '' : 's'}: ${names.join(', ')}`);
       try {
         await patiently(
@@ -133,7 +133,7 @@ interface Batch {
 }
 
 /** Returns what is pending, in order: groups that commit together and migrations that run alone. */
-function batchesOf(pending: readonly string[], migrations: readonly NamedMigration[]): Batch[] {
+function buildBatches(pending: readonly string[], migrations: readonly NamedMigration[]): Batch[] {
   const byName = new Map(migrations.map((migration) => [migration.name, migration]));
   const batches: Batch[] = [];
   for (const name of pending) {

@@ -99,7 +99,7 @@ export class Options {
   }
 
   /** Returns one of the values, or null when it was left out. */
-  findOneOf<Value extends string>(name: string, values: readonly Value[]): Value | null {
+  findChoice<Value extends string>(name: string, values: readonly Value[]): Value | null {
     const requested = this.find(name);
     const value = values.find((one) => one === requested) ?? null;
     if (requested !== null && value === null) throw new UsageError(`--${name} must be one of ${values.join(', ')}.`);

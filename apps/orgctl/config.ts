@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import { readSettings } from '#runtime/settings/read.ts';
-import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { findTemporalServer, temporalAccess } from '#runtime/settings/temporal.ts';
 import {
   databaseUrl,
   httpUrl,
@@ -85,7 +85,7 @@ export function readConfig(requestedRegion: string | null, environment: Environm
     /** Null: keys cannot be created. */
     tagSecrets: s.KEY_TAG_SECRETS ?? null,
     /** Null: running workflows cannot be notified. */
-    temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE ?? 'default'),
+    temporal: findTemporalServer(s, s.TEMPORAL_NAMESPACE ?? 'default'),
   });
 }
 

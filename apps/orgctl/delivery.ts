@@ -7,7 +7,7 @@ import { readDeliverySwitch, setDeliverySwitch } from '#domain/webhooks/delivery
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import { readResponse } from '#domain/webhooks/response-text.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
-import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';
+import { getDeliveryStatus, statusOfState } from '#domain/webhooks/status.ts';
 import { UsageError } from '#runtime/errors.ts';
 import { type Command, type CommandResult, type Context, type Noun, type Options, webhookOption } from './command.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
@@ -27,18 +27,18 @@ const list: Command = {
     before: { value: 'ID', about: 'continue after this event' },
   },
   async run(options, context) {
-    const state = options.findOneOf('state', deliveryStates);
+    const state = options.findChoice('state', deliveryStates);
     const atMost = options.getLimit(defaultLimit);
     const before = options.findId('before');
     const request = await getWebhookRequest(options, context);
     const found = await listDeliveries(context.database, request, state, { before, atMost: atMost + 1 });
     const shown = found.slice(0, atMost);
-    const deliveries = shown.map(rowOf);
+    const deliveries = shown.map(buildRow);
     if (found.length > atMost) context.report(`There are more. Continue with --before ${deliveries.at(-1)?.eventId}`);
     const cells = shown.map((one) => [
       one.eventId,
       one.type,
-      deliveryStatusOf(one),
+      getDeliveryStatus(one),
       one.attempts,
       one.createdAt,
       one.nextAttemptAt ?? one.settledAt,
@@ -59,7 +59,7 @@ const show: Command = {
     const detail = await getDeliveryDetail(context.database, { ...request, eventId }, page);
     const { newestAttempts, olderAttempts: _none, body: _body, ...found } = detail;
     const attempts = newestAttempts.reverse().map(withReadableResponse);
-    const row = rowOf(found);
+    const row = buildRow(found);
     const { attempts: _count, state: _state, ...rest } = row;
     const cells = attempts.map((one) => [
       one.number,
@@ -72,7 +72,7 @@ const show: Command = {
     const headings = ['#', 'STARTED', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'];
     return {
       json: { ...row, attempts },
-      text: `${fields({ status: deliveryStatusOf(found), ...rest })}\n\n${table(headings, cells, 'No attempts yet.')}`,
+      text: `${fields({ status: getDeliveryStatus(found), ...rest })}\n\n${table(headings, cells, 'No attempts yet.')}`,
     };
   },
 };
@@ -121,7 +121,7 @@ const cancel: Command = {
 };
 
 /** Returns the delivery's row without its current status and its webhook. */
-const rowOf = (delivery: FoundDelivery): Omit<DeliveryRow, 'webhookId'> => {
+const buildRow = (delivery: FoundDelivery): Omit<DeliveryRow, 'webhookId'> => {
   const { eventId, type, state, attempts, sequence, createdAt, nextAttemptAt, settledAt } = delivery;
   return { eventId, type, state, attempts, sequence, createdAt, nextAttemptAt, settledAt };
 };
@@ -151,7 +151,7 @@ const deliverySwitch: Command = {
   summary: 'show or set whether the region sends deliveries; while paused or draining, events are held',
   options: { set: { value: 'S', about: `set it to one of ${switchStates.join(', ')}` } },
   async run(options, { database }) {
-    const state = options.findOneOf('set', switchStates);
+    const state = options.findChoice('set', switchStates);
     if (state !== null) await setDeliverySwitch(database, state);
     const read = await readDeliverySwitch(database);
     const { changedAt, underWay, isDrained } = read;

@@ -23,10 +23,10 @@ export function helpText(nouns: readonly Noun[], noun: Noun | null, command: Com
     );
   }
   const shown = command === null ? noun.commands : [command];
-  return `${shown.map((one) => usageOf(noun, one)).join('\n\n')}\n${common}`;
+  return `${shown.map((one) => formatUsage(noun, one)).join('\n\n')}\n${common}`;
 }
 
-function usageOf({ noun }: Noun, { verb, summary, options }: Command): string {
+function formatUsage({ noun }: Noun, { verb, summary, options }: Command): string {
   const entries = Object.entries(options);
   const shape = (name: string, value: string | null) => (value === null ? `--${name}` : `--${name} ${value}`);
   const flags = entries.map(([name, { value, required }]) =>

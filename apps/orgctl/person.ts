@@ -1,8 +1,8 @@
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import {
   changeAddress,
-  confirmSignInOf,
-  endSessionsOf,
+  confirmSignInByAddress,
+  endSessionsByAddress,
   getSignIn,
   releaseAddress,
 } from '#domain/identity/orgctl-actions.ts';
@@ -60,7 +60,7 @@ export const person: Noun = {
       options: { ...orgOption, ...emailOption },
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
-        const done = await confirmSignInOf(context.database, { organizationId, email: options.get('email') });
+        const done = await confirmSignInByAddress(context.database, { organizationId, email: options.get('email') });
         const text = `${done.personId} ${done.confirmed ? 'can now' : 'could already'} enter the organization.`;
         return { json: done, text };
       },
@@ -88,7 +88,7 @@ export const person: Noun = {
       summary: 'end all sessions of a person in every organization; password and second factors do not change',
       options: emailOption,
       async run(options, { database }) {
-        const done = await endSessionsOf(database, options.get('email'));
+        const done = await endSessionsByAddress(database, options.get('email'));
         return { json: done, text: `${sessionsEnded(done.ended)} They can sign in again.` };
       },
     },

@@ -21,7 +21,7 @@ const create: Command = {
     const created = await createProbe(
       context.database,
       { url: options.get('url'), renew: renew === 'yes' },
-      secretsOf(context),
+      getSecrets(context),
     );
     if (secretName === null)
       return {
@@ -40,7 +40,7 @@ export const probe: Noun = {
   commands: [create],
 };
 
-function secretsOf({ config }: Context) {
+function getSecrets({ config }: Context) {
   const { region, peppers, tagSecrets, sealingKeys, allow } = config;
   const missing = Object.entries({
     KEY_PEPPERS: peppers,

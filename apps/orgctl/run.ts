@@ -42,14 +42,14 @@ export async function runOrgctl(args: readonly string[], surroundings: Surroundi
   try {
     return await run(args, surroundings, report);
   } catch (error) {
-    report(sentenceOf(error));
+    report(describeError(error));
     // 130 is the exit code that shells use for a command ended by Ctrl-C.
     return error instanceof UsageError ? 2 : error instanceof InterruptedError ? 130 : 1;
   }
 }
 
 /** Returns what is wrong, for the caller. */
-function sentenceOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof UsageError) return `${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`;
   // The sentence is written for owners, who cannot change a setting.
   if (error instanceof WebhookError && error.cause === ('address_not_public' satisfies UrlProblem))

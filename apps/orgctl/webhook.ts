@@ -10,7 +10,7 @@ import { releaseWebhook } from '#domain/webhooks/managed.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
-import { statusOfState, statusOfWebhookState, webhookStatusOf } from '#domain/webhooks/status.ts';
+import { getWebhookStatus, statusOfState, statusOfWebhookState } from '#domain/webhooks/status.ts';
 import { completeCounts } from '#domain/webhooks/summary.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
@@ -84,7 +84,7 @@ const list: Command = {
     const webhooks = await listWebhooks(context.database, request, completeCounts(new Date()));
     const cells = webhooks.map((one) => [
       one.id,
-      webhookStatusOf(one),
+      getWebhookStatus(one),
       one.failingSince,
       one.retryAfterUntil,
       one.deliveries.waiting,
@@ -114,7 +114,7 @@ const show: Command = {
     const secretRows = secrets.map(({ id, createdAt, validUntil }) => [id, createdAt, validUntil ?? 'newest']);
     const text = [
       fields({
-        status: webhookStatusOf(webhook),
+        status: getWebhookStatus(webhook),
         ...rest,
         eventTypes: eventTypes.join(','),
         ...Object.fromEntries(deliveryStates.map((state) => [statusOfState[state], deliveries[state]])),
@@ -138,7 +138,7 @@ const change: Command = {
     ...sameUrlOption,
   },
   async run(options, context) {
-    const ordered = options.findOneOf('ordered', ['yes', 'no']);
+    const ordered = options.findChoice('ordered', ['yes', 'no']);
     const request = await getWebhookRequest(options, context);
     const [url, description, eventTypes] = [
       options.find('url'),

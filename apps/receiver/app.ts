@@ -28,7 +28,7 @@ export async function startReceiver(
     if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
     const rejection = findRejection(endpoint, body, request.headers, secrets.get(endpoint));
     const problem = rejection?.message ?? null;
-    const { response: planned, ...explanation } = responseOf(failing.current(), rejection);
+    const { response: planned, ...explanation } = buildResponse(failing.current(), rejection);
     const { id: eventId, type } = readEvent(body, request.headers);
     const sequence = Number(request.headers['webhook-sequence']) || null;
     const arrival = { endpoint, eventId, type, sequence, verified: problem === null, problem, response: planned };
@@ -99,7 +99,7 @@ interface Rejection {
 }
 
 /** Returns the response to a delivery: it fails as asked, else it is rejected or accepted. */
-function responseOf(failure: Failure | null, rejection: Rejection | null) {
+function buildResponse(failure: Failure | null, rejection: Rejection | null) {
   const failing = { error: 'failing', message: rejection?.message ?? 'Failing, as asked.' };
   if (failure !== null) return { response: failure.how === 'status' ? failure.status : failure.how, ...failing };
   const { status, ...explanation } = rejection ?? { status: 204, error: '', message: '' };

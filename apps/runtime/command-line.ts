@@ -27,7 +27,7 @@ export function startCommand<Options = undefined>(command: {
   process.stdout.on('error', (error) => {
     void stop()
       .catch(() => {})
-      .finally(() => process.exit(codeOf(error)));
+      .finally(() => process.exit(getExitCode(error)));
   });
   process.stderr.on('error', () => {});
   try {
@@ -72,11 +72,11 @@ function printed(text: string): number {
     writeSync(1, `${text.trimEnd()}\n`);
     return 0;
   } catch (error) {
-    return codeOf(error);
+    return getExitCode(error);
   }
 }
 
-function codeOf(error: unknown): number {
+function getExitCode(error: unknown): number {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EPIPE') return closedPipeCode;
   process.stderr.write(`Standard output cannot be written (${code}).\n`);

@@ -94,7 +94,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const AppResponse = responseWith(headers);
   const server = createServer(
     {
-      ...requestBoundsOf(options.bounds?.headersTimeoutMs),
+      ...buildRequestBounds(options.bounds?.headersTimeoutMs),
       keepAliveTimeout: keepAliveSeconds * 1_000,
       ServerResponse: AppResponse,
     },
@@ -148,7 +148,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
  * Returns how long a request may take to arrive: its headers, and twice as long for all of it. Node
  * answers later ones with 408, within a third of that.
  */
-const requestBoundsOf = (headersTimeout = 15_000) => ({
+const buildRequestBounds = (headersTimeout = 15_000) => ({
   headersTimeout,
   requestTimeout: 2 * headersTimeout,
   connectionsCheckingInterval: headersTimeout / 3,

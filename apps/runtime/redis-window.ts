@@ -61,7 +61,7 @@ export class RedisWindow {
       this.#isKindRight = false;
       options.onReady?.();
     });
-    this.#redis.on('close', () => options.onLost?.(reasonOf(this.#explain('Redis closed the connection'))));
+    this.#redis.on('close', () => options.onLost?.(describeReason(this.#explain('Redis closed the connection'))));
   }
 
   /**
@@ -131,7 +131,7 @@ export class RedisWindow {
   /** Returns why there is no connection: what ioredis reported says more than `error`. */
   #explain(error: unknown): unknown {
     const cause = this.#lastError ?? error;
-    return findWrongReason(this.#options.server(), reasonOf(cause)) ?? cause;
+    return findWrongReason(this.#options.server(), describeReason(cause)) ?? cause;
   }
 
   /** @throws WrongRedisError */
@@ -159,7 +159,7 @@ export const limiterKeyPrefix = (region: Region): string => `limit:${region}:`;
 /**
  * Returns an error in one short line for the log, without the stack and the command's arguments.
  */
-export function reasonOf(error: unknown): string {
+export function describeReason(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
   return (text.split('\n', 1)[0] ?? '').slice(0, 200);
 }

@@ -36,7 +36,7 @@ export function findRequestFault(request: IncomingMessage): RequestFault | null 
   const found = parserFaults.get(request);
   if (found !== undefined) return found;
   const { httpVersion, url = '' } = request;
-  const hosts = hostsOf(request);
+  const hosts = listHosts(request);
   const [host = null] = hosts;
   if (host === null && httpVersion === '1.1') return { status: 400, message: 'Send the header Host.' };
   if (hosts.length > 1) return { status: 400, message: 'Send the header Host once.' };
@@ -50,7 +50,7 @@ export function findRequestFault(request: IncomingMessage): RequestFault | null 
 }
 
 /** Returns every `Host` as sent; Node keeps the first of them in `headers`. */
-function hostsOf({ rawHeaders }: IncomingMessage): string[] {
+function listHosts({ rawHeaders }: IncomingMessage): string[] {
   const hosts: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts.push(rawHeaders[at + 1] ?? '');

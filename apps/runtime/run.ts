@@ -34,7 +34,7 @@ export async function runApp<C extends AppConfig>(app: {
     // `npm start` waits for it: only this process has the channel.
     process.send?.('listening', undefined, undefined, () => {});
   } catch (error) {
-    process.stderr.write(`The ${app.name} did not start: ${reasonOf(error)}\n`);
+    process.stderr.write(`The ${app.name} did not start: ${describeReason(error)}\n`);
     process.exit(1);
   }
 }
@@ -62,7 +62,7 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
 }
 
 /** Returns the message of an expected failure, and for any other a description without its text. */
-function reasonOf(error: unknown): string {
+function describeReason(error: unknown): string {
   if (error instanceof StartupError) return error.message;
   return JSON.stringify(describeError(error));
 }

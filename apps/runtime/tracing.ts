@@ -10,7 +10,7 @@ import {
   TraceFlags,
   trace,
 } from '@opentelemetry/api';
-import { type OtlpEndpoint, otlpUrlOf } from './settings/otlp.ts';
+import { buildOtlpUrl, type OtlpEndpoint } from './settings/otlp.ts';
 
 /** An ended span. Times are Unix time in ms; ids are hexadecimal, 32 digits and 16. */
 interface RecordedSpan {
@@ -62,7 +62,7 @@ export async function openTracing(options: {
     import('@opentelemetry/context-async-hooks'),
   ]);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-  const exporter = new OTLPTraceExporter({ url: otlpUrlOf(options.otlpEndpoint, 'traces'), timeoutMillis: 2_000 });
+  const exporter = new OTLPTraceExporter({ url: buildOtlpUrl(options.otlpEndpoint, 'traces'), timeoutMillis: 2_000 });
   const ids = createIds();
   const provider = new TracerProvider({
     idGenerator: ids,

@@ -139,12 +139,12 @@ const standardSlowAfterMs = 10_000;
 const sweepEveryMs = 1_000;
 
 /** The property of a socket that holds its connection. */
-const connectionOf = Symbol('connection');
-type TrackedSocket = Socket & { [connectionOf]?: Connection };
+const connectionProperty = Symbol('connection');
+type TrackedSocket = Socket & { [connectionProperty]?: Connection };
 
 /** Returns whether a connection of a known client waits for its first request. */
 export const isKnownUnused = (socket: TrackedSocket): boolean =>
-  isUnused(socket) && socket[connectionOf]?.isKnown === true;
+  isUnused(socket) && socket[connectionProperty]?.isKnown === true;
 
 /**
  * Cuts connections whose clients do not read. A sweep at an interval checks all responses, so that
@@ -207,7 +207,7 @@ export function guardResponses(server: Server, options: GuardOptions): () => voi
 
   server.on('connection', (socket: TrackedSocket) => {
     const connection = new Connection(socket, isTrusted(socket.remoteAddress));
-    socket[connectionOf] = connection;
+    socket[connectionProperty] = connection;
     connections.add(connection);
     socket.once('close', () => {
       connections.delete(connection);
@@ -215,7 +215,7 @@ export function guardResponses(server: Server, options: GuardOptions): () => voi
     });
   });
   server.prependListener('request', (request: IncomingMessage, response: TrackedResponse) => {
-    const connection = (request.socket as TrackedSocket)[connectionOf];
+    const connection = (request.socket as TrackedSocket)[connectionProperty];
     if (connection === undefined) return;
     connection.add(response);
     connection.request = request;

@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
-import { type OtlpEndpoint, otlpUrlOf } from '#runtime/settings/otlp.ts';
+import { buildOtlpUrl, type OtlpEndpoint } from '#runtime/settings/otlp.ts';
 
 interface AuditLogRecord {
   name: string;
@@ -26,7 +26,7 @@ export async function openAuditLogExporter(options: {
     import('@opentelemetry/resources'),
   ]);
   const exporter = new OTLPLogExporter({
-    url: otlpUrlOf(options.otlpEndpoint, 'logs'),
+    url: buildOtlpUrl(options.otlpEndpoint, 'logs'),
     timeoutMillis: options.timeoutMs,
   });
   // The SDK's processors drop a batch that was not accepted. This one only collects the records.

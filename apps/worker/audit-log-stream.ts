@@ -33,7 +33,7 @@ export function createAuditLogStream(options: {
     const [first] = rows;
     if (first === undefined) return;
     await exporter.send(
-      rows.map((entry) => ({ name: entry.action, at: new Date(entry.at), attributes: attributesOf(entry) })),
+      rows.map((entry) => ({ name: entry.action, at: new Date(entry.at), attributes: buildAttributes(entry) })),
     );
     await db.query(CompiledQuery.raw(recordAuditStreamedSql, [first.upTo]));
     if (rows.length >= entriesPerExport) loop.runNow();
@@ -50,7 +50,7 @@ export function createAuditLogStream(options: {
   };
 }
 
-function attributesOf({ objectIds, ...entry }: StreamedEntry): Attributes {
+function buildAttributes({ objectIds, ...entry }: StreamedEntry): Attributes {
   const all = {
     'org_api.audit_entry.id': entry.id,
     'org_api.audit_entry.at': entry.at,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
-import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { findTemporalServer, type TemporalServer, temporalAccess } from '#runtime/settings/temporal.ts';
 import { tryPostgres } from '#runtime/settings/try-connection.ts';
 import { trySecrets } from '#runtime/settings/try-secrets.ts';
 import {
@@ -146,7 +146,7 @@ function tryParseOne(text: string): number | null {
 }
 
 /** No webhook is suspended before its last attempt: shorter times than the schedule are rejected. */
-function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
+function computeSuspendAfterSeconds(s: z.output<typeof Settings>): number {
   const scheduleSeconds = Math.ceil(longestScheduleMs(s.DELIVERY_SCHEDULE) / 1_000);
   const seconds = s.SUSPEND_AFTER ?? scheduleSeconds + suspendMarginSeconds;
   if (seconds >= scheduleSeconds) return seconds;
@@ -172,7 +172,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       },
     },
   });
-  const temporal: TemporalServer = temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
+  const temporal: TemporalServer = findTemporalServer(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
   return Object.freeze({
     /** Each look-up of a secret returns its file's newest value (`watchSettings`). */
     followed,
@@ -191,7 +191,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     /** Null: bundled when the worker starts. */
     workflowBundle: s.WORKFLOW_BUNDLE,
     delaysMs: s.DELIVERY_SCHEDULE,
-    suspendAfterSeconds: suspendAfterSecondsOf(s),
+    suspendAfterSeconds: computeSuspendAfterSeconds(s),
     /** How late a run asks for its attempt before its delivery is queued for another one. */
     lateMs: s.REQUEUE_AFTER,
     /** How long the trial of a new process lasts; 0: it has none. */

@@ -6,7 +6,7 @@ const gridWidth = 24;
 const datasource = { type: 'prometheus', uid: '$datasource' };
 
 /** Returns the dashboard for Grafana 10 or newer; the same rows always give the same JSON. */
-export function dashboardOf(rows: readonly Row[]): object {
+export function buildDashboard(rows: readonly Row[]): object {
   return {
     uid: 'org-api',
     title: 'org-api',
@@ -17,7 +17,7 @@ export function dashboardOf(rows: readonly Row[]): object {
     time: { from: 'now-6h', to: 'now' },
     timezone: 'utc',
     templating: { list: [datasourceVariable, regionVariable] },
-    panels: panelsOf(rows),
+    panels: buildPanels(rows),
   };
 }
 
@@ -35,7 +35,7 @@ const regionVariable = {
   current: { text: 'All', value: '$__all' },
 };
 
-function panelsOf(rows: readonly Row[]): object[] {
+function buildPanels(rows: readonly Row[]): object[] {
   const panels: object[] = [];
   let y = 0;
   for (const row of rows) {
@@ -56,7 +56,7 @@ function panelsOf(rows: readonly Row[]): object[] {
         x = 0;
         y += height;
       }
-      panels.push(panelOf(panel, panels.length + 1, { x, y, w, h }));
+      panels.push(buildPanel(panel, panels.length + 1, { x, y, w, h }));
       x += w;
       height = h;
     }
@@ -65,7 +65,7 @@ function panelsOf(rows: readonly Row[]): object[] {
   return panels;
 }
 
-function panelOf({ kind, title, description, unit, queries, redFrom }: Panel, id: number, gridPos: object): object {
+function buildPanel({ kind, title, description, unit, queries, redFrom }: Panel, id: number, gridPos: object): object {
   const steps = [{ color: 'green', value: null }, ...(redFrom === undefined ? [] : [{ color: 'red', value: redFrom }])];
   return {
     id,

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { dashboardOf } from './dashboard.ts';
+import { buildDashboard } from './dashboard.ts';
 import { rows } from './panels.ts';
 
 /**
@@ -8,5 +8,5 @@ import { rows } from './panels.ts';
  */
 writeFileSync(
   new URL('../org-api/dashboards/org-api.json', import.meta.url),
-  `${JSON.stringify(dashboardOf(rows), null, 2)}\n`,
+  `${JSON.stringify(buildDashboard(rows), null, 2)}\n`,
 );

@@ -45,7 +45,7 @@ export function readDefinition(yaml: string): Definition {
 }
 
 /** Writes the TypeScript of the definitions: group, kinds, types of each spec and status. */
-export function typesOf(definitions: readonly Definition[]): string {
+export function generateTypes(definitions: readonly Definition[]): string {
   const [first] = definitions;
   if (first === undefined) throw new Error('there is no definition');
   const kinds = definitions.map(
@@ -72,33 +72,33 @@ function typesOfDefinition({ kind, schema }: Definition): string[] {
     ...comment(schema.description, ''),
     `export type ${kind} = CustomResource<${kind}Spec, ${kind}Status>;`,
     '',
-    `export interface ${kind}Spec ${typeOf(spec, '')}`,
+    `export interface ${kind}Spec ${formatType(spec, '')}`,
     '',
-    `export interface ${kind}Status ${typeOf(status, '')}`,
+    `export interface ${kind}Status ${formatType(status, '')}`,
   ];
 }
 
-function typeOf(schema: Schema, indent: string): string {
+function formatType(schema: Schema, indent: string): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `'${value}'`).join(' | ');
   if (schema.type === 'array') {
     const { items = {} } = schema;
-    return items.enum === undefined ? `${typeOf(items, indent)}[]` : `(${typeOf(items, indent)})[]`;
+    return items.enum === undefined ? `${formatType(items, indent)}[]` : `(${formatType(items, indent)})[]`;
   }
   if (schema.type === 'integer' || schema.type === 'number') return 'number';
   if (schema.additionalProperties !== undefined)
-    return `Record<string, ${typeOf(schema.additionalProperties, indent)}>`;
+    return `Record<string, ${formatType(schema.additionalProperties, indent)}>`;
   if (schema.type !== 'object') return schema.type ?? 'unknown';
   const inner = `${indent}  `;
   const fields = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const isSure = schema.required?.includes(name) || field.default !== undefined;
-    const type = commonTypeOf(name) ?? typeOf(field, inner);
+    const type = findCommonType(name) ?? formatType(field, inner);
     return [...comment(field.description, inner), `${inner}${name}${isSure ? '' : '?'}: ${type};`];
   });
   return ['{', ...fields, `${indent}}`].join('\n');
 }
 
 /** Returns the type of a field that has the same form wherever it is; null for any other. */
-function commonTypeOf(name: string): string | null {
+function findCommonType(name: string): string | null {
   if (name === 'conditions') return 'Condition[]';
   return /secret\w*Ref$/i.test(name) ? 'SecretRef' : null;
 }
@@ -126,8 +126,8 @@ export function referencePage(definitions: readonly Definition[]): string {
     '',
     `\`apiVersion: ${group}/${version}\`. Short name: ${shortNames.map((name) => `\`${name}\``).join(', ')}.`,
     '',
-    ...['spec', 'status'].flatMap((part) => [...tableHead, ...rowsOf(schema.properties?.[part] ?? {}, part), '']),
-    ...rulesOf(schema),
+    ...['spec', 'status'].flatMap((part) => [...tableHead, ...listRows(schema.properties?.[part] ?? {}, part), '']),
+    ...formatRules(schema),
   ]);
   return [
     '# Custom resources',
@@ -141,7 +141,7 @@ export function referencePage(definitions: readonly Definition[]): string {
 
 const tableHead = ['| Field | Type | Meaning |', '| --- | --- | --- |'];
 
-function rowsOf(schema: Schema, path: string): string[] {
+function listRows(schema: Schema, path: string): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const below = `${path}.${name}`;
     const notes = [
@@ -150,19 +150,19 @@ function rowsOf(schema: Schema, path: string): string[] {
       field.default === undefined ? '' : `Default \`${JSON.stringify(field.default)}\`.`,
     ];
     const note = notes.filter(Boolean).join(' ').replaceAll('|', '\\|');
-    const row = `| \`${below}\` | ${nameOf(field)} | ${note} |`;
-    return [row, ...rowsOf(field, below), ...rowsOf(field.items ?? {}, `${below}[]`)];
+    const row = `| \`${below}\` | ${formatTypeName(field)} | ${note} |`;
+    return [row, ...listRows(field, below), ...listRows(field.items ?? {}, `${below}[]`)];
   });
 }
 
-function nameOf(schema: Schema): string {
+function formatTypeName(schema: Schema): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(', ');
-  if (schema.type === 'array') return `list of ${nameOf(schema.items ?? {})}`;
-  if (schema.additionalProperties !== undefined) return `map of ${nameOf(schema.additionalProperties)}`;
+  if (schema.type === 'array') return `list of ${formatTypeName(schema.items ?? {})}`;
+  if (schema.additionalProperties !== undefined) return `map of ${formatTypeName(schema.additionalProperties)}`;
   return schema.type ?? '';
 }
 
-function rulesOf(schema: Schema): string[] {
+function formatRules(schema: Schema): string[] {
   const rules = listRules(schema, '');
   return rules.length === 0 ? [] : ['Rules:', '', ...rules, ''];
 }

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readNoOptions, startCommand } from '#runtime/command-line.ts';
-import { readDefinition, referencePage, typesOf } from './custom-resources.ts';
-import { documentsOf } from './documents.ts';
+import { generateTypes, readDefinition, referencePage } from './custom-resources.ts';
+import { generateDocuments } from './documents.ts';
 import { InvalidValuesError } from './read-values.ts';
 
 /**
@@ -20,14 +20,14 @@ const inRoot = (name: string) => path.join(root, name);
 try {
   const written: Record<string, string> = {};
   for (const chart of ['charts/org-api', 'charts/org-api-operator']) {
-    const documents = documentsOf((name) => readFileSync(inRoot(`${chart}/${name}`), 'utf8'));
+    const documents = generateDocuments((name) => readFileSync(inRoot(`${chart}/${name}`), 'utf8'));
     for (const [name, text] of Object.entries(documents)) written[`${chart}/${name}`] = text;
   }
   const folder = 'charts/org-api-crds/templates';
   const definitions = readdirSync(inRoot(folder))
     .sort()
     .map((name) => readDefinition(readFileSync(inRoot(`${folder}/${name}`), 'utf8')));
-  written['apps/operator/kube/resources.ts'] = typesOf(definitions);
+  written['apps/operator/kube/resources.ts'] = generateTypes(definitions);
   written['docs/custom-resources.md'] = referencePage(definitions);
   for (const [name, text] of Object.entries(written)) writeFileSync(inRoot(name), text);
   process.stdout.write(`Written: ${Object.keys(written).join(', ')}.\n`);

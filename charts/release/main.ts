@@ -11,7 +11,7 @@ import { run } from '../image/buildah.ts';
 import { getTool } from '../tools.ts';
 import { packageCharts } from './charts.ts';
 import { joinImages } from './image.ts';
-import { getTaggedVersion, notesOf } from './notes.ts';
+import { getNotes, getTaggedVersion } from './notes.ts';
 import { describeContents } from './sbom.ts';
 
 /**
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
   ) as { version: string; optionalDependencies: Record<string, string> };
   const isDryRun = values['dry-run'] === true;
   const version = isDryRun ? planned : getTaggedVersion(values.tag, planned);
-  const { notes, date } = notesOf(readFileSync(path.join(repository, 'CHANGELOG.md'), 'utf8'), planned);
+  const { notes, date } = getNotes(readFileSync(path.join(repository, 'CHANGELOG.md'), 'utf8'), planned);
   if (!isDryRun) rejectChanges();
   if (!isDryRun && values.image === undefined) throw new Error('name the image of each architecture by --image');
   if (!isDryRun && version === planned && date === null) throw new Error(`CHANGELOG.md gives no date for ${version}`);

@@ -3,7 +3,7 @@
  *
  * @throws Error when there is none.
  */
-export function notesOf(changelog: string, version: string): { notes: string; date: string | null } {
+export function getNotes(changelog: string, version: string): { notes: string; date: string | null } {
   const parts = changelog.split(/^## /m).slice(1);
   const part = parts.find((one) => one.startsWith(`[${version}]`));
   if (part === undefined) throw new Error(`CHANGELOG.md says nothing about ${version}`);

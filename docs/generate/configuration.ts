@@ -112,7 +112,7 @@ export function configurationPage(): string {
   const unlisted = new Set(uses.map(({ setting }) => setting)).symmetricDifference(new Set(listed));
   if (unlisted.size > 0) throw new Error(`docs/generate/configuration.ts: ${[...unlisted].join(', ')}`);
   const parts = Object.entries(questions).map(([question, names]) => {
-    const rows = names.split(' ').map((name) => rowOf(uses.filter(({ setting }) => setting === name)));
+    const rows = names.split(' ').map((name) => formatRow(uses.filter(({ setting }) => setting === name)));
     return `## ${question}\n\n${tableHead}\n${rows.join('\n')}\n`;
   });
   return [`${introduction}\n${listed.length} settings:\n`, ...parts].join('\n');
@@ -122,16 +122,16 @@ function listUses(): Use[] {
   const uses = programs.flatMap(({ name, schemas }) => {
     const types: Record<string, z.ZodType> = Object.assign({}, ...schemas.map(({ shape }) => shape).reverse());
     return Object.entries(types).map(([setting, type]) => {
-      const description = descriptionOf(type);
+      const description = findDescription(type);
       if (description === undefined) throw new Error(`${name}: ${setting} has no description`);
-      return { program: name, setting, standard: defaultOf(type), description };
+      return { program: name, setting, standard: formatDefault(type), description };
     });
   });
   return [plaintext, ...uses];
 }
 
 /** The first program of a setting says what it means; defaults that differ name their programs. */
-function rowOf(uses: readonly Use[]): string {
+function formatRow(uses: readonly Use[]): string {
   const [first] = uses;
   const defaults = Object.entries(Object.groupBy(uses, ({ standard }) => standard)).map(([standard, of = []]) =>
     of.length === uses.length ? standard : `${of.map(({ program }) => program).join(', ')}: ${standard}`,
@@ -141,14 +141,14 @@ function rowOf(uses: readonly Use[]): string {
 }
 
 /** Returns the description of a setting, also when it is optional or has a default. */
-function descriptionOf(type: unknown): string | undefined {
+function findDescription(type: unknown): string | undefined {
   if (!(type instanceof z.ZodType)) return undefined;
   const isWrapper = type instanceof z.ZodOptional || type instanceof z.ZodDefault;
-  return type.description ?? (isWrapper ? descriptionOf(type.def.innerType) : undefined);
+  return type.description ?? (isWrapper ? findDescription(type.def.innerType) : undefined);
 }
 
 /** Returns the default as the table shows it: a value, or what the setting says of it. */
-function defaultOf(type: z.ZodType): string {
+function formatDefault(type: z.ZodType): string {
   const { shown } = type.meta() ?? {};
   if (typeof shown === 'string') return /^(false|[\w.]*\d[\w.]*)$/.test(shown) ? `\`${shown}\`` : shown;
   const value = innerDefault(type);

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
+import { getStateFolder, makeRunFolder, removeRunFolder } from '#test/run-folder.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 
 /** The open parts of a benchmark, in a new folder. */
@@ -18,7 +18,7 @@ export async function startServers<Stack>(
   open: (servers: BenchServers) => Promise<Stack>,
 ): Promise<Stack> {
   const runFolder = makeRunFolder();
-  const folder = stateOf(runFolder);
+  const folder = getStateFolder(runFolder);
   const closers: (() => Promise<void>)[] = [() => removeRunFolder(runFolder)];
   const stop = async () => {
     for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();

@@ -3,7 +3,7 @@ import type { Database } from '#domain/db/database.ts';
 import { listLedgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
 import type { Post } from '#test/receiver-process.ts';
 import type { LedgerReading } from './ledger-readings.ts';
-import { natureOf } from './plan.ts';
+import { getNature } from './plan.ts';
 
 /**
  * Lists problems, one sentence each with ids only: at most this many of a kind, and the number of
@@ -106,16 +106,16 @@ export async function judge(options: {
   judgePosts({ posts: strict, deliveries, attempts, bodies, problems });
   judgeExcused(excused, bodies, problems);
   judgeAccepted({ posts: strict, excused, attempts, problems });
-  const names = new Set(attempts.map((attempt) => `${keyOf(attempt)}/${attempt.number}`));
+  const names = new Set(attempts.map((attempt) => `${formatDeliveryId(attempt)}/${attempt.number}`));
   const countWithoutRow = (some: readonly Post[]) =>
-    some.filter((post) => !names.has(`${keyOf(post)}/${post.attempt}`)).length;
+    some.filter((post) => !names.has(`${formatDeliveryId(post)}/${post.attempt}`)).length;
   const withoutRow = { excused: countWithoutRow(excused), unrecorded: countWithoutRow(strict) };
-  return { problems: problems.list(), figures: { ...figuresOf(deliveries, attempts, posts), ...withoutRow } };
+  return { problems: problems.list(), figures: { ...computeFigures(deliveries, attempts, posts), ...withoutRow } };
 }
 
 function judgeStates(deliveries: DeliveryRow[], webhookIds: readonly string[], problems: Problems): void {
   for (const { webhookId, eventId, state } of deliveries) {
-    const expected = natureOf(webhookIds.indexOf(webhookId)) === 'dead' ? 'exhausted' : 'delivered';
+    const expected = getNature(webhookIds.indexOf(webhookId)) === 'dead' ? 'exhausted' : 'delivered';
     if (state !== expected) problems.add('state', `${webhookId}/${eventId} is ${state} and should be ${expected}`);
   }
 }
@@ -129,9 +129,9 @@ function judgeSequences(deliveries: DeliveryRow[], webhookIds: readonly string[]
 }
 
 function judgeAttempts(deliveries: DeliveryRow[], attempts: AttemptRow[], problems: Problems): void {
-  const byDelivery = Map.groupBy(attempts, keyOf);
+  const byDelivery = Map.groupBy(attempts, formatDeliveryId);
   for (const delivery of deliveries) {
-    const rows = byDelivery.get(keyOf(delivery)) ?? [];
+    const rows = byDelivery.get(formatDeliveryId(delivery)) ?? [];
     const name = `${delivery.webhookId}/${delivery.eventId}`;
     if (rows.length !== delivery.attempts || rows.some(({ number }, index) => number !== index + 1)) {
       problems.add('attempts', `${name} counts ${delivery.attempts} attempts and has ${rows.length}`);
@@ -158,17 +158,18 @@ function judgePosts(options: {
 }): void {
   const { posts, deliveries, attempts, bodies, problems } = options;
   const hashes = new Map(bodies.map(({ id, body }) => [id, createHash('sha256').update(body).digest('hex')]));
-  const sequences = new Map(deliveries.map((delivery) => [keyOf(delivery), delivery.sequence]));
-  const recorded = new Map(attempts.map((attempt) => [`${keyOf(attempt)}/${attempt.number}`, attempt]));
+  const sequences = new Map(deliveries.map((delivery) => [formatDeliveryId(delivery), delivery.sequence]));
+  const recorded = new Map(attempts.map((attempt) => [`${formatDeliveryId(attempt)}/${attempt.number}`, attempt]));
   const seen = new Set<string>();
   for (const post of posts) {
-    const name = `${keyOf(post)}/${post.attempt}`;
+    const name = `${formatDeliveryId(post)}/${post.attempt}`;
     const attempt = recorded.get(name);
     if (attempt === undefined) problems.add('unrecorded', `${name} was posted without a recorded attempt`);
     if (seen.has(name)) problems.add('repeated', `${name} was posted twice as the same attempt`);
     seen.add(name);
     if (hashes.get(post.eventId) !== post.bodySha256) problems.add('bytes', `${name} had other bytes than the event`);
-    if (sequences.get(keyOf(post)) !== post.sequence) problems.add('sequence', `${name} had another sequence`);
+    if (sequences.get(formatDeliveryId(post)) !== post.sequence)
+      problems.add('sequence', `${name} had another sequence`);
     if (post.failedChecks.length > 0) problems.add('signature', `${name} failed ${post.failedChecks.join(', ')}`);
     const isContradicted = attempt !== undefined && attempt.status !== null && attempt.status !== post.answered;
     if (isContradicted)
@@ -180,7 +181,7 @@ function judgePosts(options: {
 function judgeExcused(posts: readonly Post[], bodies: { id: string; body: string }[], problems: Problems): void {
   const hashes = new Map(bodies.map(({ id, body }) => [id, createHash('sha256').update(body).digest('hex')]));
   for (const post of posts) {
-    const name = `${keyOf(post)}/${post.attempt}`;
+    const name = `${formatDeliveryId(post)}/${post.attempt}`;
     const hash = hashes.get(post.eventId);
     if (hash !== undefined && hash !== post.bodySha256) problems.add('bytes', `${name} had other bytes than the event`);
     if (post.failedChecks.length > 0) problems.add('signature', `${name} failed ${post.failedChecks.join(', ')}`);
@@ -199,17 +200,17 @@ function judgeAccepted(options: {
   problems: Problems;
 }): void {
   const { posts, excused, attempts, problems } = options;
-  const excusedDeliveries = new Set(excused.filter(({ answered }) => answered === 200).map(keyOf));
+  const excusedDeliveries = new Set(excused.filter(({ answered }) => answered === 200).map(formatDeliveryId));
   const accepted = posts.filter(({ answered }) => answered === 200);
-  const names = new Set(accepted.map((post) => `${keyOf(post)}/${post.attempt}`));
+  const names = new Set(accepted.map((post) => `${formatDeliveryId(post)}/${post.attempt}`));
   for (const attempt of attempts.filter(isAccepted)) {
-    const name = `${keyOf(attempt)}/${attempt.number}`;
-    if (!names.has(name) && !excusedDeliveries.has(keyOf(attempt)))
+    const name = `${formatDeliveryId(attempt)}/${attempt.number}`;
+    if (!names.has(name) && !excusedDeliveries.has(formatDeliveryId(attempt)))
       problems.add('invented', `${name} is recorded as accepted and its receiver never did`);
   }
 }
 
-function figuresOf(
+function computeFigures(
   deliveries: DeliveryRow[],
   attempts: AttemptRow[],
   posts: readonly Post[],
@@ -224,12 +225,12 @@ function figuresOf(
     attempts: attempts.length,
     posts: posts.length,
     causes,
-    duplicates: accepted.length - new Set(accepted.map(keyOf)).size,
+    duplicates: accepted.length - new Set(accepted.map(formatDeliveryId)).size,
     repaired: deliveries.filter(({ run }) => run > 1).length,
   };
 }
 
-const keyOf = ({ webhookId, eventId }: { webhookId: string; eventId: string }) => `${webhookId}/${eventId}`;
+const formatDeliveryId = ({ webhookId, eventId }: { webhookId: string; eventId: string }) => `${webhookId}/${eventId}`;
 const isAccepted = ({ status }: AttemptRow) => status !== null && status >= 200 && status < 300;
 
 class Problems {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createSearch, formsOf } from './needles.ts';
+import { createSearch, listForms } from './needles.ts';
 
 const secret = randomBytes(24);
-const search = createSearch(formsOf('the secret', secret));
+const search = createSearch(listForms('the secret', secret));
 const noise = () => randomBytes(1 + Math.floor(Math.random() * 500));
 
 describe('the search for secrets', () => {

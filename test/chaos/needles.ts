@@ -18,7 +18,7 @@ function base64Forms(bytes: Buffer): Buffer[] {
 }
 
 /** Returns a value in every form: plain, in hex, and in base64 of either alphabet at any offset. */
-export function formsOf(name: string, bytes: Buffer): Needle[] {
+export function listForms(name: string, bytes: Buffer): Needle[] {
   const hex = bytes.toString('hex');
   const forms = [bytes, Buffer.from(hex), Buffer.from(hex.toUpperCase()), ...base64Forms(bytes)];
   const texts = [...new Set(forms.map((form) => form.toString('latin1')))];

@@ -25,7 +25,7 @@ const natures: readonly Nature[] = [...ten, 'failing', 'dead', 'late', ...ten.sl
  * Returns the behavior of webhook number `index`, from 0. Of the first ten, one never answers 2xx
  * and two never fail. The eleventh responses every post 2xx after 9 s, which takes longest.
  */
-export function natureOf(index: number): Nature {
+export function getNature(index: number): Nature {
   return natures[index % natures.length] ?? 'steady';
 }
 
@@ -59,8 +59,8 @@ const behaviors: Record<Nature, (chance: Random, nth: number) => Behavior> = {
  * Returns how the receiver of webhook `index` answers its `nth` post (from 1) of the event with
  * this sequence. The same seed gives the same plan; the number of posts depends on the kills.
  */
-export function planOf(seed: number, index: number, sequence: string, nth: number): Behavior {
-  const nature = natureOf(index);
+export function planBehavior(seed: number, index: number, sequence: string, nth: number): Behavior {
+  const nature = getNature(index);
   if (!unchanging.has(nature) && nth >= patience) return accept;
   return behaviors[nature](seededRandom('chaos', seed, index, sequence, nth), nth);
 }

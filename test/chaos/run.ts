@@ -13,11 +13,11 @@ import { insertOrganization, insertWebhook, makeChange, nameMark, subjectIds } f
 import { otherSealingKey, sealingKeys, shiftedClock, workerEnvironment } from '#test/worker-settings.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { becomesTrue, readLastComplaint, secondsSince } from '../../apps/dev/servers/process.ts';
-import { uuidOf } from '../../apps/import/generate/random.ts';
+import { deriveUuid } from '../../apps/import/generate/random.ts';
 import { causeFaults, type Victim } from './faults.ts';
 import { type Figures, judge } from './judge.ts';
 import { describeReadings, type LedgerReading, readLedgerNow } from './ledger-readings.ts';
-import { planOf } from './plan.ts';
+import { planBehavior } from './plan.ts';
 import { findSecrets, type Searched } from './secrets-check.ts';
 import {
   breakReplay,
@@ -239,16 +239,16 @@ async function arrange(owner: Database, { webhooks: count, seed }: ChaosOptions)
   const webhooks = new Map<string, ReceivingWebhook>();
   const receivers = await startReceivers(webhooks);
   for (let index = 0; index < count; index += 1) {
-    const webhookId = uuidOf('chaos', seed, 'webhook', index);
+    const webhookId = deriveUuid('chaos', seed, 'webhook', index);
     const fields = {
       organizationId: organization.id,
       webhookId,
       number: index + 1,
-      url: receivers.urlOf(webhookId),
+      url: receivers.buildUrl(webhookId),
       keys: sealingKeys,
     };
     const { secret } = await insertWebhook(owner.pool, fields);
-    webhooks.set(webhookId, { secret, plan: (sequence, nth) => planOf(seed, index, sequence, nth) });
+    webhooks.set(webhookId, { secret, plan: (sequence, nth) => planBehavior(seed, index, sequence, nth) });
   }
   return { organization, webhooks, receivers, apiKey: key };
 }

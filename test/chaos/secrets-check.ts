@@ -4,8 +4,8 @@ import { Connection, Client as TemporalClient } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { Redis } from 'ioredis';
 import { escapeIdentifier, type Pool } from 'pg';
-import { stateOf } from '#test/run-folder.ts';
-import { createSearch, formsOf, type Needle } from './needles.ts';
+import { getStateFolder } from '#test/run-folder.ts';
+import { createSearch, listForms, type Needle } from './needles.ts';
 
 /** Values that a run's stores and logs must not contain. */
 export interface Forbidden {
@@ -36,8 +36,8 @@ export async function findSecrets(options: {
 }): Promise<{ problems: string[]; searched: Searched; workflows: number }> {
   const { forbidden, pool, redisUrl, temporal, folder } = options;
   const secrets = secretNeedles(forbidden);
-  const names = formsOf('a family’s name', Buffer.from(forbidden.nameMark));
-  const bodies = forbidden.bodyParts.flatMap((part) => formsOf('a part of a body', Buffer.from(part)));
+  const names = listForms('a family’s name', Buffer.from(forbidden.nameMark));
+  const bodies = forbidden.bodyParts.flatMap((part) => listForms('a part of a body', Buffer.from(part)));
   const inDatabase = createSearch(secrets);
   const elsewhereInDatabase = createSearch([...secrets, ...names]);
   const everywhereElse = createSearch([...secrets, ...names, ...bodies]);
@@ -68,9 +68,9 @@ function secretNeedles({ signingSecrets, apiKeys }: Forbidden): Needle[] {
     ...signingSecrets.flatMap((secret) => {
       const encoded = secret.replace(/^whsec_/, '');
       const name = 'a signing secret';
-      return [...formsOf(name, Buffer.from(encoded)), ...formsOf(name, Buffer.from(encoded, 'base64'))];
+      return [...listForms(name, Buffer.from(encoded)), ...listForms(name, Buffer.from(encoded, 'base64'))];
     }),
-    ...apiKeys.flatMap((key) => formsOf('an API key', Buffer.from(key))),
+    ...apiKeys.flatMap((key) => listForms('an API key', Buffer.from(key))),
   ];
 }
 
@@ -117,7 +117,9 @@ function listLogs(folder: string): string[] {
 }
 
 function listStore(folder: string): string[] {
-  return listFiles(path.join(stateOf(folder), 'temporal')).filter((file) => path.basename(file).startsWith('store.db'));
+  return listFiles(path.join(getStateFolder(folder), 'temporal')).filter((file) =>
+    path.basename(file).startsWith('store.db'),
+  );
 }
 
 function listFiles(folder: string): string[] {

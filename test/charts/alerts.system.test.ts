@@ -18,9 +18,9 @@ import {
   worker,
 } from './alerts-data.ts';
 import {
-  alertsOf,
   evaluateRules,
   evaluation,
+  listAlerts,
   promtool,
   renderAlerts,
   renderRules,
@@ -300,7 +300,7 @@ describe('alerts', { timeout: buildMs }, () => {
     const both = { ...inCluster('east', healthy), ...inCluster('west', healthy) };
     const tests = [evaluation('both are well', both, []), evaluation('down', inCluster('west', healthy), names)];
     expect(evaluateRules(east, tests)).toMatchObject({ status: 0, output: expect.stringContaining('SUCCESS') });
-    for (const { labels } of alertsOf(east)) expect(labels).toMatchObject({ cluster: 'east' });
+    for (const { labels } of listAlerts(east)) expect(labels).toMatchObject({ cluster: 'east' });
   });
 
   it.each(alerts.map(({ alert, expr, labels }) => [alert, labels.severity, expr] as const))(
@@ -313,14 +313,14 @@ describe('alerts', { timeout: buildMs }, () => {
   );
 
   it('can be left out by name, and together with the metrics of kube-state-metrics', () => {
-    const rulesOf = (values: object) =>
+    const renderAlertRules = (values: object) =>
       renderAlerts({
         values: { monitoring: { enabled: true, rules: { runbookBaseUrl: 'https://x.example.com', ...values } } },
       }).map(({ alert }) => alert);
-    expect(rulesOf({ disabled: ['OrgApiReadLatency'] })).not.toContain('OrgApiReadLatency');
-    expect(rulesOf({ kubeStateMetrics: false })).not.toContain('OrgApiPodsNotReady');
+    expect(renderAlertRules({ disabled: ['OrgApiReadLatency'] })).not.toContain('OrgApiReadLatency');
+    expect(renderAlertRules({ kubeStateMetrics: false })).not.toContain('OrgApiPodsNotReady');
     const withoutConsole = renderAlerts({ values: { console: { enabled: false } } }).map(({ alert }) => alert);
     expect(withoutConsole.filter((alert) => alert.includes('Console'))).toEqual([]);
-    expect(rulesOf({})).toEqual(alerts.map(({ alert }) => alert));
+    expect(renderAlertRules({})).toEqual(alerts.map(({ alert }) => alert));
   });
 });

@@ -55,7 +55,7 @@ const helps = new Map<string, string>();
  * Returns the error in a command of a page, as a sentence; null when there is none. `manifests` are
  * the release's objects.
  */
-export function problemOf(command: string, manifests: readonly Manifest[]): string | null {
+export function findProblem(command: string, manifests: readonly Manifest[]): string | null {
   const [program = '', ...args] = command.split(/\s+/);
   if (plain.includes(program)) return null;
   if (program === 'orgctl') return orgctlProblem(args);

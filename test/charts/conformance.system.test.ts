@@ -57,9 +57,9 @@ describe('kubeconform, strict', { timeout: buildMs }, () => {
   let program = '';
   beforeAll(async () => {
     program = await getTool('kubeconform');
-    const locationOf = (folder: string) => `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`;
+    const formatLocation = (folder: string) => `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`;
     const folders = [await getSchemas(), await getOwnSchemas()];
-    options = ['-strict', '-summary', ...folders.flatMap((folder) => ['-schema-location', locationOf(folder)])];
+    options = ['-strict', '-summary', ...folders.flatMap((folder) => ['-schema-location', formatLocation(folder)])];
   }, buildMs);
 
   it.each(regions)('accepts every object of %s', (region) => {

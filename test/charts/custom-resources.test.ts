@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { eventTypes } from '#domain/contract/events.ts';
-import { type Definition, readDefinition, referencePage, typesOf } from '../../charts/docs/custom-resources.ts';
+import { type Definition, generateTypes, readDefinition, referencePage } from '../../charts/docs/custom-resources.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string) => readFileSync(path.join(root, name), 'utf8');
@@ -13,7 +13,7 @@ const definitions = files.map((name) => readDefinition(read(`${folder}/${name}`)
 
 describe('the custom resources', () => {
   it.each([
-    ['apps/operator/kube/resources.ts', typesOf],
+    ['apps/operator/kube/resources.ts', generateTypes],
     ['docs/custom-resources.md', referencePage],
   ])('are what %s says: run npm run tool -- charts', (name, write: (all: Definition[]) => string) => {
     expect(read(name)).toBe(write(definitions));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { chart, type Manifest, operatorValues, podsOf, render } from '#test/render-charts.ts';
+import { chart, listPods, type Manifest, operatorValues, render } from '#test/render-charts.ts';
 import { kubernetesVersions, listUndecoded } from './schemas.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-platform-'));
@@ -25,7 +25,7 @@ writeFileSync(
   JSON.stringify({ apiVersion: 'v2', name: 'platform', version: '1.0.0', dependencies }),
 );
 
-const valuesOf = (region: string) =>
+const readValues = (region: string) =>
   parse(readFileSync(path.join(chart, 'ci', `${region}-values.yaml`), 'utf8')) as object;
 const renderPlatform = (enabled: boolean, names: { release?: string; namespace?: string } = {}): Manifest[] =>
   render({
@@ -34,14 +34,14 @@ const renderPlatform = (enabled: boolean, names: { release?: string; namespace?:
     ...names,
     values: {
       global: { team: 'platform' },
-      'org-api': { ...valuesOf('us'), enabled },
-      canada: { ...valuesOf('ca'), enabled },
-      canadaEast_2: { ...valuesOf('ca'), enabled },
-      _canada: { ...valuesOf('ca'), enabled },
+      'org-api': { ...readValues('us'), enabled },
+      canada: { ...readValues('ca'), enabled },
+      canadaEast_2: { ...readValues('ca'), enabled },
+      _canada: { ...readValues('ca'), enabled },
       'org-api-operator': { ...operatorValues, enabled: true },
     },
   });
-const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name}`;
+const formatObjectName = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name}`;
 
 describe('a chart with four regions and the operator as its parts', () => {
   it.each([
@@ -49,11 +49,11 @@ describe('a chart with four regions and the operator as its parts', () => {
     'org-api-operator-canada', // named after three of the parts
   ])('renders every object once as release %s, with pods that only their own selectors match', (release) => {
     const manifests = renderPlatform(true, { release });
-    expect(new Set(manifests.map(keyOf)).size).toBe(manifests.length);
-    expect(podsOf(manifests).length).toBe(21);
+    expect(new Set(manifests.map(formatObjectName)).size).toBe(manifests.length);
+    expect(listPods(manifests).length).toBe(21);
     for (const { metadata } of manifests)
       expect(metadata.labels['helm.sh/chart'] ?? 'a').toMatch(/^[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?$/);
-    const labels = podsOf(manifests).map(({ labels }) => JSON.stringify(labels));
+    const labels = listPods(manifests).map(({ labels }) => JSON.stringify(labels));
     for (const { kind, spec } of manifests.filter((one) => one.kind === 'Deployment')) {
       const entries = Object.entries(spec.selector.matchLabels).map(([key, value]) => `"${key}":"${value}"`);
       expect(
@@ -64,7 +64,7 @@ describe('a chart with four regions and the operator as its parts', () => {
   });
 
   it('leaves out a part whose condition is false', () => {
-    expect(podsOf(renderPlatform(false))).toHaveLength(1);
+    expect(listPods(renderPlatform(false))).toHaveLength(1);
   });
 
   it.each([
@@ -84,7 +84,7 @@ describe('a chart with four regions and the operator as its parts', () => {
 
   it('gives releases that share their first 52 characters different names', () => {
     const [one, other] = ['a', 'b'].map((end) =>
-      renderPlatform(true, { release: `${'x'.repeat(52)}${end}` }).map(keyOf),
+      renderPlatform(true, { release: `${'x'.repeat(52)}${end}` }).map(formatObjectName),
     );
     expect(one?.filter((name) => other?.includes(name))).toEqual([]);
   });

@@ -2,13 +2,13 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { blocksOf, readPage } from '#test/documents.ts';
+import { listBlocks, readPage } from '#test/documents.ts';
 import { getTool } from '../../charts/tools.ts';
 import { getDeployerSchemas, getSchemas } from './schemas.ts';
 
 const buildMs = 900_000;
 const page = readPage(path.join(import.meta.dirname, '../../docs/operations/deploy-with-argo-cd-or-flux.md'));
-const examples = blocksOf(page, 'yaml').join('\n---\n');
+const examples = listBlocks(page, 'yaml').join('\n---\n');
 
 describe('the examples for Argo CD and Flux', { timeout: buildMs }, () => {
   let validate: (text: string) => { status: number | null; output: string };

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { chart, ofKind, operatorValues, pick, podsOf, regions, render } from '#test/render-charts.ts';
+import { chart, listPods, ofKind, operatorValues, pick, regions, render } from '#test/render-charts.ts';
 
 const deployment = (component: string, values: object = {}) => pick(render({ values }), 'Deployment', `-${component}`);
-const containerOf = (component: string, values: object = {}) =>
+const getContainer = (component: string, values: object = {}) =>
   deployment(component, values).spec.template.spec.containers[0];
 
 describe.each(regions)('Deployments of %s', (region) => {
@@ -48,7 +48,7 @@ describe('Deployments', () => {
       ['worker', 'metrics'],
       ['console', 'http'],
     ] as const) {
-      const container = containerOf(component);
+      const container = getContainer(component);
       expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port });
       expect(container.startupProbe.httpGet).toEqual({ path: '/livez', port });
       expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port });
@@ -69,7 +69,7 @@ describe('Deployments', () => {
     const { spec } = deployment('api', { api: { preStopSeconds: 7, drainDelayMs: 2_500 } }).spec.template;
     expect(spec.containers[0].lifecycle).toEqual({ preStop: { sleep: { seconds: 7 } } });
     expect(spec.terminationGracePeriodSeconds).toBe(7 + 3 + 20 + 10);
-    expect(containerOf('api', { api: { preStopSeconds: 0 } })).not.toHaveProperty('lifecycle');
+    expect(getContainer('api', { api: { preStopSeconds: 0 } })).not.toHaveProperty('lifecycle');
   });
 
   it('give a worker more time to stop than an attempt takes', () => {
@@ -86,7 +86,7 @@ describe('Deployments', () => {
 
   it('use an image by tag, by digest or by the chart’s version', () => {
     const image = (own: object) =>
-      containerOf('api', { image: { repository: 'r.example.com/o', digest: '', ...own } }).image;
+      getContainer('api', { image: { repository: 'r.example.com/o', digest: '', ...own } }).image;
     expect(image({})).toBe('r.example.com/o:0.1.0');
     expect(image({ tag: '1.2.3' })).toBe('r.example.com/o:1.2.3');
     const digest = `sha256:${'a'.repeat(64)}`;
@@ -147,7 +147,7 @@ describe('Deployments', () => {
       const accounts = manifests.filter((one) => one.kind === 'ServiceAccount').map((one) => one.metadata.name);
       expect(accounts).toHaveLength(4);
       expect(accounts).not.toContain(`us-org-api-${component}`);
-      const [, ...others] = podsOf(manifests).sort((one) => (one.spec.serviceAccountName === 'mine' ? -1 : 1));
+      const [, ...others] = listPods(manifests).sort((one) => (one.spec.serviceAccountName === 'mine' ? -1 : 1));
       for (const { spec } of others) expect(accounts).toContain(spec.serviceAccountName);
     }
     const named = render({ values: { api: { serviceAccount: { name: 'mine', annotations: { role: 'reads' } } } } });
@@ -165,7 +165,7 @@ describe('Deployments', () => {
   });
 
   it('do not restart for a new chart version alone', () => {
-    for (const { labels } of podsOf(render()))
+    for (const { labels } of listPods(render()))
       expect(Object.keys(labels)).not.toEqual(expect.arrayContaining([expect.stringMatching(/chart|version/)]));
   });
 

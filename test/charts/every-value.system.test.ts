@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { chart, type Manifest, operatorValues, podsOf } from '#test/render-charts.ts';
+import { chart, listPods, type Manifest, operatorValues } from '#test/render-charts.ts';
 import { type ChartValue, readValues } from '../../charts/docs/read-values.ts';
 import { useGoProgram } from './go-program.ts';
 import { kubernetesVersions, listUndecoded } from './schemas.ts';
@@ -34,7 +34,7 @@ const texts = ['', '1', '1e10', 'x'.repeat(300), '"\': {{ .Values }} #\n- |Ä'];
 const replacements = [null, {}, [], true, 0, 1.5, ...texts, [null], [{}]];
 
 const readYaml = (file: string) => parse(readFileSync(path.join(import.meta.dirname, file), 'utf8'), { merge: true });
-const folderOf = (name: string) => path.join(chart, '..', name);
+const getChartFolder = (name: string) => path.join(chart, '..', name);
 /** Every option is on, so that every template writes something. */
 const everything = {
   'org-api': merged(readYaml('../../charts/org-api/ci/us-values.yaml'), readYaml('all-options.yaml')),
@@ -45,8 +45,8 @@ const everything = {
   },
 };
 
-const caseOf = (name: keyof typeof everything, more: Partial<Case> = {}): Case => ({
-  chart: folderOf(name),
+const buildCase = (name: keyof typeof everything, more: Partial<Case> = {}): Case => ({
+  chart: getChartFolder(name),
   release: 'us',
   namespace: 'org-api-us',
   values: everything[name],
@@ -54,10 +54,10 @@ const caseOf = (name: keyof typeof everything, more: Partial<Case> = {}): Case =
   ...more,
 });
 
-function casesOf(name: keyof typeof everything): Case[] {
+function listCases(name: keyof typeof everything): Case[] {
   const cases: Case[] = [];
   const tried = new Set<string>();
-  for (const value of withSections(readValues(readFileSync(path.join(folderOf(name), 'values.yaml'), 'utf8')))) {
+  for (const value of withSections(readValues(readFileSync(path.join(getChartFolder(name), 'values.yaml'), 'utf8')))) {
     // The same value of another section, if the same templates read it.
     const keys = value.path.split('.');
     const key = [sharing.includes(keys[0] ?? '') ? '' : keys[0], keys.at(-1)?.replace(/^\w+Url$/, '')];
@@ -69,7 +69,7 @@ function casesOf(name: keyof typeof everything): Case[] {
     const all = value.children === null ? [...replacements, ...own] : [null, {}, 1, ''];
     for (const one of all)
       cases.push(
-        caseOf(name, {
+        buildCase(name, {
           values: withValue(everything[name], value.path.split('.'), one),
           what: `${name} ${value.path}=${JSON.stringify(one)}`,
         }),
@@ -100,7 +100,7 @@ describe.each(Object.keys(everything) as (keyof typeof everything)[])('%s', (nam
   it('renders, for any value, pods that are admitted and objects that decode, or says what is wrong', {
     timeout: 600_000,
   }, async () => {
-    const cases = [caseOf(name), ...casesOf(name)];
+    const cases = [buildCase(name), ...listCases(name)];
     const { objects, results } = renderAll(cases);
     const raw = results.flatMap(({ error }, index) =>
       error === undefined || inPlainWords.test(error) ? [] : [`${cases[index]?.what}: ${error}`],
@@ -114,7 +114,7 @@ describe.each(Object.keys(everything) as (keyof typeof everything)[])('%s', (nam
     const judged = results.flatMap(({ objects = [] }, index) =>
       /SecurityContext|extraObjects/.test(cases[index]?.what ?? '') ? [] : objects,
     );
-    const pods = podsOf([...new Set(judged)].map((index) => objects[index]));
+    const pods = listPods([...new Set(judged)].map((index) => objects[index]));
     expect(judgePods(pods.map(({ name, spec }) => ({ metadata: { name }, spec })))).toBe(
       `${pods.length} pods, 0 findings\n`,
     );

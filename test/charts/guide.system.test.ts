@@ -12,38 +12,38 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { makeCertificate } from '#test/certificates.ts';
-import { blocksOf, brokenLinks, commandsOf, readGuide, readRunbooks } from '#test/documents.ts';
-import { chart, type Manifest, ofKind, pick, podsOf, render } from '#test/render-charts.ts';
+import { brokenLinks, listBlocks, listCommands, readGuide, readRunbooks } from '#test/documents.ts';
+import { chart, listPods, type Manifest, ofKind, pick, render } from '#test/render-charts.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { readConfig as readOperatorConfig } from '../../apps/operator/config.ts';
 import { Connections } from '../../apps/operator/region/connections.ts';
-import { problemOf } from './commands.ts';
-import { problemsOf, promtool, watched } from './promtool.ts';
+import { findProblem } from './commands.ts';
+import { findProblems, promtool, watched } from './promtool.ts';
 import { kubernetesVersions, listUndecoded } from './schemas.ts';
 
 const pages = readGuide();
 const guide = { file: 'docs/operations', text: pages.map(({ text }) => text).join('\n') };
-const pageOf = (name: string) => pages.find(({ file }) => path.basename(file) === name) ?? { file: name, text: '' };
-const examples = blocksOf(guide, 'yaml');
-const fileOf = (example: string) => /^# ([\w.-]+)/.exec(example)?.[1];
+const findPage = (name: string) => pages.find(({ file }) => path.basename(file) === name) ?? { file: name, text: '' };
+const examples = listBlocks(guide, 'yaml');
+const findFile = (example: string) => /^# ([\w.-]+)/.exec(example)?.[1];
 const isAddition = (example: string) => example.split('\n')[0]?.includes(', also') === true;
-const values = parse(examples.find((one) => fileOf(one) === 'us-values.yaml' && !isAddition(one)) ?? '', {
+const values = parse(examples.find((one) => findFile(one) === 'us-values.yaml' && !isAddition(one)) ?? '', {
   merge: true,
 });
-const additions = examples.filter((one) => fileOf(one) === 'us-values.yaml' && isAddition(one));
+const additions = examples.filter((one) => findFile(one) === 'us-values.yaml' && isAddition(one));
 const consoleOn = { console: { enabled: true, url: 'https://console.us.example.com' } };
 const renderGuide = (more: object = {}) =>
   render({ region: null, release: 'us', values: merged(values, more) as object });
 
 describe('the guide', () => {
   it('has values that render, alone and with each addition', () => {
-    expect(podsOf(renderGuide()).length).toBe(3);
+    expect(listPods(renderGuide()).length).toBe(3);
     expect(additions.length).toBeGreaterThanOrEqual(10);
     for (const addition of additions) {
-      expect(podsOf(renderGuide(parse(addition, { merge: true }))).length, addition).toBeGreaterThan(2);
+      expect(listPods(renderGuide(parse(addition, { merge: true }))).length, addition).toBeGreaterThan(2);
       // An alias of a whole section would also repeat what the file has of that section before.
       expect(addition).not.toMatch(/^\w+: &/m);
     }
@@ -54,13 +54,16 @@ describe('the guide', () => {
     const readIn = (name: string) => parse(readFileSync(path.join(folder, 'ca', name), 'utf8'));
     writeFileSync(
       path.join(folder, 'us-values.yaml'),
-      examples.find((one) => fileOf(one) === 'us-values.yaml' && !isAddition(one)) ?? '',
+      examples.find((one) => findFile(one) === 'us-values.yaml' && !isAddition(one)) ?? '',
     );
     const probe = additions.find((one) => one.includes('also: what helm test needs')) ?? '';
-    writeFileSync(path.join(folder, 'orgctl.yaml'), examples.find((one) => fileOf(one) === 'orgctl.yaml') ?? '');
+    writeFileSync(path.join(folder, 'orgctl.yaml'), examples.find((one) => findFile(one) === 'orgctl.yaml') ?? '');
     writeFileSync(path.join(folder, 'probe.yaml'), probe);
-    writeFileSync(path.join(folder, 'collector.yaml'), examples.find((one) => fileOf(one) === 'collector.yaml') ?? '');
-    const commands = blocksOf(pageOf('README.md'), 'sh').find((one) => one.startsWith('mkdir ')) ?? '';
+    writeFileSync(
+      path.join(folder, 'collector.yaml'),
+      examples.find((one) => findFile(one) === 'collector.yaml') ?? '',
+    );
+    const commands = listBlocks(findPage('README.md'), 'sh').find((one) => one.startsWith('mkdir ')) ?? '';
     execFileSync('bash', ['-ec', commands], { cwd: folder });
     const made = readIn('ca-values.yaml');
     const pod = readIn('orgctl.yaml');
@@ -76,7 +79,7 @@ describe('the guide', () => {
     expect(JSON.stringify(objects).replaceAll(values.baseUrls.us, '')).not.toMatch(/\bus\b/);
   });
 
-  const ofOperator = examples.filter((one) => fileOf(one) === 'operator-values.yaml');
+  const ofOperator = examples.filter((one) => findFile(one) === 'operator-values.yaml');
   const operatorValues = parse(ofOperator.find((one) => !isAddition(one)) ?? '');
   const renderOperator = (more: object = {}) =>
     render({
@@ -130,9 +133,9 @@ describe('the guide', () => {
       report: { onRead() {}, onChanged() {}, onRejected() {}, onForgotten() {} },
     });
     onTestFinished(() => connections.close());
-    await expect(connections.serverOf(region)).resolves.toMatchObject({ server: {} });
+    await expect(connections.readTemporalServer(region)).resolves.toMatchObject({ server: {} });
     const rejected = { ...region, spec: { ...region.spec, allowPlaintext: [] } };
-    await expect(connections.serverOf(rejected)).rejects.toMatchObject({ reason: 'ValueInvalid' });
+    await expect(connections.readTemporalServer(rejected)).rejects.toMatchObject({ reason: 'ValueInvalid' });
   });
 
   it('asks every app and the migrations for TLS to PostgreSQL, and for nothing else', () => {
@@ -146,8 +149,8 @@ describe('the guide', () => {
     expect(guide.text).toContain('org_api$TLS"; }');
 
     const tls = additions.find((one) => one.includes('postgresql-ca')) ?? '';
-    const pods = podsOf(renderGuide(merged(parse(tls, { merge: true }), consoleOn) as object));
-    pods.push(...podsOf(renderOperator()));
+    const pods = listPods(renderGuide(merged(parse(tls, { merge: true }), consoleOn) as object));
+    pods.push(...listPods(renderOperator()));
     expect(pods).toHaveLength(5);
     for (const { name, spec } of pods) {
       const [container] = spec.containers;
@@ -172,7 +175,7 @@ describe('the guide', () => {
   });
 
   it('moves traffic to a second release that changes nothing of the first', () => {
-    const named = (name: string) => parse(examples.find((one) => fileOf(one) === name) ?? '');
+    const named = (name: string) => parse(examples.find((one) => findFile(one) === name) ?? '');
     const first = additions.reduce((below, one) => merged(below, parse(one, { merge: true })) as object, {});
     const probe = { probe: { webhookId: '0198c0de-0000-7000-8000-000000000001' } };
     const of = (release: string, more: object) =>
@@ -192,9 +195,9 @@ describe('the guide', () => {
   });
 
   it('applies what it writes, waits for it, and uses the same names everywhere', () => {
-    const applied = commandsOf(guide).join('\n');
+    const applied = listCommands(guide).join('\n');
     const ofOthers = ['alertmanager.yaml', 'collector.yaml']; // settings of programs that the reader runs
-    for (const file of examples.map(fileOf).filter((name) => !ofOthers.includes(name ?? '')))
+    for (const file of examples.map(findFile).filter((name) => !ofOthers.includes(name ?? '')))
       expect(applied, file).toMatch(new RegExp(`(apply -f|--values) ${file}`));
     const releases = [...applied.matchAll(/^helm \S+(?: --install)? (\S+) charts\/(org-api-\S+)/gm)];
     expect(new Set(releases.map(([, name, from]) => `${from} as ${name}`))).toEqual(
@@ -234,9 +237,12 @@ describe('the guide', () => {
       ).toHaveLength(1);
     const database = objects.find(({ kind }) => kind === 'Database');
     expect([database.spec.name, database.spec.cluster.name]).toEqual(['temporal_visibility', 'temporal-postgresql']);
-    const { default: store, visibility } = parse(examples.find((one) => fileOf(one) === 'temporal-values.yaml') ?? '', {
-      merge: true,
-    }).server.config.persistence.datastores;
+    const { default: store, visibility } = parse(
+      examples.find((one) => findFile(one) === 'temporal-values.yaml') ?? '',
+      {
+        merge: true,
+      },
+    ).server.config.persistence.datastores;
     expect([store.sql.databaseName, visibility.sql.databaseName]).toEqual(['temporal', database.spec.name]);
     expect(store.sql.connectAddr).toBe('temporal-postgresql-rw.temporal.svc:5432');
   });
@@ -264,8 +270,8 @@ describe('the guide', () => {
   });
 
   it('stops and starts every writer when a backup is restored', () => {
-    const restore = pageOf('restore-a-backup.md');
-    const scaled = commandsOf(restore).filter((command) => command.includes(' scale '));
+    const restore = findPage('restore-a-backup.md');
+    const scaled = listCommands(restore).filter((command) => command.includes(' scale '));
     const names = ofKind([...render(), ...renderOperator()], 'Deployment').map(({ metadata }) =>
       metadata.name.replace('us-org-api', '$NAME'),
     );
@@ -275,7 +281,7 @@ describe('the guide', () => {
       const commands = scaled.filter((command) => command.endsWith(`--replicas=${replicas}`)).join(' ');
       for (const name of expected) expect(commands).toContain(`deployment/${name} `);
     }
-    expect(commandsOf(restore).filter((command) => command.startsWith('helm upgrade'))).toHaveLength(3);
+    expect(listCommands(restore).filter((command) => command.startsWith('helm upgrade'))).toHaveLength(3);
     for (const also of ["platform's own application", 'argocd', 'helmrelease']) expect(restore.text).toContain(also);
   });
 
@@ -285,10 +291,10 @@ describe('the guide', () => {
     const files = {
       'us-values.yaml': merged(values, parse(tls, { merge: true })),
       'operator-values.yaml': operatorValues,
-      'orgctl.yaml': parse(examples.find((one) => fileOf(one) === 'orgctl.yaml') ?? ''),
+      'orgctl.yaml': parse(examples.find((one) => findFile(one) === 'orgctl.yaml') ?? ''),
     };
     for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), stringify(content));
-    const command = blocksOf(pageOf('restore-a-backup.md'), 'sh')
+    const command = listBlocks(findPage('restore-a-backup.md'), 'sh')
       .flatMap((block) => block.split('\n'))
       .find((line) => line.startsWith('sed '));
     execFileSync('bash', ['-c', command ?? ''], { cwd: folder });
@@ -305,9 +311,9 @@ describe('the guide', () => {
   });
 
   it('creates a Secret with every key that the chart mounts', () => {
-    const secret = blocksOf(guide, 'sh').find((block) => block.includes('create secret generic org-api-us \\')) ?? '';
+    const secret = listBlocks(guide, 'sh').find((block) => block.includes('create secret generic org-api-us \\')) ?? '';
     const made = [...secret.matchAll(/--from-literal=([A-Z_]+)=/g)].map(([, key]) => key);
-    const mounted = podsOf(renderGuide(consoleOn)).flatMap(({ spec }) =>
+    const mounted = listPods(renderGuide(consoleOn)).flatMap(({ spec }) =>
       spec.volumes.flatMap(
         (volume: Manifest) => volume.projected?.sources.map((source: Manifest) => source.secret.items[0].key) ?? [],
       ),
@@ -316,7 +322,7 @@ describe('the guide', () => {
   });
 
   it('runs orgctl in a pod of the release’s image that meets Pod Security "restricted"', () => {
-    const pod = parse(examples.find((one) => fileOf(one) === 'orgctl.yaml') ?? '');
+    const pod = parse(examples.find((one) => findFile(one) === 'orgctl.yaml') ?? '');
     const [container] = pod.spec.containers;
     expect(`${values.image.repository}@${values.image.digest}`).toBe(container.image);
     expect(pod.spec.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
@@ -332,23 +338,23 @@ describe('the guide', () => {
   });
 
   it('deletes the pod of orgctl before it creates it, because a pod that ended is not started again', () => {
-    const commands = pages.flatMap(commandsOf);
+    const commands = pages.flatMap(listCommands);
     const before = commands.filter((_, at) => commands[at + 1]?.endsWith(' -f orgctl.yaml'));
     expect(before.length).toBeGreaterThanOrEqual(4);
     expect(new Set(before)).toEqual(new Set(['kubectl -n $NS delete pod orgctl --ignore-not-found']));
   });
 
   it('has commands, expressions and links that exist', { timeout: 120_000 }, () => {
-    const commands = commandsOf(guide);
+    const commands = listCommands(guide);
     expect(commands.length).toBeGreaterThan(40);
     const manifests = render({ values: watched });
-    expect(commands.map((command) => problemOf(command, manifests)).filter(Boolean)).toEqual([]);
-    expect(problemsOf(blocksOf(guide, 'promql'))).toBe('');
+    expect(commands.map((command) => findProblem(command, manifests)).filter(Boolean)).toEqual([]);
+    expect(findProblems(listBlocks(guide, 'promql'))).toBe('');
     expect(pages.flatMap(brokenLinks)).toEqual([]);
   });
 
   it('continues a rotation only once every pod has the new value', { timeout: 120_000 }, () => {
-    const [oldest = '', pods = ''] = blocksOf(guide, 'promql').filter((one) => one.includes('org_api_setting_read'));
+    const [oldest = '', pods = ''] = listBlocks(guide, 'promql').filter((one) => one.includes('org_api_setting_read'));
     const metric = (pod: string) =>
       `org_api_setting_read_timestamp_seconds{region="us",setting="KEY_PEPPERS",pod="${pod}"}`;
     const read = { first: '0x10 1200x60', second: '0x30 1850x60' }; // the Secret changes at minute 20
@@ -387,11 +393,11 @@ describe('the guide', () => {
   });
 
   it('counts processors and memory like the charts', () => {
-    const text = pageOf('plan-capacity.md').text.replace(/\s+/g, ' ');
+    const text = findPage('plan-capacity.md').text.replace(/\s+/g, ' ');
     const fixed = merged(consoleOn, { api: { autoscaling: { enabled: false } } });
-    const sentenceOf = (ofRegion: object, operator: object) => {
+    const renderSentence = (ofRegion: object, operator: object) => {
       const objects = [...renderGuide(merged(fixed, ofRegion) as object), ...renderOperator(operator)];
-      const pods = podsOf(objects).map(({ name, spec }) => ({
+      const pods = listPods(objects).map(({ name, spec }) => ({
         count: ofKind(objects, 'Deployment').find(({ metadata }) => metadata.name === name)?.spec.replicas ?? 0,
         requests: spec.containers[0].resources.requests,
       }));
@@ -402,8 +408,8 @@ describe('the guide', () => {
     };
     const small = (file: string) =>
       parse(examples.find((one) => one.startsWith(`# ${file}, also: a small node`)) ?? '') as object;
-    expect(text).toContain(sentenceOf({}, {}));
-    expect(text).toContain(sentenceOf(small('us-values.yaml'), small('operator-values.yaml')));
+    expect(text).toContain(renderSentence({}, {}));
+    expect(text).toContain(renderSentence(small('us-values.yaml'), small('operator-values.yaml')));
   });
 
   it('counts connections like the chart', () => {
@@ -420,7 +426,7 @@ describe('the guide', () => {
 
 describe('SQL of guide and runbooks', () => {
   const blocks = [guide, ...readRunbooks().values()]
-    .flatMap((page) => blocksOf(page, 'sql'))
+    .flatMap((page) => listBlocks(page, 'sql'))
     .filter((sql) => !/drop role|create database/.test(sql)); // these run below, in a server of their own
 
   it.each(blocks)('is valid: %s', async (sql) => {
@@ -464,7 +470,7 @@ it('an owner that may create roles and is no superuser can migrate, and create a
     return own.href;
   };
   await run(server.adminUrl, `create role managed login createrole createdb password 'o'`);
-  const setUp = blocksOf(guide, 'sql').find((sql) => sql.includes('create database org_api')) ?? '';
+  const setUp = listBlocks(guide, 'sql').find((sql) => sql.includes('create database org_api')) ?? '';
   await run(url('managed', 'postgres'), ...setUp.replace('PASSWORD', 'o').trim().split('\n'));
   const lines: string[] = [];
   const login = (user: string) =>
@@ -488,7 +494,7 @@ it('an owner that may create roles and is no superuser can migrate, and create a
   await run(url('org_api_api_2'), 'select from api.organization');
   await run(
     url('org_api_owner'),
-    ...(blocksOf(guide, 'sql').find((sql) => sql.includes('drop role')) ?? '').trim().split('\n'),
+    ...(listBlocks(guide, 'sql').find((sql) => sql.includes('drop role')) ?? '').trim().split('\n'),
   );
   await expect(run(url('org_api_api'), 'select 1')).rejects.toThrow();
   await run(url('org_api_api_2'), 'select from api.organization');
@@ -496,7 +502,7 @@ it('an owner that may create roles and is no superuser can migrate, and create a
 
 /** Returns what the guide has a superuser run in a new database. */
 function readSuperuserStatements(): string[] {
-  const [cluster] = parseAllDocuments(examples.find((one) => fileOf(one) === 'postgresql.yaml') ?? '');
+  const [cluster] = parseAllDocuments(examples.find((one) => findFile(one) === 'postgresql.yaml') ?? '');
   return cluster?.toJS().spec.bootstrap.initdb.postInitApplicationSQL;
 }
 

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { evaluate } from '@marcbachmann/cel-js';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { blocksOf, readPage } from '#test/documents.ts';
+import { listBlocks, readPage } from '#test/documents.ts';
 import type { Manifest } from '#test/render-charts.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { completeStatus, condition } from '../../apps/operator/controller/conditions.ts';
@@ -20,10 +20,10 @@ import { quietRegion, regionIn } from '../operator/region.ts';
 
 const glua = await getTool('glua');
 const page = readPage(path.join(import.meta.dirname, '../../docs/operations/deploy-with-argo-cd-or-flux.md'));
-const objects = blocksOf(page, 'yaml').flatMap((block) =>
+const objects = listBlocks(page, 'yaml').flatMap((block) =>
   parseAllDocuments(block).map((document) => document.toJS() as Manifest),
 );
-const scriptOf = (kind: string): string =>
+const getScript = (kind: string): string =>
   objects.find((one) => one.metadata?.name === 'argocd-cm').data[`resource.customizations.health.orgapi.dev_${kind}`];
 
 const metadata = { uid: '1', generation: 2, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
@@ -40,9 +40,9 @@ function withStatus(kind: string, conditions: ReportedCondition[], generation = 
 }
 
 /** Returns the health in Argo CD: the script gets the object as \`obj\` and returns a table. */
-function healthOf(object: CustomResource): { status: string; message: string } {
+function computeHealth(object: CustomResource): { status: string; message: string } {
   const folder = temporaryFolder();
-  const script = `obj = ${toLua(object)}\nlocal hs = (function()\n${scriptOf(object.kind)}\nend)()
+  const script = `obj = ${toLua(object)}\nlocal hs = (function()\n${getScript(object.kind)}\nend)()
     print(hs.status)\nprint(hs.message)`;
   const file = path.join(folder, 'health.lua');
   writeFileSync(file, script);
@@ -101,13 +101,13 @@ describe('Argo CD', () => {
     ['draining', held('draining', false)],
     ['drained', held('draining', true)],
   ])('shows a Region whose deliveries are %s as suspended', (_, change) => {
-    expect(healthOf(withStatus('Region', observe(change))).status).toBe('Suspended');
+    expect(computeHealth(withStatus('Region', observe(change))).status).toBe('Suspended');
   });
 
   it.each(regions)('shows a Region that is %s as it is', (_, conditions, health) => {
     const object = withStatus('Region', conditions);
 
-    expect(healthOf(object)).toEqual({ status: health, message: conditions[0]?.message });
+    expect(computeHealth(object)).toEqual({ status: health, message: conditions[0]?.message });
   });
 
   const ready = condition('Ready', true, 'Applied', 'The webhook is as declared.');
@@ -123,7 +123,7 @@ describe('Argo CD', () => {
     ],
     ['rejected', [condition('Ready', false, 'OrganizationNotAllowed', '')], 'Degraded'],
   ])('shows a WebhookSubscription that is %s as it is', (_, conditions, health) => {
-    expect(healthOf(withStatus('WebhookSubscription', conditions)).status).toBe(health);
+    expect(computeHealth(withStatus('WebhookSubscription', conditions)).status).toBe(health);
   });
 
   it.each(Object.keys(kinds))('waits until the operator has seen the newest %s', (kind) => {
@@ -132,16 +132,16 @@ describe('Argo CD', () => {
     const changed = { ...object, metadata: { ...object.metadata, generation: 3 } };
     const { status: _, ...created } = object;
 
-    expect(healthOf(object).status).toBe('Healthy');
-    expect(healthOf(changed).status).toBe('Progressing');
-    expect(healthOf(created).status).toBe('Progressing');
+    expect(computeHealth(object).status).toBe('Healthy');
+    expect(computeHealth(changed).status).toBe('Progressing');
+    expect(computeHealth(created).status).toBe('Progressing');
   });
 });
 
 describe('Flux', () => {
   const [{ current }] = objects.find(({ kind }) => kind === 'HelmRelease').spec.healthCheckExprs;
   /** CEL has a separate type for integers, which is BigInt here. */
-  const releaseOf = ({ status, metadata: { generation } }: CustomResource, observedGeneration: number) => {
+  const describeRelease = ({ status, metadata: { generation } }: CustomResource, observedGeneration: number) => {
     const fields = {
       status: { ...status, observedGeneration: BigInt(observedGeneration) },
       metadata: { generation: BigInt(generation) },
@@ -151,11 +151,11 @@ describe('Flux', () => {
   };
 
   it.each(regions)('judges a release whose Region is %s', (_, conditions, __, release) => {
-    expect(releaseOf(withStatus('Region', conditions), 2)).toBe(release);
+    expect(describeRelease(withStatus('Region', conditions), 2)).toBe(release);
   });
 
   it('waits until the operator has seen the newest Region', () => {
-    expect(releaseOf(withStatus('Region', observe()), 1)).toBe('waiting');
-    expect(releaseOf({ ...withStatus('Region', []), status: {} }, 2)).toBe('waiting');
+    expect(describeRelease(withStatus('Region', observe()), 1)).toBe('waiting');
+    expect(describeRelease({ ...withStatus('Region', []), status: {} }, 2)).toBe('waiting');
   });
 });

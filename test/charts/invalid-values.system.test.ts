@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { renderErrorOf } from '#test/render-charts.ts';
+import { findRenderError } from '#test/render-charts.ts';
 
 /** Invalid values, on top of us-values.yaml → Helm's message. */
 const misuses: [string, object, RegExp][] = [
@@ -219,33 +219,35 @@ describe('the chart rejects', () => {
     ];
     for (const text of none) {
       expect(addressBlocks.safeParse(text).success, text).toBe(false);
-      const message = renderErrorOf({ api: { trustedProxies: [text] }, worker: { webhookAllow: [text] } });
+      const message = findRenderError({ api: { trustedProxies: [text] }, worker: { webhookAllow: [text] } });
       for (const value of ['/api/trustedProxies/0', '/worker/webhookAllow/0']) expect(message, text).toContain(value);
     }
   });
 
   it.each(misuses)('%s, in one sentence', (_, values, sentence) => {
-    expect(renderErrorOf(values)).toMatch(sentence);
+    expect(findRenderError(values)).toMatch(sentence);
   });
 
   it('everything that is missing at once', () => {
-    const message = renderErrorOf({ region: 'us' }, null);
+    const message = findRenderError({ region: 'us' }, null);
     expect(message.match(/^- /gm)).toHaveLength(17);
   });
 
   it('no reasonable value', () => {
-    expect(renderErrorOf({})).toBe('');
-    expect(renderErrorOf({ networkPolicy: { enabled: false, database: { to: [] } } })).toBe('');
-    expect(renderErrorOf({ console: { enabled: false, url: '' }, global: { any: 1 } })).toBe('');
-    expect(renderErrorOf({ api: { autoscaling: { enabled: false }, replicas: 5 } })).toBe('');
-    expect(renderErrorOf({ worker: { deliverySchedule: '5s, 30s,1h', requeueAfter: '1500ms' } })).toBe('');
+    expect(findRenderError({})).toBe('');
+    expect(findRenderError({ networkPolicy: { enabled: false, database: { to: [] } } })).toBe('');
+    expect(findRenderError({ console: { enabled: false, url: '' }, global: { any: 1 } })).toBe('');
+    expect(findRenderError({ api: { autoscaling: { enabled: false }, replicas: 5 } })).toBe('');
+    expect(findRenderError({ worker: { deliverySchedule: '5s, 30s,1h', requeueAfter: '1500ms' } })).toBe('');
     const blocks = ['10.0.0.0/8', '192.0.2.7', '::1', 'fd00::/64', '::ffff:10.0.0.1', '2001:db8:1:2:3:4:5:6/128'];
-    expect(renderErrorOf({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
+    expect(findRenderError({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
     for (const address of ['[::1]:7233', '[2001:db8::1]:7233', '10.0.0.1:7233'])
-      expect(renderErrorOf({ temporal: { address }, otlp: { endpoint: `https://${address}/otlp` } }), address).toBe('');
+      expect(findRenderError({ temporal: { address }, otlp: { endpoint: `https://${address}/otlp` } }), address).toBe(
+        '',
+      );
     const direct = { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: false } };
-    expect(renderErrorOf({ api: direct, console: direct })).toBe('');
-    expect(renderErrorOf({ console: { enabled: false, trustedProxies: [] } })).toBe('');
-    expect(renderErrorOf({ migrations: { enabled: false }, secrets: { ownerDatabaseUrl: { key: '' } } })).toBe('');
+    expect(findRenderError({ api: direct, console: direct })).toBe('');
+    expect(findRenderError({ console: { enabled: false, trustedProxies: [] } })).toBe('');
+    expect(findRenderError({ migrations: { enabled: false }, secrets: { ownerDatabaseUrl: { key: '' } } })).toBe('');
   });
 });

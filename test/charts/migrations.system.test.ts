@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ofKind, pick, regions, render } from '#test/render-charts.ts';
 
 const job = (values: object = {}, args: readonly string[] = []) => pick(render({ values, args }), 'Job');
-const nameOf = (values: object = {}) => job(values).metadata.name as string;
+const getJobName = (values: object = {}) => job(values).metadata.name as string;
 
 describe.each(regions)('the migrations of %s', (region) => {
   const manifest = pick(render({ region }), 'Job');
@@ -19,7 +19,7 @@ describe.each(regions)('the migrations of %s', (region) => {
 });
 
 describe('the name of the migrations’ Job', () => {
-  const now = nameOf();
+  const now = getJobName();
 
   it('fits into a pod’s label for any release name', () => {
     const { name } = pick(render({ release: 'r'.repeat(53) }), 'Job').metadata;
@@ -28,8 +28,8 @@ describe('the name of the migrations’ Job', () => {
   });
 
   it('is unchanged while the Job is unchanged, so that a finished Job is never updated', () => {
-    expect(nameOf()).toBe(now);
-    expect(nameOf({ api: { logLevel: 'debug' }, worker: { replicas: 5 } })).toBe(now);
+    expect(getJobName()).toBe(now);
+    expect(getJobName({ api: { logLevel: 'debug' }, worker: { replicas: 5 } })).toBe(now);
     expect(JSON.stringify(job().metadata.labels)).not.toMatch(/chart|version/);
   });
 
@@ -42,7 +42,7 @@ describe('the name of the migrations’ Job', () => {
     ['another environment', { migrations: { extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/ca' }] } }],
     ['other labels', { commonLabels: { team: 'x' } }],
   ])('changes with %s', (_, values) => {
-    expect(nameOf(values)).not.toBe(now);
+    expect(getJobName(values)).not.toBe(now);
   });
 });
 

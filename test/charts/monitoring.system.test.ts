@@ -6,15 +6,15 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { blocksOf, readGuide, readRunbooks } from '#test/documents.ts';
-import { chart, ofKind, pick, regions, render, renderErrorOf, renderText } from '#test/render-charts.ts';
+import { listBlocks, readGuide, readRunbooks } from '#test/documents.ts';
+import { chart, findRenderError, ofKind, pick, regions, render, renderText } from '#test/render-charts.ts';
 import { setup } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { dashboardOf } from '../../charts/dashboard/dashboard.ts';
+import { buildDashboard } from '../../charts/dashboard/dashboard.ts';
 import { rows } from '../../charts/dashboard/panels.ts';
 import { getTool } from '../../charts/tools.ts';
 import { setupConsole } from '../console/setup.ts';
-import { metricsOf, problemsOf, renderOperator, renderRules, watched } from './promtool.ts';
+import { findProblems, listMetrics, renderOperator, renderRules, watched } from './promtool.ts';
 import { getSchemas } from './schemas.ts';
 
 const kinds = ['ServiceMonitor', 'PrometheusRule', 'ConfigMap'];
@@ -39,7 +39,7 @@ describe('monitoring', () => {
   });
 
   it('requires the URL of the runbooks', () => {
-    expect(renderErrorOf({ monitoring: { enabled: true } })).toMatch(
+    expect(findRenderError({ monitoring: { enabled: true } })).toMatch(
       /monitoring\.rules\.runbookBaseUrl is empty: give the URL/,
     );
   });
@@ -117,7 +117,7 @@ describe('the dashboard', () => {
   const panels = dashboard.panels.filter(({ type }: { type: string }) => type !== 'row');
 
   it('is generated from its panels; node charts/dashboard/main.ts writes it', () => {
-    expect(dashboard).toEqual(JSON.parse(JSON.stringify(dashboardOf(rows))));
+    expect(dashboard).toEqual(JSON.parse(JSON.stringify(buildDashboard(rows))));
     const { data } = pick(render({ values: watched }), 'ConfigMap');
     const shown = JSON.parse(data['org-api-us-us-org-api.json']);
     expect({ ...shown, uid: dashboard.uid, title: dashboard.title }).toEqual(dashboard);
@@ -151,7 +151,7 @@ describe('the dashboard', () => {
     expect(expressions.length).toBeGreaterThan(40);
     for (const expression of expressions)
       for (const [selector = ''] of expression.matchAll(/\{[^}]*\}/g)) expect(selector).toContain('region=~"$region"');
-    expect(problemsOf(expressions.map((expression) => expression.replaceAll('$__rate_interval', '5m')))).toBe('');
+    expect(findProblems(expressions.map((expression) => expression.replaceAll('$__rate_interval', '5m')))).toBe('');
   });
 });
 
@@ -184,8 +184,8 @@ describe('every metric', () => {
     const named = [
       ...rules,
       ...rows.flatMap((row) => row.panels.flatMap((panel) => panel.queries.map(([expression]) => expression))),
-      ...pages.flatMap((page) => blocksOf(page, 'promql').flatMap((block) => block.trim().split('\n'))),
-    ].flatMap(metricsOf);
+      ...pages.flatMap((page) => listBlocks(page, 'promql').flatMap((block) => block.trim().split('\n'))),
+    ].flatMap(listMetrics);
     expect(new Set(named).size).toBeGreaterThan(30);
     expect([...new Set(named)].filter((name) => !shown.has(name) && !ofOthers.test(name))).toEqual([]);
     for (const name of ['org_api_request_duration_seconds_bucket', 'kube_job_status_failed', 'up'])

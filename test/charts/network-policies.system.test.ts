@@ -2,7 +2,7 @@ import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { connections } from '#test/connections.ts';
-import { type Manifest, ofKind, operatorPeers, pick, podsOf, regions, render } from '#test/render-charts.ts';
+import { listPods, type Manifest, ofKind, operatorPeers, pick, regions, render } from '#test/render-charts.ts';
 import { renderOperator } from './promtool.ts';
 
 const policy = (component: string, values: object = {}) =>
@@ -10,14 +10,14 @@ const policy = (component: string, values: object = {}) =>
 /** The worker's rule for receivers: the only one with a range of ports. */
 const towardsReceivers = (values: object = {}) =>
   policy('worker', values).egress.find((rule: Manifest) => rule.ports[0].endPort !== undefined);
-const portsOf = (rules: Manifest[]) => rules.map((rule) => (rule.ports ?? []).map((one: Manifest) => one.port));
+const listPorts = (rules: Manifest[]) => rules.map((rule) => (rule.ports ?? []).map((one: Manifest) => one.port));
 
 describe.each(regions)('NetworkPolicies of %s', (region) => {
   const manifests = render({ region });
 
   it('cover every pod, in both directions', () => {
     const policies = ofKind(manifests, 'NetworkPolicy').map((one) => one.spec);
-    for (const { name, labels } of podsOf(manifests)) {
+    for (const { name, labels } of listPods(manifests)) {
       const own = policies.filter((one) =>
         Object.entries(one.podSelector.matchLabels).every(([key, value]) => labels[key] === value),
       );
@@ -28,7 +28,7 @@ describe.each(regions)('NetworkPolicies of %s', (region) => {
 });
 
 /** The servers of SECURITY.md, by what only their rule of egress has. */
-function serverOf({ ports }: Manifest): string {
+function getServer({ ports }: Manifest): string {
   const [{ port, endPort }] = ports;
   if (endPort !== undefined) return 'receivers';
   const servers: Record<string, string> = {
@@ -45,9 +45,9 @@ function serverOf({ ports }: Manifest): string {
 }
 
 it('the policies of both charts let each process reach exactly what SECURITY.md lists for it', () => {
-  const processOf = ({ metadata }: Manifest) => metadata.labels['app.kubernetes.io/component'];
+  const getProcess = ({ metadata }: Manifest) => metadata.labels['app.kubernetes.io/component'];
   const policies = ofKind([...render(), ...renderOperator()], 'NetworkPolicy');
-  const allowed = policies.map((one) => [processOf(one), one.spec.egress.map(serverOf).toSorted()]);
+  const allowed = policies.map((one) => [getProcess(one), one.spec.egress.map(getServer).toSorted()]);
   const isElsewhere = (name: string) => ['identity', 'orgctl', 'import'].includes(name); // no pods of the charts
   const listed = [...connections].filter(([name]) => !isElsewhere(name));
   expect(Object.fromEntries(allowed)).toEqual(
@@ -57,26 +57,26 @@ it('the policies of both charts let each process reach exactly what SECURITY.md 
 
 describe('NetworkPolicies', () => {
   it('allow the API egress to DNS, PostgreSQL, Redis and the trace collector only', () => {
-    expect(portsOf(policy('api').egress)).toEqual([[53, 53], [5432], [6379], [4318]]);
-    expect(portsOf(policy('api', { otlp: { endpoint: '' } }).egress)).toEqual([[53, 53], [5432], [6379]]);
+    expect(listPorts(policy('api').egress)).toEqual([[53, 53], [5432], [6379], [4318]]);
+    expect(listPorts(policy('api', { otlp: { endpoint: '' } }).egress)).toEqual([[53, 53], [5432], [6379]]);
   });
 
   it('reach name servers at the port of their pods, which OpenShift changes', () => {
     const dns = { port: 5353 };
-    expect(portsOf(policy('api', { networkPolicy: { dns } }).egress)[0]).toEqual([5353, 5353]);
+    expect(listPorts(policy('api', { networkPolicy: { dns } }).egress)[0]).toEqual([5353, 5353]);
   });
 
   it('allow the migrations egress to DNS and PostgreSQL, and no ingress', () => {
-    expect(portsOf(policy('migrations').egress)).toEqual([[53, 53], [5432]]);
+    expect(listPorts(policy('migrations').egress)).toEqual([[53, 53], [5432]]);
     expect(policy('migrations').ingress).toEqual([]);
   });
 
   it('allow a worker egress to DNS, PostgreSQL, Temporal, the trace collector, receivers and the probe only', () => {
-    expect(portsOf(policy('worker').egress).toSorted()).toEqual([[1], [4318], [53, 53], [5432], [7233], ['hooks']]);
+    expect(listPorts(policy('worker').egress).toSorted()).toEqual([[1], [4318], [53, 53], [5432], [7233], ['hooks']]);
   });
 
   it('allow a worker ingress from metrics readers only', () => {
-    expect(portsOf(policy('worker').ingress)).toEqual([['metrics']]);
+    expect(listPorts(policy('worker').ingress)).toEqual([['metrics']]);
   });
 
   it('allow webhooks egress to exactly the addresses that the worker treats as public', () => {
@@ -88,7 +88,7 @@ describe('NetworkPolicies', () => {
     };
     // The first and the last address of each block, and their neighbors, where two lists would
     // differ.
-    const edges = [...public4.except, ...public6.except, public4.cidr, public6.cidr].flatMap(edgesOf);
+    const edges = [...public4.except, ...public6.except, public4.cidr, public6.cidr].flatMap(listEdges);
     expect(edges.length).toBeGreaterThan(70);
     for (const address of [...edges, '93.184.215.14', '1.1.1.1', '2606:4700::1111', 'fd00::1', 'fe80::1', '::1'])
       expect([address, isLetOut(address)]).toEqual([address, checkAddress(address, nothingAllowed).ok]);
@@ -147,8 +147,8 @@ describe('NetworkPolicies', () => {
     const rules = policies.flatMap(({ spec }) => [...(spec.ingress ?? []), ...(spec.egress ?? [])]);
     expect(rules.length).toBeGreaterThan(10);
     for (const rule of rules) expect((rule.from ?? rule.to).length).toBeGreaterThan(0);
-    expect(portsOf(rules).flat()).not.toContain('metrics');
-    expect(portsOf(rules).flat()).not.toContain(53);
+    expect(listPorts(rules).flat()).not.toContain('metrics');
+    expect(listPorts(rules).flat()).not.toContain(53);
   });
 
   it('of both charts have the rules that an operator adds', () => {
@@ -174,7 +174,7 @@ function inBlock(cidr: string, address: string): boolean {
 }
 
 /** Returns the first and last address of a block, and the neighbors that exist. */
-function edgesOf(cidr: string): string[] {
+function listEdges(cidr: string): string[] {
   const [network = '', bits] = cidr.split('/');
   const width = network.includes(':') ? 128n : 32n;
   const first = toNumber(network);

@@ -11,10 +11,10 @@ import { createMetrics } from '../../apps/operator/metrics.ts';
 import { settingNames } from '../../apps/operator/region/connections.ts';
 import { always, growing, inCluster, type Series } from './alerts-data.ts';
 import {
-  alertsOf,
   evaluateRules,
   evaluation,
-  metricsOf,
+  listAlerts,
+  listMetrics,
   promtool,
   renderOperator,
   watched,
@@ -24,12 +24,12 @@ import {
 /** Building promtool with a cold cache takes minutes. */
 const buildMs = 900_000;
 const rules = pick(renderOperator(), 'PrometheusRule').spec;
-const alerts = alertsOf(rules);
+const alerts = listAlerts(rules);
 const names = alerts.map(({ alert }) => alert).sort();
 
 const labels = (pod: string) => `installation="org-api-us/operator",region="us",component="operator",pod="${pod}"`;
 const other = 'installation="org-api-ca/operator",region="ca",component="operator",pod="x"';
-const statusOf = (of: string, type: string, current: string): Series =>
+const buildStatus = (of: string, type: string, current: string): Series =>
   Object.fromEntries(
     ['True', 'False', 'Unknown'].map((status) => [
       `org_api_operator_region_condition{${of},type="${type}",status="${status}"}`,
@@ -41,10 +41,10 @@ const ofOthers: Series = {
   [`org_api_operator_is_leader{${other}}`]: always(0),
   [`org_api_operator_failures_total{${other},kind="Region"}`]: growing(7),
   [`org_api_setting_rejected{${other},setting="DATABASE_URL"}`]: always(1),
-  ...statusOf(other, 'Ready', 'False'),
-  ...statusOf(other, 'LedgerBalanced', 'False'),
-  ...statusOf(other, 'Delivering', 'False'),
-  ...statusOf(other, 'KeysFresh', 'False'),
+  ...buildStatus(other, 'Ready', 'False'),
+  ...buildStatus(other, 'LedgerBalanced', 'False'),
+  ...buildStatus(other, 'Delivering', 'False'),
+  ...buildStatus(other, 'KeysFresh', 'False'),
 };
 const healthy: Series = {
   ...ofOthers,
@@ -53,10 +53,10 @@ const healthy: Series = {
   // One transient failure per hour is normal.
   [`org_api_operator_failures_total{${labels('a')},kind="Region"}`]: '0+0x60 1x480',
   [`org_api_operator_failures_total{${labels('a')},kind="WebhookSubscription"}`]: always(0),
-  ...statusOf(labels('a'), 'Ready', 'True'),
-  ...statusOf(labels('a'), 'LedgerBalanced', 'True'),
-  ...statusOf(labels('a'), 'Delivering', 'True'),
-  ...statusOf(labels('a'), 'KeysFresh', 'True'),
+  ...buildStatus(labels('a'), 'Ready', 'True'),
+  ...buildStatus(labels('a'), 'LedgerBalanced', 'True'),
+  ...buildStatus(labels('a'), 'Delivering', 'True'),
+  ...buildStatus(labels('a'), 'KeysFresh', 'True'),
   [`org_api_setting_rejected{${labels('a')},setting="DATABASE_URL"}`]: always(0),
 };
 
@@ -91,32 +91,32 @@ const faults: { when: string; changed: Series; firing: string[] }[] = [
   },
   {
     when: 'the Region is not Ready',
-    changed: statusOf(labels('a'), 'Ready', 'False'),
+    changed: buildStatus(labels('a'), 'Ready', 'False'),
     firing: ['OrgApiRegionNotReady'],
   },
   {
     when: 'the operator cannot find out whether the Region is Ready',
-    changed: statusOf(labels('a'), 'Ready', 'Unknown'),
+    changed: buildStatus(labels('a'), 'Ready', 'Unknown'),
     firing: ['OrgApiRegionNotReady'],
   },
   {
     when: 'the ledger differs',
-    changed: { ...statusOf(labels('a'), 'Ready', 'False'), ...statusOf(labels('a'), 'LedgerBalanced', 'False') },
+    changed: { ...buildStatus(labels('a'), 'Ready', 'False'), ...buildStatus(labels('a'), 'LedgerBalanced', 'False') },
     firing: ['OrgApiRegionLedgerDifference', 'OrgApiRegionNotReady'],
   },
   {
     when: 'deliveries have been held for more than an hour',
-    changed: statusOf(labels('a'), 'Delivering', 'False'),
+    changed: buildStatus(labels('a'), 'Delivering', 'False'),
     firing: ['OrgApiRegionDeliveriesHeld'],
   },
   {
     when: 'an old key has been needed for more than an hour',
-    changed: statusOf(labels('a'), 'KeysFresh', 'False'),
+    changed: buildStatus(labels('a'), 'KeysFresh', 'False'),
     firing: ['OrgApiRegionKeysOld'],
   },
   {
     when: 'the ledger cannot be read',
-    changed: statusOf(labels('a'), 'LedgerBalanced', 'Unknown'),
+    changed: buildStatus(labels('a'), 'LedgerBalanced', 'Unknown'),
     firing: [],
   },
 ];
@@ -150,7 +150,7 @@ describe('the rules of the operator', () => {
     const queries = [...readRunbooks('org-api-operator').values()].flatMap(({ text }) =>
       [...text.matchAll(/```promql\n([\s\S]*?)```/g)].flatMap(([, block = '']) => block.trim().split('\n')),
     );
-    const named = [...alerts.map(({ expr }) => expr), ...queries].flatMap(metricsOf);
+    const named = [...alerts.map(({ expr }) => expr), ...queries].flatMap(listMetrics);
 
     expect(named).toContain('org_api_operator_region_condition');
     expect(named.filter((name) => !exported.includes(name))).toEqual([]);
@@ -187,7 +187,7 @@ describe('alerts of the operator', { timeout: buildMs }, () => {
     const both = { ...inCluster('east', healthy), ...inCluster('west', healthy) };
     const tests = [evaluation('both are well', both, []), evaluation('down', inCluster('west', healthy), names)];
     expect(evaluateRules(east, tests)).toMatchObject({ status: 0, output: expect.stringContaining('SUCCESS') });
-    for (const { labels } of alertsOf(east)) expect(labels).toMatchObject({ cluster: 'east' });
+    for (const { labels } of listAlerts(east)) expect(labels).toMatchObject({ cluster: 'east' });
   });
 
   it.each(alerts.map(({ alert, expr }) => [alert, expr] as const))(
@@ -202,7 +202,7 @@ describe('alerts of the operator', { timeout: buildMs }, () => {
   it('can be left out by name', () => {
     const rules = { runbookBaseUrl: 'https://x.example.com', disabled: ['OrgApiRegionNotReady'] };
     const monitoring = { enabled: true, rules };
-    const left = alertsOf(pick(renderOperator({ monitoring }), 'PrometheusRule').spec).map(({ alert }) => alert);
+    const left = listAlerts(pick(renderOperator({ monitoring }), 'PrometheusRule').spec).map(({ alert }) => alert);
     expect(left.sort()).toEqual(names.filter((name) => name !== 'OrgApiRegionNotReady'));
   });
 });

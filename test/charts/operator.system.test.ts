@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { type Manifest, ofKind, operatorPeers, operatorValues, pick, podsOf, render } from '#test/render-charts.ts';
+import { listPods, type Manifest, ofKind, operatorPeers, operatorValues, pick, render } from '#test/render-charts.ts';
 import { renderOperator, watched } from './promtool.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -39,19 +39,19 @@ describe('the chart of the operator', () => {
   });
 
   it('has as long for a rollout as the values say', () => {
-    const deadlineOf = (values: object) => pick(rendered(values), 'Deployment').spec.progressDeadlineSeconds;
+    const getDeadline = (values: object) => pick(rendered(values), 'Deployment').spec.progressDeadlineSeconds;
 
-    expect([deadlineOf({}), deadlineOf({ progressDeadlineSeconds: 1200 })]).toEqual([600, 1200]);
+    expect([getDeadline({}), getDeadline({ progressDeadlineSeconds: 1200 })]).toEqual([600, 1200]);
   });
 
   it('allows the operator to read only the Secrets that the values name, unless it carries out webhooks', () => {
-    const verbsOf = (values: object) =>
+    const listVerbs = (values: object) =>
       ofKind(rendered(values), 'Role')
         .flatMap(({ rules }) => rules)
         .filter(({ resources }: { resources: string[] }) => resources.includes('secrets'));
 
-    expect(verbsOf({ webhooks: { enabled: true } })).toHaveLength(2);
-    expect(verbsOf({})).toEqual([
+    expect(listVerbs({ webhooks: { enabled: true } })).toHaveLength(2);
+    expect(listVerbs({})).toEqual([
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['org-api'], verbs: ['get'] },
     ]);
   });
@@ -104,7 +104,7 @@ describe('the pod of the operator', () => {
       expect(labels).toMatchObject(own.podLabels);
       expect(annotations).toMatchObject(own.podAnnotations);
     }
-    expect(podsOf(podsWith({ podLabels: null, podAnnotations: null }))).toHaveLength(7);
+    expect(listPods(podsWith({ podLabels: null, podAnnotations: null }))).toHaveLength(7);
   });
 
   it('is spread, and can be drained, from two replicas on', () => {
@@ -123,7 +123,7 @@ describe('the pod of the operator', () => {
 
   it('leaves the security contexts to a cluster that sets them, as OpenShift does', () => {
     const none = { podSecurityContext: null, containerSecurityContext: null };
-    for (const { spec } of podsOf([...rendered(none), ...render({ values: none })]))
+    for (const { spec } of listPods([...rendered(none), ...render({ values: none })]))
       expect([spec.securityContext, spec.containers[0].securityContext]).toEqual([undefined, undefined]);
   });
 
@@ -218,19 +218,19 @@ describe('the Region that the chart of a release creates', () => {
     const manifests = render({ values: { ...create, worker: { webhookAllow: ['10.0.0.0/8'] } } });
     const { metadata, spec } = pick(manifests, 'Region');
     const worker = pick(manifests, 'Deployment', '-worker').spec.template.spec.containers[0];
-    const settingOf = (name: string) => worker.env.find((one: Manifest) => one.name === name)?.value;
+    const findSetting = (name: string) => worker.env.find((one: Manifest) => one.name === name)?.value;
 
     expect(metadata).toMatchObject({ name: 'region', namespace: 'org-api-us' });
     expect(spec).toEqual({
       region: 'us',
       release: { version: expect.stringMatching(/^\d+\.\d+\.\d+$/), digest: worker.image.split('@')[1] },
-      allowPlaintext: settingOf('ALLOW_PLAINTEXT')
+      allowPlaintext: findSetting('ALLOW_PLAINTEXT')
         .split(',')
         .filter((one: string) => one !== 'redis'),
       database: { secretRef: { name: 'org-api-us' } },
       temporal: {
-        address: settingOf('TEMPORAL_ADDRESS'),
-        namespace: settingOf('TEMPORAL_NAMESPACE'),
+        address: findSetting('TEMPORAL_ADDRESS'),
+        namespace: findSetting('TEMPORAL_NAMESPACE'),
         tls: false,
       },
       webhooks: { secretKeysRef: { name: 'org-api-us' }, allow: ['10.0.0.0/8'] },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Manifest, podsOf, regions, render } from '#test/render-charts.ts';
+import { listPods, type Manifest, regions, render } from '#test/render-charts.ts';
 import { useGoProgram } from './go-program.ts';
 
 const runPodSecurity = useGoProgram('pod-security');
@@ -11,12 +11,12 @@ const judge = (pods: { name: string; spec: Manifest }[]): string =>
 
 describe('Pod Security "restricted", by the rules of the API server', () => {
   it.each(regions)('admits every pod of %s', (region) => {
-    expect(judge(podsOf(render({ region })))).toBe('5 pods, 0 findings\n');
+    expect(judge(listPods(render({ region })))).toBe('5 pods, 0 findings\n');
   });
 
   it('rejects a pod that may become root, so the rules are in effect', () => {
     const values = { podSecurityContext: { runAsNonRoot: false }, containerSecurityContext: { capabilities: null } };
-    const result = judge(podsOf(render({ values })));
+    const result = judge(listPods(render({ values })));
     expect(result).toMatch(/us-org-api-api: runAsNonRoot != true/);
     expect(result).toMatch(/unrestricted capabilities/);
   });
@@ -25,7 +25,7 @@ describe('Pod Security "restricted", by the rules of the API server', () => {
 describe.each(regions)('pods of %s', (region) => {
   it('can write to /tmp only, and have no token of the cluster', () => {
     const manifests = render({ region });
-    for (const { name, spec } of podsOf(manifests)) {
+    for (const { name, spec } of listPods(manifests)) {
       expect(spec, name).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
       for (const container of spec.containers) expect(container.securityContext.readOnlyRootFilesystem).toBe(true);
       const account = manifests.find(

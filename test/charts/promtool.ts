@@ -39,11 +39,11 @@ export function renderRules(options: RenderOptions = {}): { groups: { name: stri
 
 /** Returns every alert of a release, one for each of its severities. */
 export function renderAlerts(options: RenderOptions = {}): (Rule & { alert: string })[] {
-  return alertsOf(renderRules(options));
+  return listAlerts(renderRules(options));
 }
 
 /** Returns the alerts among rules. */
-export function alertsOf({ groups }: { groups: { rules: Rule[] }[] }): (Rule & { alert: string })[] {
+export function listAlerts({ groups }: { groups: { rules: Rule[] }[] }): (Rule & { alert: string })[] {
   const rules = groups.flatMap((group) => group.rules);
   return rules.filter((rule): rule is Rule & { alert: string } => rule.alert !== undefined);
 }
@@ -73,17 +73,17 @@ export function promtool(
 
 /** One evaluation: all alerts that fire at minute `at` over these series. */
 export function evaluation(name: string, series: Series, firing: readonly string[], at = 70): object {
-  return evaluationOf('ALERTS{alertstate="firing"}', name, series, firing, at);
+  return buildEvaluation('ALERTS{alertstate="firing"}', name, series, firing, at);
 }
 
 /** One evaluation: an alert fires over these series without those of a metric. */
 export function withoutMetric(alert: string, metric: string, series: Series, at = 40): object {
   const left = Object.entries(series).filter(([one]) => one.split('{')[0] !== metric);
   const alerts = `ALERTS{alertstate="firing",alertname="${alert}"}`;
-  return evaluationOf(alerts, `${alert} without ${metric}`, Object.fromEntries(left), [alert], at);
+  return buildEvaluation(alerts, `${alert} without ${metric}`, Object.fromEntries(left), [alert], at);
 }
 
-function evaluationOf(alerts: string, name: string, series: Series, firing: readonly string[], at: number): object {
+function buildEvaluation(alerts: string, name: string, series: Series, firing: readonly string[], at: number): object {
   return {
     name,
     interval: '1m',
@@ -110,7 +110,7 @@ export function evaluateRules(rules: object, tests: object[], everyMinutes = 2) 
 }
 
 /** Returns promtool's errors about invalid PromQL; '' when all expressions are valid. */
-export function problemsOf(expressions: readonly string[]): string {
+export function findProblems(expressions: readonly string[]): string {
   const rules = expressions.map((expr, index) => ({ record: `expression:${index}`, expr }));
   const { status, output } = promtool(['check', 'rules', '--lint=none', 'rules.json'], {
     'rules.json': { groups: [{ name: 'all', rules }] },
@@ -122,7 +122,7 @@ const notMetrics =
   /^(?:sum|max|min|abs|rate|increase|by|on|and|or|unless|absent|time|vector|label_replace|min_over_time|histogram_quantile|deriv|count|group|avg|without|ignoring|topk)$/;
 
 /** Returns the names of metrics in an expression, without recorded series, which have colons. */
-export function metricsOf(expression: string): string[] {
+export function listMetrics(expression: string): string[] {
   const bare = expression
     .replace(/"[^"]*"/g, '""')
     .replace(/\{[^}]*\}/g, '')

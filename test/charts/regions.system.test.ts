@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Manifest, ofKind, pick, podsOf, regions, render } from '#test/render-charts.ts';
+import { listPods, type Manifest, ofKind, pick, regions, render } from '#test/render-charts.ts';
 
 /**
  * Where the regions' objects may differ, as the path within an object: each is a name of the
@@ -57,7 +57,7 @@ describe('two releases in one namespace', () => {
     const own = selectors.filter((text) => text.includes('app.kubernetes.io/component'));
     expect(own.length).toBeGreaterThan(20);
     for (const text of own) expect(text).toContain('"app.kubernetes.io/instance":"us"');
-    for (const { labels } of podsOf(two)) expect(labels['app.kubernetes.io/instance']).toBe('blue');
+    for (const { labels } of listPods(two)) expect(labels['app.kubernetes.io/instance']).toBe('blue');
   });
 });
 
@@ -89,11 +89,11 @@ describe('names and labels', () => {
 function flatten(value: unknown, below = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [[below, value]];
   const entries = Array.isArray(value)
-    ? value.map((one, index): [string, unknown] => entryOf(one, index, below))
+    ? value.map((one, index): [string, unknown] => getEntry(one, index, below))
     : Object.entries(value);
   return entries.flatMap(([key, one]) => flatten(one, below === '' ? key : `${below}.${key}`));
 }
 
-function entryOf(one: Manifest, index: number, below: string): [string, unknown] {
+function getEntry(one: Manifest, index: number, below: string): [string, unknown] {
   return below.endsWith('.env') ? [one.name, one.value] : [String(index), one];
 }

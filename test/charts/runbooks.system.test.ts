@@ -1,10 +1,10 @@
 /** Runbooks: one for each alert, with commands, expressions and links that exist. */
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { blocksOf, brokenLinks, commandsOf, readPage, readRunbooks } from '#test/documents.ts';
+import { brokenLinks, listBlocks, listCommands, readPage, readRunbooks } from '#test/documents.ts';
 import { chart, pick, render } from '#test/render-charts.ts';
-import { problemOf } from './commands.ts';
-import { alertsOf, problemsOf, renderAlerts, renderOperator, watched } from './promtool.ts';
+import { findProblem } from './commands.ts';
+import { findProblems, listAlerts, renderAlerts, renderOperator, watched } from './promtool.ts';
 
 const manifests = render({ values: watched });
 const operator = renderOperator();
@@ -13,7 +13,7 @@ const charts = [
   {
     chart: 'org-api-operator',
     runbooks: readRunbooks('org-api-operator'),
-    alerts: alertsOf(pick(operator, 'PrometheusRule').spec),
+    alerts: listAlerts(pick(operator, 'PrometheusRule').spec),
     manifests: operator,
   },
 ];
@@ -35,16 +35,16 @@ describe.each(pages)('$alert', ({ alert, page, alerts, manifests }) => {
   });
 
   it('names commands, objects and links that exist', () => {
-    const commands = commandsOf(page);
-    expect(commands.length + blocksOf(page, 'sql').length).toBeGreaterThan(0);
-    expect(commands.map((command) => problemOf(command, manifests)).filter(Boolean)).toEqual([]);
+    const commands = listCommands(page);
+    expect(commands.length + listBlocks(page, 'sql').length).toBeGreaterThan(0);
+    expect(commands.map((command) => findProblem(command, manifests)).filter(Boolean)).toEqual([]);
     expect(brokenLinks(page)).toEqual([]);
   });
 
   it('has expressions that are valid for Prometheus', () => {
-    const expressions = blocksOf(page, 'promql').flatMap((block) => block.trim().split('\n'));
+    const expressions = listBlocks(page, 'promql').flatMap((block) => block.trim().split('\n'));
     expect(expressions.length).toBeGreaterThan(0);
-    expect(problemsOf(expressions)).toBe('');
+    expect(findProblems(expressions)).toBe('');
   });
 });
 
@@ -66,15 +66,15 @@ it('the check finds a command that does not exist', () => {
     'kubectl -n $NS exec deploy/valkey-us -- valkey-cli -a "$OLD" ping',
     'docker ps',
   ])
-    expect(problemOf(command, manifests), command).not.toBeNull();
+    expect(findProblem(command, manifests), command).not.toBeNull();
 });
 
 it.each(charts)('the list of runbooks of $chart has links and commands that exist', ({ chart: name }) => {
   const page = readPage(path.join(chart, '..', name, 'runbooks/README.md'));
   expect(brokenLinks(page)).toEqual([]);
   expect(
-    commandsOf(page)
-      .map((command) => problemOf(command, manifests))
+    listCommands(page)
+      .map((command) => findProblem(command, manifests))
       .filter(Boolean),
   ).toEqual([]);
 });

@@ -113,7 +113,7 @@ async function keepSchemas(name: string, writeAll: (write: WriteSchema) => void)
 function writeBuiltIn(version: string, write: WriteSchema): void {
   const file = path.join(getModule(`k8s.io/kubernetes@${version}`), 'api/openapi-spec/swagger.json');
   const { definitions } = JSON.parse(readFileSync(file, 'utf8')) as { definitions: Record<string, Schema> };
-  const strict = Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, strictOf(schema)]));
+  const strict = Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, makeStrict(schema)]));
   for (const [name, schema] of Object.entries(definitions))
     for (const kind of (schema['x-kubernetes-group-version-kind'] as Kind[] | undefined) ?? [])
       write(kind, {
@@ -134,7 +134,7 @@ function reach(from: string, definitions: Record<string, Schema | undefined>): S
 function writeCrd(text: string, write: WriteSchema): void {
   const { spec } = parse(text);
   for (const { name, schema } of spec.versions) {
-    const root = strictOf(schema.openAPIV3Schema) as { properties: Schema };
+    const root = makeStrict(schema.openAPIV3Schema) as { properties: Schema };
     write(
       { group: spec.group, version: name, kind: spec.names.kind },
       { ...root, properties: { ...root.properties, metadata: { type: 'object' } } },
@@ -146,15 +146,15 @@ function writeCrd(text: string, write: WriteSchema): void {
  * Rejects unknown fields wherever the fields are listed, and permits numbers where Kubernetes
  * accepts them for text.
  */
-function strictOf(schema: unknown): Schema {
-  if (Array.isArray(schema)) return schema.map(strictOf) as unknown as Schema;
+function makeStrict(schema: unknown): Schema {
+  if (Array.isArray(schema)) return schema.map(makeStrict) as unknown as Schema;
   if (typeof schema !== 'object' || schema === null) return schema as unknown as Schema;
   const { format, ...own } = schema as Schema;
   if (format === 'int-or-string' || own['x-kubernetes-int-or-string'] === true) return { type: ['integer', 'string'] };
   if (typeof own.description === 'string' && own.description.startsWith('Quantity is'))
     return { type: ['number', 'string'] };
   delete own.description;
-  const inner = Object.fromEntries(Object.entries(own).map(([key, value]) => [key, strictOf(value)]));
+  const inner = Object.fromEntries(Object.entries(own).map(([key, value]) => [key, makeStrict(value)]));
   const isListed =
     'properties' in inner && own['x-kubernetes-preserve-unknown-fields'] !== true && !('additionalProperties' in inner);
   return isListed ? { ...inner, additionalProperties: false } : inner;

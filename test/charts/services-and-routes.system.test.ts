@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type Manifest, ofKind, pick, podsOf, regions, render } from '#test/render-charts.ts';
+import { listPods, type Manifest, ofKind, pick, regions, render } from '#test/render-charts.ts';
 
 describe.each(regions)('Services of %s', (region) => {
   const manifests = render({ region });
 
   it('reach pods of their own component, at existing ports', () => {
     for (const { metadata, spec } of ofKind(manifests, 'Service')) {
-      const pods = podsOf(manifests).filter(({ labels }) =>
+      const pods = listPods(manifests).filter(({ labels }) =>
         Object.entries(spec.selector).every(([key, value]) => labels[key] === value),
       );
       expect(pods, metadata.name).toHaveLength(1);
@@ -33,12 +33,12 @@ describe.each(regions)('Services of %s', (region) => {
   });
 
   it('that callers reach have the families of the cluster, or those that the values say', () => {
-    const policiesOf = (values: object) =>
+    const listPolicies = (values: object) =>
       ofKind(render({ region, values }), 'Service')
         .filter(({ metadata }) => /-(api|console)$/.test(metadata.name))
         .map(({ spec }) => spec.ipFamilyPolicy);
-    expect(policiesOf({})).toEqual(['PreferDualStack', 'PreferDualStack']);
-    expect(policiesOf({ ipFamilyPolicy: 'RequireDualStack' })).toEqual(['RequireDualStack', 'RequireDualStack']);
+    expect(listPolicies({})).toEqual(['PreferDualStack', 'PreferDualStack']);
+    expect(listPolicies({ ipFamilyPolicy: 'RequireDualStack' })).toEqual(['RequireDualStack', 'RequireDualStack']);
   });
 
   it('of the probe keeps the address that its webhook was created with', () => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { temporalAccess } from '#runtime/settings/temporal.ts';
 import { makeCertificate } from '#test/certificates.ts';
-import { type Manifest, pick, podsOf, regions, render } from '#test/render-charts.ts';
+import { listPods, type Manifest, pick, regions, render } from '#test/render-charts.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
 import { readConfig as readConsole } from '../../apps/console/config.ts';
 import { readConfig as readMigrate } from '../../apps/migrate/config.ts';
@@ -51,12 +51,12 @@ const ofTheImage = ['HOST', 'METRICS_PORT', 'PORT', 'WORKFLOW_BUNDLE', 'PROBE_PO
 /** Logins that `helm test` does not check: no pod that runs all the time has them. */
 const ofJobs = ['DATABASE_URL', 'PLATFORM_DATABASE_URL', 'OPERATOR_DATABASE_URL'];
 /** Where an app is, and what its pods start. */
-const folderOf = (app: string) => (app === 'doctor' ? 'orgctl/doctor' : app);
-const startOf = (app: string) => (app === 'doctor' ? 'apps/orgctl/main.ts doctor' : `apps/${app}/main.ts`);
+const getAppFolder = (app: string) => (app === 'doctor' ? 'orgctl/doctor' : app);
+const getProgram = (app: string) => (app === 'doctor' ? 'apps/orgctl/main.ts doctor' : `apps/${app}/main.ts`);
 const apps = { api: readApi, worker: readWorker, migrate: readMigrate, doctor: readDoctor };
 
 /** Returns the environment of a container, its secrets mounted below `folder`. */
-function environmentOf(pod: Manifest): Record<string, string> {
+function readEnvironment(pod: Manifest): Record<string, string> {
   const [container] = pod.containers;
   const mount = container.volumeMounts.find((one: Manifest) => one.name === 'secrets').mountPath;
   const { sources } = pod.volumes.find((one: Manifest) => one.name === 'secrets').projected;
@@ -66,15 +66,15 @@ function environmentOf(pod: Manifest): Record<string, string> {
 }
 
 describe.each(regions)('settings of %s', (region) => {
-  const pods = podsOf(render({ region }));
-  const podOf = (app: string) => {
-    const pod = pods.find((one) => one.spec.containers[0].command.slice(1).join(' ') === startOf(app));
+  const pods = listPods(render({ region }));
+  const getPod = (app: string) => {
+    const pod = pods.find((one) => one.spec.containers[0].command.slice(1).join(' ') === getProgram(app));
     if (pod === undefined) throw new Error(`no pod runs ${app}`);
     return pod.spec;
   };
 
   it.each(Object.keys(apps) as (keyof typeof apps)[])('are accepted by the %s itself', (app) => {
-    const config = apps[app](environmentOf(podOf(app)));
+    const config = apps[app](readEnvironment(getPod(app)));
     if (app !== 'migrate') expect(config).toMatchObject({ region });
     else
       expect((config as ReturnType<typeof readMigrate>).logins.map((login) => login.role)).toEqual([
@@ -85,25 +85,25 @@ describe.each(regions)('settings of %s', (region) => {
   });
 
   it('give each pod exactly the secrets that it reads', () => {
-    const secretsOf = (app: string) =>
-      podOf(app)
+    const listSecrets = (app: string) =>
+      getPod(app)
         .volumes.find((one: Manifest) => one.name === 'secrets')
         .projected.sources.map((one: Manifest) => one.secret.items[0].path);
-    expect(secretsOf('api')).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'REDIS_URL']);
-    expect(secretsOf('worker')).toEqual(['WEBHOOK_SECRET_KEYS', 'WORKER_DATABASE_URL']);
-    expect(secretsOf('console')).toEqual([
+    expect(listSecrets('api')).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'REDIS_URL']);
+    expect(listSecrets('worker')).toEqual(['WEBHOOK_SECRET_KEYS', 'WORKER_DATABASE_URL']);
+    expect(listSecrets('console')).toEqual([
       'CONSOLE_DATABASE_URL',
       'KEY_PEPPERS',
       'KEY_TAG_SECRETS',
       'WEBHOOK_SECRET_KEYS',
     ]);
-    expect(secretsOf('doctor').filter((name: string) => !name.startsWith('PROBE_'))).toEqual([
+    expect(listSecrets('doctor').filter((name: string) => !name.startsWith('PROBE_'))).toEqual([
       'API_DATABASE_URL',
       'CONSOLE_DATABASE_URL',
       'REDIS_URL',
       'WORKER_DATABASE_URL',
     ]);
-    expect(secretsOf('migrate')).toEqual([
+    expect(listSecrets('migrate')).toEqual([
       'API_DATABASE_URL',
       'CONSOLE_DATABASE_URL',
       'DATABASE_URL',
@@ -126,7 +126,7 @@ describe.each(regions)('settings of %s', (region) => {
 
 describe('settings', () => {
   it.each(['api', 'worker', 'migrate', 'doctor'] as const)('that the %s reads are all set by the chart', (app) => {
-    const source = readFileSync(new URL(`../../apps/${folderOf(app)}/config.ts`, import.meta.url), 'utf8');
+    const source = readFileSync(new URL(`../../apps/${getAppFolder(app)}/config.ts`, import.meta.url), 'utf8');
     const known = [...source.matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name]) => name ?? '');
     if (source.includes('...temporalAccess')) known.push(...Object.keys(temporalAccess));
     const values = {
@@ -134,8 +134,8 @@ describe('settings', () => {
       temporal: throughTls.temporal,
       worker: { webhookAllow: ['10.9.0.1'], deliverySchedule: '1s', suspendAfter: '84h' },
     };
-    const pod = podsOf(render({ values })).find(
-      (one) => one.spec.containers[0].command.slice(1).join(' ') === startOf(app),
+    const pod = listPods(render({ values })).find(
+      (one) => one.spec.containers[0].command.slice(1).join(' ') === getProgram(app),
     );
     const set = pod?.spec.containers[0].env.map(({ name }: Manifest) => name.replace(/_FILE$/, ''));
     expect(known.length).toBeGreaterThan(4);
@@ -144,12 +144,12 @@ describe('settings', () => {
   });
 
   it('of Temporal behind mutual TLS and an API key are accepted by worker, console and helm test, and no other pod has them', () => {
-    const pods = podsOf(render({ values: throughTls }));
+    const pods = listPods(render({ values: throughTls }));
     const read = { worker: readWorker, console: readConsole, doctor: readDoctor };
     for (const { spec } of pods) {
       const program = spec.containers[0].command[1].split('/')[1] as string;
       const app = program === 'orgctl' ? 'doctor' : program;
-      const environment = environmentOf(spec);
+      const environment = readEnvironment(spec);
       const isOfTemporal = Object.keys(environment).filter((name) => name.startsWith('TEMPORAL_'));
       if (app in read)
         expect(read[app as keyof typeof read](environment).temporal, app).toMatchObject({

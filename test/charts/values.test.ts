@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { documentsOf } from '../../charts/docs/documents.ts';
+import { generateDocuments } from '../../charts/docs/documents.ts';
 import { listLeaves, readValues } from '../../charts/docs/read-values.ts';
 
 const chart = path.join(import.meta.dirname, '../../charts/org-api');
@@ -18,11 +18,11 @@ const charts = {
   },
   'org-api-operator': { app: [], own: [''] },
 };
-const readerOf = (name: string) => (file: string) => readFileSync(path.join(chart, '..', name, file), 'utf8');
-const read = readerOf('org-api');
+const createReader = (name: string) => (file: string) => readFileSync(path.join(chart, '..', name, file), 'utf8');
+const read = createReader('org-api');
 
 describe.each(Object.entries(charts))('values.yaml of %s', (name, { app, own }) => {
-  const read = readerOf(name);
+  const read = createReader(name);
   const values = readValues(read('values.yaml'));
   const paths = listLeaves(values).map((value) => value.path);
   const sections = new Set(listSections(values));
@@ -51,7 +51,7 @@ describe.each(Object.entries(charts))('values.yaml of %s', (name, { app, own }) 
     [...templates.matchAll(pattern)].map(([, found]) => sections.map((section) => `${section}${found}`)),
   );
 
-  it.each(Object.entries(documentsOf(read)))('matches %s: run npm run tool -- charts', (file, text) => {
+  it.each(Object.entries(generateDocuments(read)))('matches %s: run npm run tool -- charts', (file, text) => {
     expect(read(file)).toBe(text);
   });
 
@@ -92,7 +92,7 @@ describe('the generator', () => {
   });
 
   it('rejects unknown keys at every depth, except in free maps', () => {
-    const { 'values.schema.json': text = '' } = documentsOf(read);
+    const { 'values.schema.json': text = '' } = generateDocuments(read);
     const schema = JSON.parse(text);
     expect(schema.additionalProperties).toBe(false);
     expect(schema.properties.api.properties.service.additionalProperties).toBe(false);

@@ -20,7 +20,7 @@ export async function signInToConsole(
 ): Promise<HttpVisitor> {
   const [organization] = organizations;
   if (organization === undefined) throw new Error('there is no organization to sign in to');
-  const email = await emailOf(pool, organization.id, organization.ownerUserId);
+  const email = await getEmail(pool, organization.id, organization.ownerUserId);
   const printed = await runCommand(
     process.execPath,
     ['apps/orgctl/main.ts', 'person', 'invite', '--org', organization.id, '--email', email, '--region', servers.region],
@@ -31,7 +31,7 @@ export async function signInToConsole(
   await enrolling.submit(await enrolling.openLink(link), '/enrol/password', { password });
   const setUp = await enrolling.submit('/enrol/factor', '/enrol/totp/start');
   const { secret = '' } = hiddenFields(setUp.text, '/enrol/totp');
-  const done = await enrolling.submit(setUp, '/enrol/totp', { code: codeOf(secret) });
+  const done = await enrolling.submit(setUp, '/enrol/totp', { code: generateCode(secret) });
   if (!done.text.includes('You’re all set')) throw new Error(`enrolling in the console ended with ${done.status}`);
 
   const visitor = createHttpVisitor(origin, undefined, address);
@@ -45,9 +45,9 @@ export async function signInToConsole(
   return visitor;
 }
 
-const codeOf = (secret: string) => generateSync({ secret, epoch: Math.floor(Date.now() / 1000), period: 30 });
+const generateCode = (secret: string) => generateSync({ secret, epoch: Math.floor(Date.now() / 1000), period: 30 });
 
-async function emailOf(pool: Pool, organizationId: string, personId: string): Promise<string> {
+async function getEmail(pool: Pool, organizationId: string, personId: string): Promise<string> {
   const { rows } = await pool.query<{ email: string }>(
     'select email from membership where organization_id = $1 and person_id = $2',
     [organizationId, personId],

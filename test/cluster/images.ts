@@ -36,7 +36,15 @@ export async function buildImages(
 }
 
 async function build({ tag, folder }: { tag: string; folder: string }): Promise<Built> {
-  const args = ['charts/image/build.ts', '--tag', `${name}:${tag}`, '--build-id', tag, '--archive', archiveOf({ tag })];
+  const args = [
+    'charts/image/build.ts',
+    '--tag',
+    `${name}:${tag}`,
+    '--build-id',
+    tag,
+    '--archive',
+    getArchive({ tag }),
+  ];
   const printed = await runCommand(process.execPath, args, { env: process.env, cwd: folder, timeoutMs: 600_000 });
   return JSON.parse(printed) as Built;
 }
@@ -90,7 +98,7 @@ async function buildChangedImage(
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-changed-'));
   const archive = path.join(work, 'image.tar');
   const buildah = (...args: string[]) => runCommand('buildah', args, { env: process.env, timeoutMs: 300_000 });
-  const container = (await buildah('from', '--pull-never', `docker-archive:${archiveOf(from)}`)).trim();
+  const container = (await buildah('from', '--pull-never', `docker-archive:${getArchive(from)}`)).trim();
   try {
     for (const { target, write } of files) {
       const file = path.join(work, path.basename(target));
@@ -107,7 +115,7 @@ async function buildChangedImage(
   return { ...from, tag };
 }
 
-const archiveOf = ({ tag }: Pick<Image, 'tag'>) => path.join(repository, '.org-api/image', `${tag}.tar`);
+const getArchive = ({ tag }: Pick<Image, 'tag'>) => path.join(repository, '.org-api/image', `${tag}.tar`);
 
 interface AddedMigration {
   name: string;

@@ -53,8 +53,8 @@ export async function startIngressController(
   };
   try {
     const image = await buildControllerImage(cluster);
-    await cluster.apply(namespace, [secretOf(certificate), ...rightsOf(own)]);
-    await cluster.apply(own, objectsOf({ own, image, watched: namespace }));
+    await cluster.apply(namespace, [buildSecret(certificate), ...listRights(own)]);
+    await cluster.apply(own, listObjects({ own, image, watched: namespace }));
     await cluster.kubectl(['rollout', 'status', `deployment/${name}`, '-n', own, '--timeout=90s']);
     const find = (kind: string, field: string) =>
       cluster.kubectl(['get', kind, '-n', own, '-l', `app=${name}`, '-o', `jsonpath={.items[0]${field}}`]);
@@ -97,7 +97,7 @@ async function buildControllerImage(cluster: Cluster): Promise<string> {
   return image;
 }
 
-const secretOf = ({ cert, key }: { cert: string; key: string }) => ({
+const buildSecret = ({ cert, key }: { cert: string; key: string }) => ({
   apiVersion: 'v1',
   kind: 'Secret',
   type: 'kubernetes.io/tls',
@@ -106,7 +106,7 @@ const secretOf = ({ cert, key }: { cert: string; key: string }) => ({
 });
 
 /** The controller's rights in the namespace of the releases. */
-function rightsOf(own: string): object[] {
+function listRights(own: string): object[] {
   const read = (apiGroup: string, ...resources: string[]) => ({
     apiGroups: [apiGroup],
     resources,
@@ -133,7 +133,7 @@ function rightsOf(own: string): object[] {
   ];
 }
 
-function objectsOf({ own, image, watched }: { own: string; image: string; watched: string }): object[] {
+function listObjects({ own, image, watched }: { own: string; image: string; watched: string }): object[] {
   const labels = { app: name };
   const args = [
     '-kubernetes',

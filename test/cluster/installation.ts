@@ -91,7 +91,7 @@ export async function fillRegion(options: {
     applicationName: 'org-api-cluster-test',
     poolMax: 2,
   });
-  const keySecrets = keySecretsOf(region, secrets);
+  const keySecrets = getKeySecrets(region, secrets);
   const webhookSettings: WebhookSettings = {
     allow: addressBlocks.parse(allow),
     sealingKeys: webhookSecretKeys.parse(secrets.webhookSecretKeys),
@@ -139,13 +139,13 @@ export async function addKey(
   });
   const input = { organizationId: id, creatorId: ownerUserId, scopes, label: 'rotated', expiresAt: null };
   try {
-    return (await createKey(database, { ...input, by: 'orgctl' }, keySecretsOf(servers.region, secrets))).key;
+    return (await createKey(database, { ...input, by: 'orgctl' }, getKeySecrets(servers.region, secrets))).key;
   } finally {
     await database.close();
   }
 }
 
-function keySecretsOf(region: Region, secrets: RegionSecrets): KeySecrets {
+function getKeySecrets(region: Region, secrets: RegionSecrets): KeySecrets {
   return {
     region,
     peppers: keyPeppers.parse(secrets.keyPeppers),

@@ -3,7 +3,7 @@ import type { Cluster } from './cluster.ts';
 import { CommandFailedError } from './command.ts';
 import { addedColumns } from './images.ts';
 import type { Installation } from './installation.ts';
-import { type Image, imageValues, peersOf, type Release } from './release.ts';
+import { type Image, imageValues, listPeers, type Release } from './release.ts';
 
 const operator = 'operator';
 const subscription = 'declared';
@@ -32,7 +32,7 @@ export async function upgradeOperator(
   image: Image,
 ): Promise<void> {
   const { namespace } = release;
-  const { dns, database, temporal } = peersOf(servers);
+  const { dns, database, temporal } = listPeers(servers);
   const slices = ['get', 'endpointslices', '-n', 'default', '-l', 'kubernetes.io/service-name=kubernetes'];
   const fields = 'jsonpath={.items[0].endpoints[0].addresses[0]} {.items[0].ports[0].port}';
   const [ip, port] = (await cluster.kubectl([...slices, '-o', fields])).split(' ');

@@ -28,10 +28,10 @@ export async function findErrors(cluster: Cluster, { name, namespace }: Release,
 
 /** Pods of all components that are not terminating. */
 export async function listStaying(cluster: Cluster, release: Release): Promise<Pod[]> {
-  return (await Promise.all(components.map((component) => stayingOf(cluster, release, component)))).flat();
+  return (await Promise.all(components.map((component) => listStayingPods(cluster, release, component)))).flat();
 }
 
-async function stayingOf(cluster: Cluster, release: Release, component: string): Promise<Pod[]> {
+async function listStayingPods(cluster: Cluster, release: Release, component: string): Promise<Pod[]> {
   const pods = await listPods(cluster, release, component);
   return pods.filter(isStaying);
 }
@@ -79,7 +79,7 @@ export async function deletePods(cluster: Cluster, release: Release, random: () 
   const left: string[] = [...components];
   while (left.length > 0) {
     const [component = ''] = left.splice(Math.floor(random() * left.length), 1);
-    const pods = await stayingOf(cluster, release, component);
+    const pods = await listStayingPods(cluster, release, component);
     const pod = pods[Math.floor(random() * pods.length)];
     if (pod !== undefined)
       await cluster.kubectl(['delete', 'pod', pod.metadata.name, '-n', release.namespace, '--wait=false']);
@@ -93,7 +93,8 @@ export async function deletePods(cluster: Cluster, release: Release, random: () 
  */
 export async function evictPods(cluster: Cluster, release: Release): Promise<void> {
   for (const component of components)
-    for (const pod of await stayingOf(cluster, release, component)) await evict(cluster, release, pod.metadata.name);
+    for (const pod of await listStayingPods(cluster, release, component))
+      await evict(cluster, release, pod.metadata.name);
   await waitUntilRolledOut(cluster, release);
 }
 

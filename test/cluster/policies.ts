@@ -66,11 +66,11 @@ async function checkConnections(
 }
 
 async function listConnections(cluster: Cluster, { release, servers, routes }: Checked): Promise<Connection[]> {
-  const database = { to: 'PostgreSQL', target: hostOf(servers.podOwnerUrl) };
-  const redis = { to: 'Redis', target: hostOf(servers.redisUrl) };
+  const database = { to: 'PostgreSQL', target: getHost(servers.podOwnerUrl) };
+  const redis = { to: 'Redis', target: getHost(servers.redisUrl) };
   const temporal = { to: 'Temporal', target: servers.temporalAddress };
-  const api = { to: 'the API', target: await addressOf(cluster, release, 'api', 'http') };
-  const metrics = { to: 'metrics of a worker', target: await addressOf(cluster, release, 'worker', 'metrics') };
+  const api = { to: 'the API', target: await getAddress(cluster, release, 'api', 'http') };
+  const metrics = { to: 'metrics of a worker', target: await getAddress(cluster, release, 'worker', 'metrics') };
   const from = (pods: string, targets: { to: string; target: string }[], isAllowed: boolean) =>
     targets.map((target) => ({ from: `deployment/${pods}`, ...target, isAllowed }));
   return [
@@ -83,13 +83,13 @@ async function listConnections(cluster: Cluster, { release, servers, routes }: C
   ];
 }
 
-function hostOf(url: string): string {
+function getHost(url: string): string {
   const { hostname, port } = new URL(url);
   return `${hostname}:${port}`;
 }
 
 /** The address of a ready pod, with a port of its container. */
-async function addressOf(cluster: Cluster, { name, namespace }: Release, component: string, port: string) {
+async function getAddress(cluster: Cluster, { name, namespace }: Release, component: string, port: string) {
   const selector = `app.kubernetes.io/instance=${name},app.kubernetes.io/component=${component}`;
   const list = ['get', 'pods', '-n', namespace, '-l', selector, '--field-selector=status.phase=Running'];
   const path = `{.items[0].status.podIP}:{.items[0].spec.containers[0].ports[?(@.name=="${port}")].containerPort}`;

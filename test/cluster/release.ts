@@ -40,7 +40,7 @@ export interface Release {
 }
 
 /** Keys and values of a region's Secret. */
-export function secretOf({ servers, secrets }: { servers: RegionServers; secrets: RegionSecrets }) {
+export function buildSecret({ servers, secrets }: { servers: RegionServers; secrets: RegionSecrets }) {
   return {
     DATABASE_URL: servers.podOwnerUrl,
     API_DATABASE_URL: servers.podUrls.api,
@@ -62,12 +62,12 @@ export async function applySecrets(
 ): Promise<void> {
   const name = `org-api-${region.servers.region}`;
   await cluster.apply(namespace, [
-    { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: secretOf(region) },
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: buildSecret(region) },
   ]);
 }
 
 /** The release of a region; both regions are in one namespace, which the chart supports. */
-export function releaseOf(
+export function createRelease(
   cluster: Cluster,
   options: { namespace: string; servers: RegionServers; folder: string },
 ): Release {
@@ -88,7 +88,7 @@ export function releaseOf(
       kept = mergeValues(kept, values);
     },
     async upgrade(image, { values = {}, timeout = '180s' } = {}) {
-      const merged = mergeValues(mergeValues(valuesOf(cluster, servers, image), kept), values);
+      const merged = mergeValues(mergeValues(buildValues(cluster, servers, image), kept), values);
       writeFileSync(valuesFile, JSON.stringify(merged));
       // As in the guide: without --wait-for-jobs, because new pods are unready until the migrations
       // have ended.
@@ -128,19 +128,19 @@ export const consoleOrigin = (region: Region) => `https://console.${region}.exam
 const resources = { requests: { cpu: '50m', memory: '128Mi' } };
 
 /** Peers in network policies: all servers, and the name server of `up`, listen on the node. */
-export function peersOf(servers: RegionServers) {
+export function listPeers(servers: RegionServers) {
   const [address, port] = servers.temporalAddress.split(':');
   const to = [{ ipBlock: { cidr: `${address}/32` } }];
-  const portOf = (url: string) => Number(new URL(url).port);
+  const getPort = (url: string) => Number(new URL(url).port);
   return {
     dns: { to },
-    database: { to, port: portOf(servers.podOwnerUrl) },
-    redis: { to, port: portOf(servers.redisUrl) },
+    database: { to, port: getPort(servers.podOwnerUrl) },
+    redis: { to, port: getPort(servers.redisUrl) },
     temporal: { to, port: Number(port) },
   };
 }
 
-function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Image): Record<string, unknown> {
+function buildValues({ serviceRange }: Cluster, servers: RegionServers, image: Image): Record<string, unknown> {
   return {
     region: servers.region,
     baseUrls: { us: apiOrigin('us'), ca: apiOrigin('ca') },
@@ -161,7 +161,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
     networkPolicy: {
       http: { from: [{ namespaceSelector: {} }, { ipBlock: { cidr: '0.0.0.0/0' } }] },
       webhooks: { ipv6: false }, // kube-router 1 supports only IPv4, and fails at IPv6 blocks
-      ...peersOf(servers),
+      ...listPeers(servers),
       // An engine judges a connection to a Service by the pod's address, which `webhookAllow`
       // lacks.
       extraEgress: [{ to: [{ podSelector: { matchLabels: { app: 'receiver' } } }] }],

@@ -5,7 +5,7 @@ import type { Cluster } from './cluster.ts';
 import { runCommand } from './command.ts';
 import { addKey, type Installation } from './installation.ts';
 import { listStaying, type Pod } from './pods.ts';
-import { type Release, secretOf } from './release.ts';
+import { buildSecret, type Release } from './release.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const apps = ['api', 'worker', 'console'] as const;
@@ -77,7 +77,7 @@ const identify = (pods: readonly Pod[]) =>
 async function patchSecret(cluster: Cluster, region: Rotated, settings: readonly string[]): Promise<void> {
   const { release, servers } = region;
   const changedAt = Date.now() / 1000;
-  const patch = JSON.stringify({ stringData: secretOf(region) });
+  const patch = JSON.stringify({ stringData: buildSecret(region) });
   await cluster.kubectl(['patch', 'secret', `org-api-${servers.region}`, '-n', release.namespace, '-p', patch]);
   const giveUpAt = performance.now() + readDeadlineMs;
   for (;;) {

@@ -20,7 +20,7 @@ import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
 import { compareResponses, startReads } from './reads.ts';
 import { createReceiverService, readArrivals, startReceiver } from './receiver.ts';
-import { apiOrigin, applySecrets, consoleOrigin, type Image, type Release, releaseOf } from './release.ts';
+import { apiOrigin, applySecrets, consoleOrigin, createRelease, type Image, type Release } from './release.ts';
 import { type Servers, startServers } from './servers.ts';
 import { startWith } from './started.ts';
 
@@ -94,7 +94,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   await deliverOne(cluster, installed, report);
   for (const region of operated) problems.push(...(await changeLeader(cluster, region, report)));
   for (const region of installed) {
-    const address = region.routes?.console ?? (await serviceOf(cluster, region.release, 'console'));
+    const address = region.routes?.console ?? (await getService(cluster, region.release, 'console'));
     const visitor = await signInToConsole(region, { address, origin: consoleOrigin(region.servers.region) });
     report(`${region.servers.region}: an owner enrolled in the console and signed in`);
     problems.push(...(await checkIngress(cluster, { ...region, visitor }, report)));
@@ -156,7 +156,7 @@ async function installRegion(
   const { servers, pool, image, receiver, folder, isOperated, controller } = options;
   const secrets = makeSecrets();
   await applySecrets(cluster, namespace, { servers, secrets });
-  const release = releaseOf(cluster, { namespace, servers, folder });
+  const release = createRelease(cluster, { namespace, servers, folder });
   if (isOperated) {
     await upgradeDefinitions(cluster, image);
     release.set(regionValues);
@@ -165,7 +165,7 @@ async function installRegion(
   await release.upgrade(image);
   const filled = await fillRegion({ servers, secrets, receiver, allow: cluster.serviceRange });
   Object.assign(webhookSecrets, filled.webhookSecrets);
-  const api = await serviceOf(cluster, release, 'api');
+  const api = await getService(cluster, release, 'api');
   const routes = controller && (await openRoutes(controller, servers.region));
   return { ...filled, servers, secrets, release, pool, api, routes };
 }
@@ -207,7 +207,7 @@ async function makeNamespace(cluster: Cluster): Promise<void> {
  * A component's Service, by its cluster address, because this machine cannot resolve the cluster's
  * names.
  */
-async function serviceOf(cluster: Cluster, { name }: Release, component: string): Promise<string> {
+async function getService(cluster: Cluster, { name }: Release, component: string): Promise<string> {
   const path = '{.spec.clusterIP}:{.spec.ports[0].port}';
   const service = ['get', 'service', `${name}-${component}`, '-n', namespace];
   return `http://${await cluster.kubectl([...service, '-o', `jsonpath=${path}`])}`;

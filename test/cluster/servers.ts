@@ -50,7 +50,7 @@ export async function startServers(
   const postgres = await startWith(started, () => startPostgres({ stateFolder, report }));
   const redis = await startWith(started, () => startRedis({ stateFolder, report }));
   if (redis === null) throw new StartupError('This needs a Redis: install redis-server 7 or newer.');
-  const namespaces = regions.map(namespaceOf);
+  const namespaces = regions.map(getNamespace);
   const temporal = await startWith(started, () => startTemporal({ stateFolder, namespaces, report }));
   const ports = {
     postgres: await forward(postgres.port),
@@ -64,16 +64,16 @@ export async function startServers(
       region,
       ownerUrl,
       podOwnerUrl: atPods(ownerUrl, hostAddress, ports.postgres),
-      podUrls: podUrlsOf(atPods(ownerUrl, hostAddress, ports.postgres), region),
+      podUrls: buildPodUrls(atPods(ownerUrl, hostAddress, ports.postgres), region),
       redisUrl: `redis://${hostAddress}:${ports.redis}/${index}`,
       temporalAddress: `${hostAddress}:${ports.temporal}`,
-      temporalNamespace: namespaceOf(region),
+      temporalNamespace: getNamespace(region),
     });
   }
   return { regions: made, createDatabase: (name) => makeDatabase(postgres.adminUrl, name) };
 }
 
-const namespaceOf = (region: Region) => `org-api-${region}`;
+const getNamespace = (region: Region) => `org-api-${region}`;
 
 function atPods(url: string, host: string, port: number): string {
   const moved = new URL(url);
@@ -82,7 +82,7 @@ function atPods(url: string, host: string, port: number): string {
   return moved.href;
 }
 
-function podUrlsOf(podOwnerUrl: string, region: Region): Record<LoginRole, string> {
+function buildPodUrls(podOwnerUrl: string, region: Region): Record<LoginRole, string> {
   const urls = roles.map((role) => {
     const url = new URL(podOwnerUrl);
     url.username = `org_api_${region}_${role}`;

@@ -8,8 +8,8 @@ import { byteOrderMark } from '../../apps/console/web/csv.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 
-const logOf = ({ orgId }: Pick<Enrolled, 'orgId'>, rest = '') => `/o/${orgId}/audit-log${rest}`;
-const rowsOf = (text: string) => text.match(/<th scope="row"/g)?.length ?? 0;
+const getLogPath = ({ orgId }: Pick<Enrolled, 'orgId'>, rest = '') => `/o/${orgId}/audit-log${rest}`;
+const countRows = (text: string) => text.match(/<th scope="row"/g)?.length ?? 0;
 
 /** Inserts answered reads, one per second, the newest a second ago. */
 const writeReads = (t: ConsoleInstallation, orgId: string, count: number) =>
@@ -25,24 +25,24 @@ describe('the audit log', () => {
     const ada = await t.enrol();
     await writeReads(t, ada.orgId, 120);
     const visitor = t.http(ada);
-    const linkOf = (text: string, rel: string) =>
+    const findLink = (text: string, rel: string) =>
       unescaped(new RegExp(`<a rel="${rel}" href="([^"]*)"`).exec(text)?.[1] ?? '');
-    const pages = [await visitor.get(logOf(ada, '?action=api.getOrg'))];
+    const pages = [await visitor.get(getLogPath(ada, '?action=api.getOrg'))];
     for (
-      let next = linkOf(pages[0]?.text ?? '', 'next');
+      let next = findLink(pages[0]?.text ?? '', 'next');
       next !== '';
-      next = linkOf(pages.at(-1)?.text ?? '', 'next')
+      next = findLink(pages.at(-1)?.text ?? '', 'next')
     ) {
       expect(next).toContain('action=api.getOrg');
       pages.push(await visitor.get(next));
     }
-    expect(pages.map(({ text }) => rowsOf(text))).toEqual([50, 50, 20]);
-    const back = await visitor.get(linkOf(pages[2]?.text ?? '', 'prev'));
-    const idsOf = (text: string) => text.match(/\/audit-log\/[0-9a-f-]{36}/g);
-    expect(idsOf(back.text)).toEqual(idsOf(pages[1]?.text ?? ''));
-    const first = await visitor.get(linkOf(back.text, 'prev'));
-    expect(idsOf(first.text)).toEqual(idsOf(pages[0]?.text ?? ''));
-    expect(linkOf(first.text, 'prev')).toBe('');
+    expect(pages.map(({ text }) => countRows(text))).toEqual([50, 50, 20]);
+    const back = await visitor.get(findLink(pages[2]?.text ?? '', 'prev'));
+    const listIds = (text: string) => text.match(/\/audit-log\/[0-9a-f-]{36}/g);
+    expect(listIds(back.text)).toEqual(listIds(pages[1]?.text ?? ''));
+    const first = await visitor.get(findLink(back.text, 'prev'));
+    expect(listIds(first.text)).toEqual(listIds(pages[0]?.text ?? ''));
+    expect(findLink(first.text, 'prev')).toBe('');
   });
 
   it('shows the page without its filter when a link is malformed, and no error', async () => {
@@ -55,18 +55,18 @@ describe('the audit log', () => {
       '?from=2026-02-30T10:00&zone=Mars/Olympus',
       `?person=${'x'.repeat(5000)}`,
     ]) {
-      const response = await t.http(ada).get(logOf(ada, query));
+      const response = await t.http(ada).get(getLogPath(ada, query));
       expect([query, response.status]).toEqual([query, 200]);
-      expect(rowsOf(response.text)).toBeGreaterThanOrEqual(3);
+      expect(countRows(response.text)).toBeGreaterThanOrEqual(3);
     }
   });
 
   it('reports an invalid time in the filter, and downloads no file for it', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
-    const { text } = await t.http(ada).get(logOf(ada, '?from=xx'));
+    const { text } = await t.http(ada).get(getLogPath(ada, '?from=xx'));
     expect(text).toContain('Enter a date and a time. This filter was not applied.');
-    expect((await t.http(ada).get(logOf(ada, '/csv?from=xx'))).to).toBe(logOf(ada, '?from=xx'));
+    expect((await t.http(ada).get(getLogPath(ada, '/csv?from=xx'))).to).toBe(getLogPath(ada, '?from=xx'));
   });
 
   it('reads times in the zone of the address', async () => {
@@ -75,7 +75,7 @@ describe('the audit log', () => {
     const at = new Date('2026-07-01T12:00:30Z');
     const [id] = await writeEntries(t.owner, [{ orgId: ada.orgId, at }]);
     const shows = async (from: string, until: string, zone: string) =>
-      (await t.http(ada).get(logOf(ada, `?from=${from}&until=${until}&zone=${zone}`))).text.includes(`${id}`);
+      (await t.http(ada).get(getLogPath(ada, `?from=${from}&until=${until}&zone=${zone}`))).text.includes(`${id}`);
     expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', '')).toBe(true);
     expect(await shows('2026-07-01T08:00', '2026-07-01T08:01', 'America/New_York')).toBe(true);
     expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', 'America/New_York')).toBe(false);
@@ -94,7 +94,7 @@ describe('the audit log', () => {
     const visitor = t.http(ada);
     const lists = ['audit-log', 'deliveries', `webhooks/${webhook.id}/deliveries`];
     const range = `webhooks/${webhook.id}/redeliver/review`;
-    const zoneOf = (text: string) => [
+    const readZone = (text: string) => [
       /name="zone" value="([^"]*)"/.exec(text)?.[1],
       /data-zone-name>([^<]*)</.exec(text)?.[1],
     ];
@@ -104,16 +104,16 @@ describe('the audit log', () => {
         const { text } = await visitor.get(`/o/${ada.orgId}/${path}?${query}`);
         const shown = zone.length > 64 ? 'unknown' : zone;
         const problems = text.split(`The time zone “${shown}” is unknown. Enter the time in UTC.`).length - 1;
-        expect([zone, path, problems, ...zoneOf(text)]).toEqual([zone, path, 2, 'UTC', 'UTC']);
+        expect([zone, path, problems, ...readZone(text)]).toEqual([zone, path, 2, 'UTC', 'UTC']);
       }
     for (const path of lists) {
       // A time without a zone is one of UTC, also where a script would fill in the viewer's.
       const { text } = await visitor.get(`/o/${ada.orgId}/${path}?from=2026-07-01T12:00`);
-      expect([path, ...zoneOf(text)]).toEqual([path, 'UTC', 'UTC']);
-      expect(zoneOf((await visitor.get(`/o/${ada.orgId}/${path}`)).text)[0]).toBe('');
+      expect([path, ...readZone(text)]).toEqual([path, 'UTC', 'UTC']);
+      expect(readZone((await visitor.get(`/o/${ada.orgId}/${path}`)).text)[0]).toBe('');
     }
     const csv = '?from=2026-07-01T12%3A00&zone=Mars%2FOlympus';
-    expect((await visitor.get(logOf(ada, `/csv${csv}`))).to).toBe(logOf(ada, csv));
+    expect((await visitor.get(getLogPath(ada, `/csv${csv}`))).to).toBe(getLogPath(ada, csv));
   });
 
   it('opens one of its entries, and answers 404 for another organization’s', async () => {
@@ -129,7 +129,7 @@ describe('the audit log', () => {
       { orgId: ada.orgId, ...entry, status: 403, code: 'insufficient_scope' },
       { orgId: theirs, ...entry },
     ]);
-    const page = await t.http(ada).get(logOf(ada, `/${own}`));
+    const page = await t.http(ada).get(getLogPath(ada, `/${own}`));
     expect(page.status).toBe(200);
     for (const part of [
       'Ada Rivers',
@@ -140,9 +140,9 @@ describe('the audit log', () => {
       `${own}`,
     ])
       expect(page.text).toContain(part);
-    expect((await t.http(ada).get(logOf(ada, `/${others}`))).status).toBe(404);
-    expect((await t.http(ada).get(logOf(ada))).text).not.toContain(`${others}`);
-    expect((await t.http(ada).get(logOf(ada, '/csv'))).text).not.toContain(`${others}`);
+    expect((await t.http(ada).get(getLogPath(ada, `/${others}`))).status).toBe(404);
+    expect((await t.http(ada).get(getLogPath(ada))).text).not.toContain(`${others}`);
+    expect((await t.http(ada).get(getLogPath(ada, '/csv'))).text).not.toContain(`${others}`);
   });
 });
 
@@ -172,7 +172,7 @@ async function setupObjects() {
 describe('an entry of the audit log', () => {
   it('names its object and links it', async () => {
     const t = await setupObjects();
-    const { text } = await t.http(t.ada).get(logOf(t.ada));
+    const { text } = await t.http(t.ada).get(getLogPath(t.ada));
     expect(text).toContain(
       `Assigned a seat to <a href="/o/${t.orgId}/clients/${t.grant.id}"><bdi>the Nguyen family</bdi></a>`,
     );
@@ -186,20 +186,20 @@ describe('an entry of the audit log', () => {
     const t = await setupObjects();
     const auditor = await t.enrol({ orgId: t.orgId, permissions: ['org.activity.read'] });
     for (const rest of ['', '/csv', `/${t.seatLine}`, '?q=Nguyen']) {
-      const { status, text } = await t.http(auditor).get(logOf(t.ada, rest));
+      const { status, text } = await t.http(auditor).get(getLogPath(t.ada, rest));
       expect(status).toBe(200);
       // What the auditor typed comes back in the field, its chip and links.
       const own = /value="Nguyen"|q=Nguyen|Search:\s*<bdi>Nguyen<\/bdi>/g;
       expect(text.replaceAll(own, '')).not.toContain('Nguyen');
     }
-    expect((await t.http(auditor).get(logOf(t.ada, '?q=Nguyen'))).text).not.toContain(t.seatLine);
-    expect((await t.http(t.ada).get(logOf(t.ada, '/csv'))).text).toContain('Assigned a seat to the Nguyen family');
+    expect((await t.http(auditor).get(getLogPath(t.ada, '?q=Nguyen'))).text).not.toContain(t.seatLine);
+    expect((await t.http(t.ada).get(getLogPath(t.ada, '/csv'))).text).toContain('Assigned a seat to the Nguyen family');
   });
 
   it('is found by text, object and address, and a malformed address is reported', async () => {
     const t = await setupObjects();
     const finds = async (query: string) => {
-      const { text } = await t.http(t.ada).get(logOf(t.ada, `?${query}`));
+      const { text } = await t.http(t.ada).get(getLogPath(t.ada, `?${query}`));
       return [t.seatLine, t.webhookLine].map((id) => text.includes(id));
     };
     expect(await finds('q=nguyen')).toEqual([true, false]);
@@ -212,13 +212,15 @@ describe('an entry of the audit log', () => {
     expect(await finds(`object=${t.webhook.id}&action=webhook.pause`)).toEqual([false, true]);
     expect(await finds('address=203.0.113.9')).toEqual([true, false]);
     expect(await finds('address=203.0.113.0/24&q=Ada')).toEqual([true, false]);
-    expect((await t.http(t.ada).get(logOf(t.ada, '?address=203.0'))).text).toContain('Enter an IP address or a range');
-    const file = await t.http(t.ada).get(logOf(t.ada, '/csv?q=Nguyen'));
+    expect((await t.http(t.ada).get(getLogPath(t.ada, '?address=203.0'))).text).toContain(
+      'Enter an IP address or a range',
+    );
+    const file = await t.http(t.ada).get(getLogPath(t.ada, '/csv?q=Nguyen'));
     expect([file.text.includes(t.seatLine), file.text.includes(t.webhookLine)]).toEqual([true, false]);
     const { rows } = await t.owner.pool.query(`select detail from audit_entry where action = 'audit_log.download'`);
     expect(rows).toEqual([{ detail: { hasText: true } }]);
-    await t.http(t.ada).get(logOf(t.ada, '/csv?object=Nguyen'));
-    await t.http(t.ada).get(logOf(t.ada, `/csv?object=${t.grant.id}`));
+    await t.http(t.ada).get(getLogPath(t.ada, '/csv?object=Nguyen'));
+    await t.http(t.ada).get(getLogPath(t.ada, `/csv?object=${t.grant.id}`));
     const { rows: later } = await t.owner.pool.query(
       `select detail from audit_entry where action = 'audit_log.download' order by id desc limit 2`,
     );
@@ -237,7 +239,9 @@ describe('an entry of the audit log', () => {
       const [line = ''] = await writeEntries(t.owner, [{ orgId: t.orgId, personId: id }]);
       for (const field of ['person', 'object', 'q'])
         for (const list of ['', '/csv']) {
-          const { text } = await t.http(t.ada).get(logOf(t.ada, `${list}?${new URLSearchParams({ [field]: id })}`));
+          const { text } = await t
+            .http(t.ada)
+            .get(getLogPath(t.ada, `${list}?${new URLSearchParams({ [field]: id })}`));
           const found = [line, t.seatLine, t.webhookLine].map((entry) => text.includes(entry));
           expect([field, id, list, ...found]).toEqual([field, id, list, true, false, false]);
         }
@@ -246,9 +250,9 @@ describe('an entry of the audit log', () => {
 
   it('is on a page that states how long entries are kept', async () => {
     const t = await setupObjects();
-    expect((await t.http(t.ada).get(logOf(t.ada))).text).not.toContain('Entries are kept');
+    expect((await t.http(t.ada).get(getLogPath(t.ada))).text).not.toContain('Entries are kept');
     await t.owner.pool.query(`select drop_old_audit_entries(730)`);
-    expect((await t.http(t.ada).get(logOf(t.ada))).text).toContain('Entries are kept for at least 730 days');
+    expect((await t.http(t.ada).get(getLogPath(t.ada))).text).toContain('Entries are kept for at least 730 days');
   });
 });
 
@@ -268,7 +272,7 @@ describe('an export of the audit log', () => {
       },
       { orgId: ada.orgId, personId: ada.personId, action: '+danger', status: null, detail: { x: ';=1' } },
     ]);
-    const file = await t.http(ada).get(logOf(ada, `/csv?person=${ada.personId}`));
+    const file = await t.http(ada).get(getLogPath(ada, `/csv?person=${ada.personId}`));
     expect(file.status).toBe(200);
     expect(file.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
     expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="audit-log-\d{4}-\d\d-\d\d\.csv"$/);
@@ -292,7 +296,7 @@ describe('an export of the audit log', () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
-    const response = await fetch(`${t.origin}${logOf(ada, '/csv?action=role.delete')}`, { headers: { cookie } });
+    const response = await fetch(`${t.origin}${getLogPath(ada, '/csv?action=role.delete')}`, { headers: { cookie } });
     const bytes = Buffer.from(await response.arrayBuffer());
     expect(bytes.subarray(0, 3).toString('hex')).toBe('efbbbf');
     expect(bytes.toString().match(/\r\n/g)?.length).toBe(1);
@@ -301,7 +305,7 @@ describe('an export of the audit log', () => {
   it('is rejected without the permission, and records nothing', async () => {
     const t = await setupConsole();
     const bo = await t.enrol({ permissions: ['org.read'] });
-    expect((await t.http(bo).get(logOf(bo, '/csv'))).status).toBe(403);
+    expect((await t.http(bo).get(getLogPath(bo, '/csv'))).status).toBe(403);
     expect((await t.owner.pool.query(`select from audit_entry where action = 'audit_log.download'`)).rows).toEqual([]);
   });
 
@@ -309,7 +313,7 @@ describe('an export of the audit log', () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     await writeReads(t, ada.orgId, 300);
-    const head = await t.http(ada).get(logOf(ada, '/csv'), { method: 'HEAD' });
+    const head = await t.http(ada).get(getLogPath(ada, '/csv'), { method: 'HEAD' });
     expect([head.status, head.headers.get('content-type'), head.text]).toEqual([
       200,
       'text/csv; charset=utf-8; header=present',
@@ -321,11 +325,11 @@ describe('an export of the audit log', () => {
     // The request read nothing from the table either: without the table it answers the same, and a
     // GET does not.
     await t.owner.pool.query('alter table audit_entry rename to audit_entry_away');
-    expect((await t.http(ada).get(logOf(ada, '/csv'), { method: 'HEAD' })).status).toBe(200);
-    expect((await t.http(ada).get(logOf(ada, '/csv'))).status).toBe(500);
+    expect((await t.http(ada).get(getLogPath(ada, '/csv'), { method: 'HEAD' })).status).toBe(200);
+    expect((await t.http(ada).get(getLogPath(ada, '/csv'))).status).toBe(500);
     await t.owner.pool.query('alter table audit_entry_away rename to audit_entry');
     const bo = await t.enrol({ permissions: ['org.read'] });
-    expect((await t.http(bo).get(logOf(bo, '/csv'), { method: 'HEAD' })).status).toBe(403);
+    expect((await t.http(bo).get(getLogPath(bo, '/csv'), { method: 'HEAD' })).status).toBe(403);
   });
 
   it.each(['close', 'reset'] as const)(
@@ -342,7 +346,7 @@ describe('an export of the audit log', () => {
       // socket is full.
       for (let n = 0; n < 5; n += 1) {
         const socket = connect(Number(new URL(t.origin).port), 'localhost');
-        socket.write(`GET ${logOf(ada, '/csv')} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`);
+        socket.write(`GET ${getLogPath(ada, '/csv')} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`);
         let taken = 0;
         await new Promise<void>((resolve) => {
           socket.on('data', ({ length }) => {
@@ -364,7 +368,7 @@ describe('an export of the audit log', () => {
       };
       await expect.poll(countBusy, { timeout: 20_000 }).toBe(0);
       expect(t.logLines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
-      expect((await t.http(ada).get(logOf(ada))).status).toBe(200);
+      expect((await t.http(ada).get(getLogPath(ada))).status).toBe(200);
     },
   );
 
@@ -375,7 +379,7 @@ describe('an export of the audit log', () => {
     const ada = await t.enrol();
     await writeReads(t, ada.orgId, 60_000);
     const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
-    const request = get(`${t.origin}${logOf(ada, '/csv')}`, { headers: { cookie } });
+    const request = get(`${t.origin}${getLogPath(ada, '/csv')}`, { headers: { cookie } });
     const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
     await new Promise((resolve) => response.once('readable', resolve));
     await t.owner.pool.query('alter table audit_entry rename to audit_entry_away');
@@ -394,7 +398,7 @@ describe('an export of the audit log', () => {
     const ada = await t.enrol();
     await writeReads(t, ada.orgId, 150_000);
     const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
-    const request = get(`${t.origin}${logOf(ada, '/csv')}`, { headers: { cookie } });
+    const request = get(`${t.origin}${getLogPath(ada, '/csv')}`, { headers: { cookie } });
     request.on('error', () => {});
     const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
     await new Promise((resolve) => response.once('readable', resolve));

@@ -5,7 +5,7 @@ import { type ConsoleInstallation, shareConsole } from './setup.ts';
 const shared = shareConsole();
 
 /** The page as text: no markup, single spaces. */
-const textOf = (page: string): string =>
+const readText = (page: string): string =>
   unescaped(page.slice(page.indexOf('<main')).replace(/<[^>]*>/g, ' ')).replace(/\s+/g, ' ');
 
 /**
@@ -52,20 +52,20 @@ describe('a seat', () => {
     const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
     const page = await owner.get(t.at('/clients/seats'));
-    expect(textOf(page.text)).toMatch(/Seats 2 2 by invoice Used 0 .* Available 2/);
+    expect(readText(page.text)).toMatch(/Seats 2 2 by invoice Used 0 .* Available 2/);
     const list = await owner.get(t.at('/clients/seats/assign'));
     expect(list.text).toContain(`href="${t.client}/seat?from=list"`);
     const confirm = await owner.get(`${t.client}/seat?from=list`);
-    expect(textOf(confirm.text)).toMatch(/Assign a seat to Rossi family\?.*gets one of 2 available seats/);
+    expect(readText(confirm.text)).toMatch(/Assign a seat to Rossi family\?.*gets one of 2 available seats/);
     expect(await lines(t, t.orgId)).toEqual([]);
     expect(await owner.submit(confirm, `${t.client}/seat`)).toMatchObject({
       to: t.at('/clients/seats/assign'),
     });
     const assigned = await owner.get(t.at('/clients/seats'));
-    expect(textOf(assigned.text)).toMatch(/Used 1 .* Available 1 .*Rossi family Bo Lindqvist/);
+    expect(readText(assigned.text)).toMatch(/Used 1 .* Available 1 .*Rossi family Bo Lindqvist/);
     const end = unescaped(/href="([^"]*\/end)"/.exec(assigned.text)?.[1] ?? '');
     expect(await owner.submit(end, end)).toMatchObject({ status: 303, to: t.at('/clients/seats') });
-    expect(textOf((await owner.get(t.at('/clients/seats?state=ended'))).text)).toMatch(
+    expect(readText((await owner.get(t.at('/clients/seats?state=ended'))).text)).toMatch(
       /Rossi family .*Ended by your organization/,
     );
 
@@ -80,7 +80,10 @@ describe('a seat', () => {
       { action: 'seat.end', person: t.ada.personId, detail: data },
     ]);
     const twice = await owner.submit(end, end);
-    expect([twice.status, textOf(twice.text)]).toEqual([422, expect.stringContaining('This seat has already ended.')]);
+    expect([twice.status, readText(twice.text)]).toEqual([
+      422,
+      expect.stringContaining('This seat has already ended.'),
+    ]);
   });
 
   it('that is the last one is assigned once by two browsers, and the other sees the reason', async () => {
@@ -96,10 +99,10 @@ describe('a seat', () => {
     );
     const sent = await Promise.all(opened.map(({ browser, page, client }) => browser.submit(page, `${client}/seat`)));
     expect(sent.map(({ status }) => status).sort()).toEqual([303, 422]);
-    expect(textOf(sent.find(({ status }) => status === 422)?.text ?? '')).toContain(
+    expect(readText(sent.find(({ status }) => status === 422)?.text ?? '')).toContain(
       'All seats are assigned. End one, or buy more seats.',
     );
-    expect(textOf((await t.http(t.ada).get(t.at('/clients/seats'))).text)).toMatch(/Used 1 .* Available 0/);
+    expect(readText((await t.http(t.ada).get(t.at('/clients/seats'))).text)).toMatch(/Used 1 .* Available 0/);
   });
 
   it('can be assigned and ended with the role Billing, which does not see the roster', async () => {
@@ -122,11 +125,11 @@ describe('the access of a client', () => {
     const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
     const page = await owner.get(`${t.client}/end`);
-    expect(textOf(page.text)).toMatch(
+    expect(readText(page.text)).toMatch(
       /access of Bo Lindqvist to Rossi family ends .*The client’s seat also ends .*client\.ended .*seat\.ended/,
     );
     expect(await owner.submit(page, `${t.client}/end`)).toMatchObject({ status: 303, to: t.client });
-    expect(textOf((await owner.get(t.client)).text)).toMatch(/Ended .*Only active access can have a seat/);
+    expect(readText((await owner.get(t.client)).text)).toMatch(/Ended .*Only active access can have a seat/);
     const owed = (await events(t, t.orgId)).slice(before);
     expect(owed).toHaveLength(2);
     expect(owed).toContainEqual({
@@ -138,7 +141,7 @@ describe('the access of a client', () => {
       { action: 'grant.end', person: t.ada.personId, detail: { grantId: t.grant.id } },
     ]);
     const twice = await owner.submit(`${t.client}/end`, `${t.client}/end`);
-    expect([twice.status, textOf(twice.text)]).toEqual([
+    expect([twice.status, readText(twice.text)]).toEqual([
       422,
       expect.stringContaining('This access has already ended.'),
     ]);
@@ -152,7 +155,7 @@ describe('the access of a client', () => {
     const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
     const page = await owner.get(`${t.client}/move`);
-    expect(textOf(page.text)).toMatch(
+    expect(readText(page.text)).toMatch(
       /The client’s seat also ends .*client\.ended .*moved .*client\.started .*Ada Rivers/,
     );
     expect(page.text).not.toMatch(/Sam Suspended|Elsewhere/);
@@ -163,7 +166,7 @@ describe('the access of a client', () => {
     const moved = await owner.submit(page, `${t.client}/move`, { to: t.ada.personId });
     expect(moved.status).toBe(303);
     const newGrantId = moved.to?.split('/').at(-1);
-    expect(textOf((await owner.get(moved.to ?? '')).text)).toMatch(
+    expect(readText((await owner.get(moved.to ?? '')).text)).toMatch(
       /Rossi family .*Ada Rivers .*Active .*2 of 2 seats available/,
     );
     expect(

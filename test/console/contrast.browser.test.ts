@@ -46,7 +46,7 @@ it('the focus ring has a contrast of 3:1 or more against every surface, light an
       for (const control of await distinctControls(shown)) {
         const ratio = await ringRatio(shown, control, decoder);
         measured += 1;
-        if (ratio < leastRatio) faint.push([colorScheme, name, await markupOf(shown, control), ratio]);
+        if (ratio < leastRatio) faint.push([colorScheme, name, await readMarkup(shown, control), ratio]);
       }
     }
   }
@@ -96,7 +96,7 @@ const distinctControls = (page: Page) =>
     });
   })()`);
 
-const markupOf = (page: Page, selector: string) =>
+const readMarkup = (page: Page, selector: string) =>
   page.evaluate<string>(`document.querySelector('${selector}').outerHTML.slice(0, 200)`);
 
 /**

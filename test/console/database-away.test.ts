@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { rejectWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
-import { requestOf, send, tokenOf } from '../security/console/requests.ts';
+import { buildRequest, readToken, send } from '../security/console/requests.ts';
 import { arrange } from '../security/console/scene.ts';
 import { setupConsole } from './setup.ts';
 
@@ -13,8 +13,8 @@ it('while its connections lead to a standby, every page and form answers 503 wit
   const t = await setupConsole();
   const mine = await arrange(t, 'Harbor');
   const visitor = t.http(mine.owner);
-  const _token = await tokenOf(visitor);
-  const request = (route: Route) => send(visitor, route, { ...requestOf(route, mine), fields: { _token } });
+  const _token = await readToken(visitor);
+  const request = (route: Route) => send(visitor, route, { ...buildRequest(route, mine), fields: { _token } });
   const setReadOnly = await setupFailover(t.owner, onTestFinished);
   await setReadOnly(true);
   const seen = [];

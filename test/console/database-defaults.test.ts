@@ -18,7 +18,7 @@ it('every page is the same in a database with other defaults, and under roles wi
     const seen: Record<string, Page> = {};
     for (const route of pages) {
       const { status, text } = await visitor.get(pathIn(route, scene));
-      seen[route.name] = { status, words: wordsOf(text) };
+      seen[route.name] = { status, words: listWords(text) };
     }
     // The one page that writes: the next visit would show its line.
     await t.owner.pool.query(`begin; set local session_replication_role = replica;
@@ -39,7 +39,7 @@ it('every page is the same in a database with other defaults, and under roles wi
     const compared = ({ status, words }: Page) => ({
       name,
       status,
-      words: words.map((word, index) => (constant[index] ? word : shapeOf(word))),
+      words: words.map((word, index) => (constant[index] ? word : maskDigits(word))),
     });
     expect(compared(after[name] as Page)).toEqual(compared(page));
   }
@@ -51,11 +51,11 @@ interface Page {
 }
 
 /** Splits a page, without what may differ between two visits: tokens, durations, minutes of times. */
-const wordsOf = (text: string): string[] =>
+const listWords = (text: string): string[] =>
   text
     .replace(/(value|content|nonce|data-copy|data-now)="[^"]*"/g, '')
     .replace(/\b\d+ (seconds?|minutes?|h|min|s)\b|(?<=\d\d):\d\d(:\d\d(\.\d+)?)?/g, '')
     .split(/[\s"<>&;,]+/);
 
 /** What two visits of a page have different, ids and times of the moment, keeps its form. */
-const shapeOf = (word: string): string => word.replace(/[0-9a-f]/g, '0');
+const maskDigits = (word: string): string => word.replace(/[0-9a-f]/g, '0');

@@ -22,7 +22,7 @@ async function setup() {
 
 /** Returns the ids of the events that a page lists, in order. */
 const listed = (text: string) => [...text.matchAll(/<a id="d-[0-9a-f-]{36}-([0-9a-f-]{36})"/g)].map(([, id]) => id);
-const olderOf = (text: string) => unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '');
+const findOlder = (text: string) => unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '');
 
 describe('the list of deliveries', () => {
   it('shows each delivery once, newest first, and keeps the filter on every page', async () => {
@@ -35,7 +35,7 @@ describe('the list of deliveries', () => {
     let page = await t.get('/deliveries?status=failed');
     for (;;) {
       seen.push(...listed(page.text));
-      const older = olderOf(page.text);
+      const older = findOlder(page.text);
       if (older === '') break;
       expect(older).toContain('status=failed');
       page = await t.visitor.get(older);
@@ -105,7 +105,7 @@ describe('the list across webhooks', () => {
     for (let path = `/o/${t.ada.orgId}/deliveries?status=delivered`; path !== ''; ) {
       const { text } = await t.visitor.get(path);
       seen.push(...listed(text));
-      path = olderOf(text);
+      path = findOlder(text);
       if (path !== '') expect(path).toContain('status=delivered');
     }
     expect(seen).toHaveLength(21);
@@ -299,10 +299,10 @@ describe('a redelivery', () => {
     const { delivered, exhausted, waiting: cancelled } = await makeDeliveries(t, t.webhook);
     await t.submit(`/deliveries/${cancelled}/cancel`);
     const list = await t.get('/deliveries');
-    const keyOf = (eventId: string) => `${t.webhook.id}.${eventId}`;
-    expect(list.text).toContain(`value="${keyOf(delivered)}"`);
-    expect(list.text).not.toContain(`value="${keyOf(cancelled)}"`);
-    const selected = [delivered, exhausted, cancelled].map(keyOf);
+    const formatSelected = (eventId: string) => `${t.webhook.id}.${eventId}`;
+    expect(list.text).toContain(`value="${formatSelected(delivered)}"`);
+    expect(list.text).not.toContain(`value="${formatSelected(cancelled)}"`);
+    const selected = [delivered, exhausted, cancelled].map(formatSelected);
     const action = `/o/${t.ada.orgId}/deliveries/redeliver`;
     const query = new URLSearchParams(selected.map((key) => ['delivery', key]));
     const review = await t.visitor.get(`${action}?webhook=${t.webhook.id}&${query}`);

@@ -117,7 +117,7 @@ const datesElsewhere = (page: Page) =>
   }`);
 
 /** Returns the names of the routes that one of the paths belongs to. */
-const routesOf = (paths: ReadonlySet<string>) =>
+const listRoutes = (paths: ReadonlySet<string>) =>
   routes
     .filter(({ method }) => method === 'POST')
     .filter(({ path }) => [...paths].some((one) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`).test(one)))
@@ -186,7 +186,7 @@ it('every page fits 320 px, marks the current page without color, has local date
   expect(reloaded).toBe(6);
   expect(stopped.forms.size).toBeGreaterThan(pages.length / 2);
   const posting = routes.filter(({ method }) => method === 'POST').map(({ name }) => name);
-  const requested = new Set([...routesOf(stopped.paths), ...routesOf(stopped.passkeyPaths)]);
+  const requested = new Set([...listRoutes(stopped.paths), ...listRoutes(stopped.passkeyPaths)]);
   expect(posting.filter((name) => !requested.has(name))).toEqual([]);
   // Each is tested in the hour that is repeated as summer time ends, in `audit-log.browser.test.ts`.
   expect([...routesWith['[type=datetime-local]']].sort()).toEqual([

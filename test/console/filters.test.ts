@@ -12,7 +12,7 @@ async function setup() {
 }
 
 /** Returns the active filters of a page: the text of each chip, and the address without it. */
-const chipsOf = (text: string) =>
+const listChips = (text: string) =>
   [...text.matchAll(/<a class="chip" href="([^"]*)">(.*?)<\/a>/gs)].map(([, href = '', chip = '']) => [
     chip
       .replace(/<[^>]*>/g, '')
@@ -25,10 +25,10 @@ it('each active filter of the deliveries is a chip that removes it and keeps the
   const t = await setup();
   const webhook = await insertWebhook(t, t.ada);
   const list = `${t.home}/deliveries`;
-  expect(chipsOf((await t.visitor.get(list)).text)).toEqual([]);
+  expect(listChips((await t.visitor.get(list)).text)).toEqual([]);
   const query = `webhook=${webhook.id}&status=retrying&from=2026-11-20T08:00&zone=America/New_York`;
   const { text } = await t.visitor.get(`${list}?${query}`);
-  const [first, second, third] = chipsOf(text);
+  const [first, second, third] = listChips(text);
   expect([first?.[0], second?.[0], third?.[0]]).toEqual([
     'Webhook: Case management × Remove filter',
     'Status: Retrying × Remove filter',
@@ -41,7 +41,7 @@ it('each active filter of the deliveries is a chip that removes it and keeps the
     from: '2026-11-20T08:00',
     zone: 'America/New_York',
   });
-  expect(chipsOf((await t.visitor.get(without.pathname + without.search)).text)).toHaveLength(2);
+  expect(listChips((await t.visitor.get(without.pathname + without.search)).text)).toHaveLength(2);
   expect(text).toContain(`<a href="${list}">Clear all</a>`);
 });
 
@@ -53,7 +53,7 @@ it('each active filter of the audit log is a chip with the words of its control'
   });
   const query = `q=fjord&result=denied&action=key.revoke&key=${key.id}&address=203.0.113.0/24&person=${t.ada.personId}`;
   const { text } = await t.visitor.get(`${t.home}/audit-log?${query}`);
-  expect(chipsOf(text).map(([chip]) => chip?.replace(' × Remove filter', ''))).toEqual([
+  expect(listChips(text).map(([chip]) => chip?.replace(' × Remove filter', ''))).toEqual([
     'Search: fjord',
     'Result: Denied',
     'Event: Revoked an API key',
@@ -75,7 +75,7 @@ it('an event of the audit log is named by a sentence in the filter, its chip and
   expect(options.length).toBeGreaterThan(60);
   expect(options.filter(({ label }) => !/^[A-Z][a-z]+ [a-z]/.test(label ?? ''))).toEqual([]);
   expect(options.at(-1)).toEqual({ value: 'thing.of_tomorrow', label: 'Unknown event (thing.of_tomorrow)' });
-  expect(chipsOf(text)[0]?.[0]).toBe('Event: Unknown event (thing.of_tomorrow) × Remove filter');
+  expect(listChips(text)[0]?.[0]).toBe('Event: Unknown event (thing.of_tomorrow) × Remove filter');
   const [entryId = ''] = await writeEntries(t.owner, [{ orgId: t.ada.orgId, action: 'key.revoke', status: null }]);
   const details = (await t.visitor.get(`${log}/${entryId}`)).text;
   expect(details).toMatch(/Revoked an API key <a class="quiet" href="[^"]*\/audit-log\?action=key\.revoke">View all/);

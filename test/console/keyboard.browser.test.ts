@@ -184,7 +184,7 @@ describe('with the keyboard alone', () => {
       await ready(page);
       // Without a delivery that changes there is nothing to update.
       if ((await page.locator('.live[hx-get]:not(:has(.empty-state))').count()) === 0) continue;
-      const controls = await page.evaluate<string[]>(`${liveControls}.filter(isAtEdge).map(nameOf)`);
+      const controls = await page.evaluate<string[]>(`${liveControls}.filter(isAtEdge).map(nameControl)`);
       for (const control of controls) {
         const now = await focusedAfterUpdate(t, page, ada.orgId, control);
         if (now !== control) lost.push(`${picture}: ${control}: the focus is on ${now}`);
@@ -233,10 +233,10 @@ const coveredBySkipLink = (page: Page) =>
   })()`);
 
 /**
- * The visible controls of the live part. `nameOf` names one by what it does and by its row, so that
+ * The visible controls of the live part. `nameControl` names one by what it does and by its row, so that
  * another row's differs; `isAtEdge` chooses those of the first and last row, and outside of rows.
  */
-const liveControls = `(globalThis.nameOf = (control) => {
+const liveControls = `(globalThis.nameControl = (control) => {
     if (control.matches('.live, body')) return control.matches('.live') ? 'the part' : 'the page';
     const row = control.closest('tr, li')?.querySelector('a[id]')?.id ?? '';
     const text = control.ariaLabel ?? control.textContent;
@@ -263,11 +263,11 @@ async function insertNewer({ owner, make }: ConsoleInstallation, orgId: string):
  */
 async function focusedAfterUpdate(t: ConsoleInstallation, page: Page, orgId: string, control: string): Promise<string> {
   const named = JSON.stringify(control);
-  await page.evaluate(`${liveControls}.find((one) => nameOf(one) === ${named}).focus()`);
+  await page.evaluate(`${liveControls}.find((one) => nameControl(one) === ${named}).focus()`);
   const newer = await insertNewer(t, orgId);
   await updatePart(t, page);
   const [isThere, now] = await page.evaluate<[boolean, string]>(
-    `[${liveControls}.map(nameOf).includes(${named}), nameOf(document.activeElement)]`,
+    `[${liveControls}.map(nameControl).includes(${named}), nameControl(document.activeElement)]`,
   );
   await t.owner.pool.query('delete from delivery where event_id = any($1)', [newer]);
   await updatePart(t, page);

@@ -18,8 +18,8 @@ const fields = { name: 'Monthly report', scopes: ['org.read'], expiry: 'offered'
 const newKeyAt = ({ orgId }: Pick<Enrolled, 'orgId'>) => `/o/${orgId}/keys/new`;
 const createKey = (visitor: HttpVisitor, ada: Enrolled, more: Record<string, string | string[]> = {}) =>
   visitor.submit(newKeyAt(ada), newKeyAt(ada), { ...fields, ...more });
-const keysOf = (t: ConsoleInstallation, { orgId }: Enrolled) => listKeys(t.owner, orgId, t.now());
-const creatorOf = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, roleId: null });
+const listAllKeys = (t: ConsoleInstallation, { orgId }: Enrolled) => listKeys(t.owner, orgId, t.now());
+const toMember = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, roleId: null });
 
 describe('creating a key', () => {
   it('shows the key once with a working curl line, and never in a list, a log or the database', async () => {
@@ -33,7 +33,7 @@ describe('creating a key', () => {
     expect(unescaped(made.text)).toContain(
       `curl -H "Authorization: Bearer ${key}" http://127.0.0.1:8080/v1/orgs/${ada.orgId}`,
     );
-    const [row] = await keysOf(t, ada);
+    const [row] = await listAllKeys(t, ada);
     for (const path of ['/keys', `/keys/${row?.id}`, '/audit-log', '/keys/new'])
       expect((await visitor.get(`/o/${ada.orgId}${path}`)).text).not.toContain(key);
     expect(t.logLines.join('')).not.toContain(key);
@@ -68,7 +68,7 @@ describe('creating a key', () => {
     const ada = await t.enrol();
     for (const more of [{}, { expiry: 'never' }, { expiry: 'date', expiresOn: '2031-05-06' }])
       expect((await createKey(t.http(ada), ada, more)).status).toBe(200);
-    const [offered, never, day] = (await keysOf(t, ada)).map(({ expiresAt }) => expiresAt);
+    const [offered, never, day] = (await listAllKeys(t, ada)).map(({ expiresAt }) => expiresAt);
     expect(offered?.getTime()).toBeCloseTo(t.now().getTime() + 90 * 86_400_000, -6);
     expect([never, day?.toISOString()]).toEqual([null, '2031-05-06T23:59:59.999Z']);
     for (const expiresOn of ['', 'tomorrow', '2031-02-30', '2020-01-01']) {
@@ -90,7 +90,7 @@ describe('creating a key', () => {
     expect(rejected.text).toContain('doesn’t have org.clients.read');
     for (const scopes of [[], ['org.nothing'], ['org.keys.manage']])
       expect((await createKey(t.http(bo), bo, { scopes })).status).toBe(422);
-    expect(await keysOf(t, bo)).toEqual([]);
+    expect(await listAllKeys(t, bo)).toEqual([]);
   });
 
   it('asks for a factor of the console after 5 minutes, takes no claim for it, and then creates the requested key', async () => {
@@ -104,10 +104,10 @@ describe('creating a key', () => {
     const claims = { amr: 'mfa', auth_time: String(t.now().getTime() / 1000), id_token: 'e30.e30.e30' };
     const claimed = await createKey(visitor, ada, claims);
     expect([claimed.status, claimed.text.includes('Confirm your identity')]).toEqual([requested.status, true]);
-    expect(await keysOf(t, ada)).toEqual([]);
+    expect(await listAllKeys(t, ada)).toEqual([]);
     const made = await visitor.submit(requested, newKeyAt(ada), { [factorFields.code]: t.nextCode(ada), ...fields });
     expect(made.text).toMatch(keyForm);
-    expect((await keysOf(t, ada)).map(({ label }) => label)).toEqual(['Monthly report']);
+    expect((await listAllKeys(t, ada)).map(({ label }) => label)).toEqual(['Monthly report']);
   });
 
   it('creates one key for one form, however often it is submitted', async () => {
@@ -119,7 +119,7 @@ describe('creating a key', () => {
       Array.from({ length: 5 }, () => visitor.submit(rendered, newKeyAt(ada), fields)),
     );
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409]);
-    expect((await keysOf(t, ada)).length).toBe(1);
+    expect((await listAllKeys(t, ada)).length).toBe(1);
   });
 
   it('creates 25 of 30 in parallel; the others explain the limit and suggest a key to revoke', {
@@ -130,7 +130,7 @@ describe('creating a key', () => {
     const responses = await Promise.all(Array.from({ length: 30 }, () => createKey(t.http(ada), ada)));
     const made = responses.filter(({ status }) => status === 200 && keyForm);
     expect(made.filter(({ text }) => keyForm.test(text)).length).toBe(25);
-    expect((await keysOf(t, ada)).filter(({ state }) => state === 'live').length).toBe(25);
+    expect((await listAllKeys(t, ada)).filter(({ state }) => state === 'live').length).toBe(25);
     const page = await t.http(ada).get(newKeyAt(ada));
     expect(page.text).toContain('The maximum is 25');
     expect(page.text.match(/\/revoke"/g)?.length).toBe(25);
@@ -158,7 +158,7 @@ describe('creating a key', () => {
       );
       return;
     }
-    const [key] = await keysOf(t, ada);
+    const [key] = await listAllKeys(t, ada);
     expect(key?.label).toBe(name);
     for (const path of [
       '/keys',
@@ -180,7 +180,7 @@ describe('a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
-    const { id, key } = await t.make.apiKey({ creator: creatorOf(ada) });
+    const { id, key } = await t.make.apiKey({ creator: toMember(ada) });
     const read = async () => (await api.get(`/v1/orgs/${ada.orgId}`, { key })).status;
     expect(await read()).toBe(200);
     const at = `/o/${ada.orgId}/keys/${id}/revoke`;
@@ -199,13 +199,13 @@ describe('a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
-    const old = await t.make.apiKey({ creator: creatorOf(ada), label: 'Report' });
+    const old = await t.make.apiKey({ creator: toMember(ada), label: 'Report' });
     const at = `/o/${ada.orgId}/keys/${old.id}/rotate`;
     const rotated = await t.http(ada).submit(at, at, { overlapHours: '24', expiry: 'never' });
     expect(rotated.status).toBe(200);
     const key = keyForm.exec(rotated.text)?.[0] ?? '';
     for (const each of [key, old.key]) expect((await api.get(`/v1/orgs/${ada.orgId}`, { key: each })).status).toBe(200);
-    const successor = (await keysOf(t, ada)).find(({ id }) => id !== old.id);
+    const successor = (await listAllKeys(t, ada)).find(({ id }) => id !== old.id);
     expect((await t.http(ada).get(`/o/${ada.orgId}/keys/${old.id}`)).text).toContain(`/keys/${successor?.id}`);
     expect((await t.http(ada).get(`/o/${ada.orgId}/keys/${successor?.id}`)).text).toContain(`/keys/${old.id}`);
     const again = (await t.http(ada).get(at)).text;
@@ -218,14 +218,14 @@ describe('a key', () => {
   it('of an organization with 25 live keys is rotated without an overlap, as the page says before and after', async () => {
     const t = shared();
     const ada = await t.enrol();
-    for (let n = 0; n < 25; n += 1) await t.make.apiKey({ creator: creatorOf(ada) });
-    const [old] = await keysOf(t, ada);
+    for (let n = 0; n < 25; n += 1) await t.make.apiKey({ creator: toMember(ada) });
+    const [old] = await listAllKeys(t, ada);
     const at = `/o/${ada.orgId}/keys/${old?.id}/rotate`;
     const rendered = await t.http(ada).get(at);
     expect(rendered.text).toContain('the old key stops working immediately');
     const rotated = await t.http(ada).submit(rendered, at, { overlapHours: '24', expiry: 'never' });
     expect(rotated.text).toContain('The old key has stopped working, because');
-    const keys = await keysOf(t, ada);
+    const keys = await listAllKeys(t, ada);
     expect(keys.find(({ id }) => id === old?.id)?.state).toBe('revoked');
     expect(keys.filter(({ state }) => state === 'live').length).toBe(25);
   });
@@ -234,7 +234,7 @@ describe('a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const bo = await t.enrol({ orgId: ada.orgId, permissions: ['org.keys.manage', 'org.read'] });
-    const { id } = await t.make.apiKey({ creator: creatorOf(ada), scopes: ['org.read', 'org.clients.read'] });
+    const { id } = await t.make.apiKey({ creator: toMember(ada), scopes: ['org.read', 'org.clients.read'] });
     const at = `/o/${ada.orgId}/keys/${id}/rotate`;
     const page = await t.http(bo).get(at);
     expect(page.text).toContain('your roles don’t include org.clients.read');
@@ -246,14 +246,14 @@ describe('a key', () => {
       expiry: 'never',
     });
     expect(response.status).toBe(422);
-    expect((await keysOf(t, ada)).length).toBe(1);
+    expect((await listAllKeys(t, ada)).length).toBe(1);
   });
 
   it('that expires within a day says at what hour, and any other on which day', async () => {
     const t = shared();
     const ada = await t.enrol();
     for (const hours of [1, 25])
-      await t.make.apiKey({ creator: creatorOf(ada), expiresAt: new Date(t.now().getTime() + hours * 3_600_000) });
+      await t.make.apiKey({ creator: toMember(ada), expiresAt: new Date(t.now().getTime() + hours * 3_600_000) });
     const times =
       (await t.http(ada).get(`/o/${ada.orgId}/keys`)).text.match(/data-heading="Expires".*?<\/time>/gs) ?? [];
     expect(times.map((cell) => cell.includes('data-day'))).toEqual([true, false]);
@@ -263,8 +263,8 @@ describe('a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const [used, tried] = [
-      await t.make.apiKey({ creator: creatorOf(ada) }),
-      await t.make.apiKey({ creator: creatorOf(ada) }),
+      await t.make.apiKey({ creator: toMember(ada) }),
+      await t.make.apiKey({ creator: toMember(ada) }),
     ];
     const later = (ms: number) => new Date(t.now().getTime() + ms); // the console's clock ends the keys
     await writeEntries(t.owner, [{ orgId: ada.orgId, keyId: used.id, at: later(-1_000) }]);
@@ -325,7 +325,7 @@ describe('a leaked key', () => {
   it('leads to its revocation when pasted, and appears in no response, address, log or row', async () => {
     const t = shared();
     const ada = await t.enrol();
-    const { id, key } = await t.make.apiKey({ creator: creatorOf(ada) });
+    const { id, key } = await t.make.apiKey({ creator: toMember(ada) });
     // Also when the second factor is stale: the page that asks for it must not contain the key.
     t.pass(6 * 60_000);
     const visitor = t.http(ada);
@@ -339,7 +339,7 @@ describe('a leaked key', () => {
       [factorFields.code]: t.nextCode(ada),
     });
     expect(done.status).toBe(303);
-    expect((await keysOf(t, ada))[0]?.state).toBe('revoked');
+    expect((await listAllKeys(t, ada))[0]?.state).toBe('revoked');
     for (const text of [found.text, found.cookies.join(), requested.text, stepUp.text, done.text, t.logLines.join('')])
       expect(text).not.toContain(key);
     const { rows } = await t.owner.pool.query('select jsonb_agg(to_jsonb(a)) as entries from audit_entry a');
@@ -365,8 +365,8 @@ describe('a leaked key', () => {
     const t = shared();
     const ada = await t.enrol();
     const [one, two] = [
-      await t.make.apiKey({ creator: creatorOf(ada) }),
-      await t.make.apiKey({ creator: creatorOf(ada) }),
+      await t.make.apiKey({ creator: toMember(ada) }),
+      await t.make.apiKey({ creator: toMember(ada) }),
     ];
     const texts = [one.key.slice(0, -1), `${one.key}, ${two.key}`, `${one.key} ${'x'.repeat(10_000)}`];
     for (const key of texts) {

@@ -1,7 +1,7 @@
 /** Pages and downloads whose browser leaves: what is read for a download ends, and a page runs to its end. */
 import { expect, it, vi } from 'vitest';
 import { generateToken } from '#domain/identity/token.ts';
-import { statementsOf } from '#test/statements-of.ts';
+import { watchStatements } from '#test/watch-statements.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { pathIn } from '../security/console/requests.ts';
@@ -21,7 +21,7 @@ const pagesOfSession =
 async function setup() {
   const t = await setupConsole();
   const scene = await arrange(t, 'Harbor');
-  const statements = statementsOf(t.owner, 'org-console');
+  const statements = watchStatements(t.owner, 'org-console');
 
   /** Requests a path as the owner of the scene, and returns how to leave it. */
   function open(path: string, headers: Record<string, string> = {}) {
@@ -37,18 +37,18 @@ async function setup() {
   }
 
   const pages = routes.filter(({ method }) => method === 'GET');
-  const pathOf = (name: string, query = '') => {
+  const getPath = (name: string, query = '') => {
     const route = pages.find((each) => each.name === name);
     if (route === undefined) throw new Error(`no page ${name}`);
     return pathIn(route, scene) + query;
   };
-  return { ...t, scene, pages, pathOf, open, ...statements };
+  return { ...t, scene, pages, getPath, open, ...statements };
 }
 
 it('when 120 begun downloads are left, no statement of theirs continues and none begins', async () => {
   const t = await setup();
   const unlock = await t.lock('audit_entry');
-  const downloads = Array.from({ length: 120 }, () => t.open(t.pathOf('downloadAuditLog')));
+  const downloads = Array.from({ length: 120 }, () => t.open(t.getPath('downloadAuditLog')));
   await t.until((count) => count > 0);
   for (const { leave } of downloads) leave();
   await t.expectEnded();
@@ -56,7 +56,7 @@ it('when 120 begun downloads are left, no statement of theirs continues and none
   const { rows } = await t.owner.pool.query(`select from audit_entry where action = 'audit_log.download'`);
   expect(rows).toHaveLength(0);
   // The budget is free again.
-  const whole = await t.open(t.pathOf('downloadAuditLog')).response;
+  const whole = await t.open(t.getPath('downloadAuditLog')).response;
   expect(whole.status).toBe(200);
 });
 
@@ -67,7 +67,7 @@ it('a download that is left after its first byte ends the statement that reads i
      select $1, now() - n * interval '1 second', $2, 'webhook.pause' from generate_series(1, 6000) n`,
     [t.scene.owner.orgId, t.scene.owner.personId],
   );
-  const download = t.open(t.pathOf('downloadAuditLog'));
+  const download = t.open(t.getPath('downloadAuditLog'));
   const reader = (await download.response).body?.getReader();
   await reader?.read();
   await t.lock('audit_entry');
@@ -114,7 +114,7 @@ it('a page that is left runs to its end, and costs no connection', async () => {
   const answered: string[] = [];
   for (const { name } of t.pages) {
     const unlock = await t.lock(tablesOfPages);
-    const page = t.open(t.pathOf(name));
+    const page = t.open(t.getPath(name));
     let hasResponse = false;
     void page.response.then(
       () => {

@@ -7,7 +7,7 @@ import { type ConsoleInstallation, shareConsole } from './setup.ts';
 const shared = shareConsole();
 
 /** The page as text: no markup, single spaces. */
-const textOf = (page: string): string =>
+const readText = (page: string): string =>
   unescaped(page.slice(page.indexOf('<main')).replace(/<(?!\/?(?:main|h1))[^>]*>/g, ' ')).replace(/\s+/g, ' ');
 
 /** An organization with two owners and a person whose role and key others depend on. */
@@ -29,7 +29,7 @@ const lines = async ({ owner }: ConsoleInstallation, orgId: string, action: stri
     )
   ).rows;
 
-const statusOf = async ({ owner }: ConsoleInstallation, orgId: string, personId: string) =>
+const readStatus = async ({ owner }: ConsoleInstallation, orgId: string, personId: string) =>
   (
     await owner.pool.query('select status from membership where organization_id = $1 and person_id = $2', [
       orgId,
@@ -52,7 +52,7 @@ describe('an invitation', () => {
       detail: { memberId: nina, roleKeys: ['billing', 'member'] },
     });
     const page = await owner.get(t.at(`/members/person/${nina}`));
-    expect(textOf(page.text)).toMatch(/Invited .*Billing.*Member.*Invite pending/);
+    expect(readText(page.text)).toMatch(/Invited .*Billing.*Member.*Invite pending/);
     expect(page.text).not.toContain('/enrol#');
 
     const renewed = await owner.submit(page, t.at(`/members/person/${nina}/link`));
@@ -78,7 +78,7 @@ describe('an invitation', () => {
     const before = (await owner.get(t.person)).text;
     const rejected = await owner.submit(t.at('/members/invite'), t.at('/members/invite'), typed);
     expect(rejected.status).toBe(422);
-    expect(textOf(rejected.text)).toContain('is already a member. Nothing was changed.');
+    expect(readText(rejected.text)).toContain('is already a member. Nothing was changed.');
     expect(rejected.text).toContain(`<a href="${t.person}">`);
     expect(rejected.text).toContain('value="Someone Else"');
     expect(rejected.text).not.toContain('/enrol#');
@@ -86,13 +86,13 @@ describe('an invitation', () => {
     expect(main((await owner.get(t.person)).text)).toBe(main(before));
     // Where they cannot sign in yet, the link there is made on its own.
     const made = await owner.submit(t.person, `${t.person}/link`);
-    expect(textOf(made.text)).toContain('Name and roles did not change');
+    expect(readText(made.text)).toContain('Name and roles did not change');
     expect(await lines(t, t.orgId, 'member.invite')).toEqual([]);
     // One who had left is named as such, because their former name is replaced everywhere.
     const left = await t.make.member({ orgId: t.orgId, status: 'left', name: 'Øystein Fournier' });
     const again = { email: `${left.userId}@example.org`, name: 'Ada Fournier', title: '', roles: ['member'] };
     const invited = await owner.submit(t.at('/members/invite'), t.at('/members/invite'), again);
-    expect(textOf(invited.text)).toContain('This person was a member before.');
+    expect(readText(invited.text)).toContain('This person was a member before.');
     expect(await lines(t, t.orgId, 'member.link')).toContainEqual({
       person: t.ada.personId,
       detail: { memberId: t.creator.userId },
@@ -105,7 +105,7 @@ describe('an invitation', () => {
       await t.enrol({ orgId: t.orgId, permissions: ['org.read', 'org.members.read', 'org.members.manage'] }),
     );
     let form = await bo.get(t.at('/members/invite'));
-    expect(textOf(form.text)).toMatch(/Only an owner can assign this role\..*don’t have .*org\.seats\.manage/);
+    expect(readText(form.text)).toMatch(/Only an owner can assign this role\..*don’t have .*org\.seats\.manage/);
     for (const [roles, why] of [
       ['owner', 'Only an owner can change or appoint an owner.'],
       ['billing', 'You can’t assign permissions that you don’t have'],
@@ -118,7 +118,7 @@ describe('an invitation', () => {
         roles,
       });
       expect([roles, rejected.status]).toEqual([roles, 422]);
-      expect(textOf(rejected.text)).toContain(why);
+      expect(readText(rejected.text)).toContain(why);
       expect(rejected.text).toContain('value="Xu Ping"');
       form = rejected;
     }
@@ -140,8 +140,10 @@ describe('the preview of a change', () => {
 
     const take = `${t.person}/roles/${t.creator.roleId}/remove`;
     const page = await owner.get(take);
-    expect(textOf(page.text)).toMatch(/“ Monthly report ” .*can no longer read : the roster of clients getFirmRoster/);
-    expect(textOf(page.text)).not.toContain('getOrg ');
+    expect(readText(page.text)).toMatch(
+      /“ Monthly report ” .*can no longer read : the roster of clients getFirmRoster/,
+    );
+    expect(readText(page.text)).not.toContain('getOrg ');
     expect(await owner.submit(page, take)).toMatchObject({ status: 303, to: t.person });
 
     expect([await read(''), await read('/clients')]).toEqual([200, 403]);
@@ -157,19 +159,19 @@ describe('the preview of a change', () => {
     const read = async () => (await api.get(`/v1/orgs/${t.orgId}`, { key: t.key.key })).status;
     const owner = t.http(t.ada);
     for (const path of ['suspend', 'remove']) {
-      const text = textOf((await owner.get(`${t.person}/${path}`)).text);
+      const text = readText((await owner.get(`${t.person}/${path}`)).text);
       expect(text).toMatch(
         /1 API key stops working.*“ Monthly report ” .*stops working .*getOrg .*getFirmRoster .*getOrgSeatFamilies/,
       );
       expect(text).toContain('1 client stays with them');
     }
     expect(await owner.submit(`${t.person}/suspend`, `${t.person}/suspend`)).toMatchObject({ status: 303 });
-    expect([await read(), await statusOf(t, t.orgId, t.creator.userId)]).toEqual([403, 'suspended']);
-    expect(textOf((await owner.get(t.person)).text)).toContain('Inactive');
+    expect([await read(), await readStatus(t, t.orgId, t.creator.userId)]).toEqual([403, 'suspended']);
+    expect(readText((await owner.get(t.person)).text)).toContain('Inactive');
     expect(await owner.submit(t.person, `${t.person}/reinstate`)).toMatchObject({ status: 303 });
     expect(await read()).toBe(200);
     expect(await owner.submit(`${t.person}/remove`, `${t.person}/remove`)).toMatchObject({ status: 303 });
-    expect([await read(), await statusOf(t, t.orgId, t.creator.userId)]).toEqual([403, 'left']);
+    expect([await read(), await readStatus(t, t.orgId, t.creator.userId)]).toEqual([403, 'left']);
     for (const action of ['member.suspend', 'member.reinstate', 'member.remove'])
       expect(await lines(t, t.orgId, action)).toMatchObject([
         { person: t.ada.personId, detail: { memberId: t.creator.userId } },
@@ -184,9 +186,9 @@ describe('the preview of a change', () => {
       await t.make.apiKey({ creator: t.creator, scopes: ['org.read'], label: `Newer than ${path.slice(-6)}` });
       const requested = await owner.submit(opened, path);
       expect(requested.status).toBe(422);
-      expect(textOf(requested.text)).toMatch(/Nothing was changed.*Newer than/);
+      expect(readText(requested.text)).toMatch(/Nothing was changed.*Newer than/);
     }
-    expect(await statusOf(t, t.orgId, t.creator.userId)).toBe('active');
+    expect(await readStatus(t, t.orgId, t.creator.userId)).toBe('active');
   });
 
   it('is shown before a changed role stops keys, and the change follows its confirmation', async () => {
@@ -194,7 +196,7 @@ describe('the preview of a change', () => {
     const owner = t.http(t.ada);
     const change = t.at(`/members/roles/${t.creator.roleId}/change`);
     const requested = await owner.submit(change, change, { name: 'Clerk', description: '', permissions: ['org.read'] });
-    expect(textOf(requested.text)).toMatch(
+    expect(readText(requested.text)).toMatch(
       /Review affected API keys.*Not saved yet.*“ Monthly report ”.*getFirmRoster/,
     );
     const permissions = async () =>
@@ -220,13 +222,13 @@ describe('the last owner', () => {
     const opened = await Promise.all(paths.map((path) => owner.get(path)));
     const left = await t.http(second).submit(t.at('/leave'), t.at('/leave'));
     expect(left).toMatchObject({ status: 303, to: '/' });
-    expect(await statusOf(t, t.orgId, second.personId)).toBe('left');
+    expect(await readStatus(t, t.orgId, second.personId)).toBe('left');
     for (const [index, path] of paths.entries()) {
       const rejected = await owner.submit(opened[index] ?? '', path);
       expect([path, rejected.status]).toEqual([path, 422]);
       const page = await owner.get(path);
       for (const { text } of [rejected, page])
-        expect(textOf(text)).toContain('The last active owner can’t leave or lose');
+        expect(readText(text)).toContain('The last active owner can’t leave or lose');
       expect(page.text).not.toContain(`action="${path}"`);
     }
   });
@@ -247,7 +249,7 @@ it('a member whose roles show neither members nor roles can still leave', async 
   const visitor = t.http(bo);
   expect((await visitor.get('/account')).text).toContain(t.at('/leave'));
   expect(await visitor.submit(t.at('/leave'), t.at('/leave'))).toMatchObject({ status: 303, to: '/' });
-  expect(await statusOf(t, t.orgId, bo.personId)).toBe('left');
+  expect(await readStatus(t, t.orgId, bo.personId)).toBe('left');
 });
 
 it('an administrator can change members, but no owner', async () => {
@@ -258,11 +260,11 @@ it('an administrator can change members, but no owner', async () => {
     { status: 303 },
   );
   const owner = t.at(`/members/person/${t.ada.personId}`);
-  expect(textOf((await admin.get(owner)).text)).toContain('Only owners can edit owners.');
+  expect(readText((await admin.get(owner)).text)).toContain('Only owners can edit owners.');
   for (const path of ['/change', '/suspend', '/remove', `/roles/${await roleId(t, 'owner')}/remove`]) {
     const rejected = await admin.submit(owner + path, owner + path, { name: 'Mallory', title: '' });
     expect([path, rejected.status]).toEqual([path, 422]);
-    expect(textOf(rejected.text)).toContain('Only an owner');
+    expect(readText(rejected.text)).toContain('Only an owner');
   }
   const promoted = await admin.submit(t.person, `${t.person}/roles`, { roleId: await roleId(t, 'owner') });
   expect(promoted.status).toBe(422);
@@ -284,10 +286,10 @@ describe('a custom role', () => {
       permissions: ['org.clients.read', 'org.seats.manage'],
     };
     const form = await visitor.get(path);
-    expect(textOf(form.text)).toMatch(/org\.seats\.manage .{0,100}You don’t have this permission/);
+    expect(readText(form.text)).toMatch(/org\.seats\.manage .{0,100}You don’t have this permission/);
     expect(form.text).toMatch(/value="org\.seats\.manage"[^>]* disabled/);
     const rejected = await visitor.submit(form, path, typed);
-    expect([rejected.status, textOf(rejected.text)]).toEqual([
+    expect([rejected.status, readText(rejected.text)]).toEqual([
       422,
       expect.stringContaining('You can’t assign permissions that you don’t have: org.seats.manage'),
     ]);
@@ -301,13 +303,13 @@ describe('a custom role', () => {
         permissions: ['org.read', 'org.clients.read'],
       }),
     ).toMatchObject({ status: 303 });
-    expect(textOf((await visitor.get(role)).text)).toMatch(
+    expect(readText((await visitor.get(role)).text)).toMatch(
       /Front desk.*intake.*Members 0.*org\.read.*org\.clients\.read/,
     );
 
     await t.http(t.ada).submit(t.person, `${t.person}/roles`, { roleId: role.split('/').at(-1) ?? '' });
     const held = await visitor.post(`${role}/delete`, hiddenFields((await visitor.get(path)).text, path));
-    expect([held.status, textOf(held.text)]).toEqual([422, expect.stringContaining('One member has this role')]);
+    expect([held.status, readText(held.text)]).toEqual([422, expect.stringContaining('One member has this role')]);
     const take = `${t.person}/roles/${role.split('/').at(-1)}/remove`;
     await t.http(t.ada).submit(take, take);
     expect(await visitor.submit(role, `${role}/delete`)).toMatchObject({ status: 303, to: t.at('/members/roles') });
@@ -326,7 +328,7 @@ describe('a custom role', () => {
     expect(checkbox.map((box) => /value="([^"]+)"/.exec(box)?.[1])).toEqual(['org.read', 'org.clients.read']);
     // A browser does not send a disabled box, and the role would lose a ticked permission.
     expect(checkbox.filter((box) => box.includes('disabled'))).toEqual([]);
-    expect(textOf(form.text)).toContain('you can’t add it again');
+    expect(readText(form.text)).toContain('you can’t add it again');
   });
 });
 
@@ -350,7 +352,7 @@ describe('a hostile browser', () => {
     const found = /href="([^"]*)"><bdi>א/.exec((await owner.get(t.at('/members'))).text)?.[1] ?? '';
     expect((await owner.get(found)).text).toContain('א'.repeat(10_000));
     const long = await owner.submit(`${found}/change`, `${found}/change`, { name: 'n'.repeat(10_000), title: '' });
-    expect([long.status, textOf(long.text)]).toEqual([422, expect.stringContaining('Enter at most 200 characters.')]);
+    expect([long.status, readText(long.text)]).toEqual([422, expect.stringContaining('Enter at most 200 characters.')]);
   });
 
   it('opens members whose imported ids contain any character', async () => {
@@ -367,7 +369,7 @@ describe('a hostile browser', () => {
       const path = unescaped(/href="([^"]*\/members\/person\/[^"]*)"/.exec(list.text)?.[1] ?? '');
       expect([id, (await owner.get(path)).status]).toEqual([id, 200]);
       expect(await owner.submit(`${path}/remove`, `${path}/remove`)).toMatchObject({ status: 303 });
-      expect(await statusOf(t, t.orgId, id)).toBe('left');
+      expect(await readStatus(t, t.orgId, id)).toBe('left');
     }
     for (const odd of ['~', '~AAAA', '~%00', '%00', '~/w'])
       expect((await owner.get(t.at(`/members/person/${odd}`))).status).toBe(404);

@@ -40,16 +40,19 @@ async function setup() {
   const { origin, database } = t;
   const app = await startApp('console', consoleEnvironment(database, origin));
   const { host } = new URL(origin);
-  const headersOf = ({ owner }: Scene) => ({ host, cookie: `${cookieName('session', origin)}=${owner.sessionToken}` });
-  const connectionOf = (scene: Scene) => {
-    const connection = keepConnection(app.url, headersOf(scene));
+  const buildHeaders = ({ owner }: Scene) => ({
+    host,
+    cookie: `${cookieName('session', origin)}=${owner.sessionToken}`,
+  });
+  const openConnection = (scene: Scene) => {
+    const connection = keepConnection(app.url, buildHeaders(scene));
     onTestFinished(() => void connection.close());
     return connection;
   };
-  const ofOther = connectionOf(other);
-  const ofBusy = Array.from({ length: atOnce }, () => connectionOf(busy));
+  const ofOther = openConnection(other);
+  const ofBusy = Array.from({ length: atOnce }, () => openConnection(busy));
 
-  const pathOf = (name: string, scene: Scene) => {
+  const getPath = (name: string, scene: Scene) => {
     const route = routes.find((each) => each.method === 'GET' && each.name === name) as Route;
     return pathIn(route, scene);
   };
@@ -57,7 +60,7 @@ async function setup() {
   /** Opens the other organization's pages one after another; returns their time together. */
   async function visitAsOther(): Promise<number> {
     const startedAt = performance.now();
-    for (const name of pagesOfOthers) expect([name, await ofOther.get(pathOf(name, other))]).toEqual([name, 200]);
+    for (const name of pagesOfOthers) expect([name, await ofOther.get(getPath(name, other))]).toEqual([name, 200]);
     return performance.now() - startedAt;
   }
 
@@ -92,7 +95,7 @@ async function setup() {
       let best = Number.POSITIVE_INFINITY;
       for (let round = 0; round < maxRounds && best > 2; round += 1) {
         const undisturbed = await medianTime();
-        const end = flood(pathOf(route.name, busy));
+        const end = flood(getPath(route.name, busy));
         const disturbed = await medianTime();
         const statuses = await end();
         if (statuses.has(200)) shown.add(route.name);

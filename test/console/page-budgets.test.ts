@@ -1,7 +1,7 @@
 /** Requests that one session sends many at once, and what others notice. */
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { statementsOf } from '#test/statements-of.ts';
+import { watchStatements } from '#test/watch-statements.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { createShares } from '../../apps/console/web/shares.ts';
 import { setupConsole } from './setup.ts';
@@ -9,7 +9,7 @@ import { setupConsole } from './setup.ts';
 it('30 pages of one session run one statement at a time, and another organization’s page is answered meanwhile', async () => {
   const t = await setupConsole();
   const [ada, bo] = [await t.enrol(), await t.enrol()];
-  const { lock, until } = statementsOf(t.owner, 'org-console');
+  const { lock, until } = watchStatements(t.owner, 'org-console');
   const unlock = await lock('call_sum');
   const one = t.http(ada);
   const flood = Array.from({ length: 30 }, async () => (await one.get(`/o/${ada.orgId}/usage`)).status);

@@ -13,7 +13,7 @@ it('1,500 requests with a revoked key write one audit entry per key and minute, 
     const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
     expect((await fetch(`${t.origin}/nowhere`, { headers })).status).toBe(403);
   };
-  const linesOf = async () => {
+  const listLines = async () => {
     const { rows } = await t.owner.pool.query(
       `select key_id as "keyId", extract(epoch from at)::int as second, organization_id as "orgId",
         person_id as "personId", action, status, code, count, host(address) as address
@@ -21,18 +21,18 @@ it('1,500 requests with a revoked key write one audit entry per key and minute, 
     );
     return rows;
   };
-  const countOf = async (keyId: string) =>
-    (await linesOf()).filter((line) => line.keyId === keyId).reduce((sum, { count }) => sum + count, 0);
+  const countRejected = async (keyId: string) =>
+    (await listLines()).filter((line) => line.keyId === keyId).reduce((sum, { count }) => sum + count, 0);
 
   for (let n = 0; n < 1_500; n += 50)
     await Promise.all(Array.from({ length: 50 }, (_, m) => send(revoked.key, `203.0.113.${m}`)));
-  await expect.poll(() => countOf(revoked.id), { timeout: 10_000 }).toBe(1_500);
+  await expect.poll(() => countRejected(revoked.id), { timeout: 10_000 }).toBe(1_500);
   await send(live.key, '198.51.100.7');
   await send(generateKey('us', testKeySecrets.tagSecrets[0]), '198.51.100.7'); // valid, and of no organization
   await t.console.stop();
 
-  expect(await countOf(live.id)).toBe(1);
-  const lines = await linesOf();
+  expect(await countRejected(live.id)).toBe(1);
+  const lines = await listLines();
   const minutes = lines.map(({ keyId, second }) => `${keyId} ${second}`);
   expect(new Set(minutes).size).toBe(lines.length);
   expect(lines.length).toBeLessThanOrEqual(4); // two when the minute changed meanwhile

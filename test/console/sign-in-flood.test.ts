@@ -172,8 +172,8 @@ describe('a flood of sign-ins from everywhere', () => {
 });
 
 describe('the cookie of a known browser', () => {
-  const keyOf = (version: number) => ({ version, secret: Buffer.alloc(32, version) });
-  const [now, old, other] = [keyOf(3), keyOf(2), keyOf(1)];
+  const createSealingKey = (version: number) => ({ version, secret: Buffer.alloc(32, version) });
+  const [now, old, other] = [createSealingKey(3), createSealingKey(2), createSealingKey(1)];
   const token = 't'.repeat(43);
 
   it('says for which address it was issued, under any sealing key in use, and an invented one says nothing', () => {

@@ -8,7 +8,7 @@ const timeout = 120_000;
 const minuteMs = 60_000;
 afterAll(closeBrowser);
 
-const dialogOf = (page: Page) => page.getByRole('dialog', { name: 'Confirm your identity' });
+const getDialog = (page: Page) => page.getByRole('dialog', { name: 'Confirm your identity' });
 
 /**
  * Whether the focus is in the dialog. A browser's own controls count as outside the page, not as
@@ -31,21 +31,21 @@ async function setupEdit() {
   await ready(page);
   await page.getByLabel('Name').fill('Bo Typed');
   t.pass(6 * minuteMs);
-  const nameOf = async () => {
+  const readName = async () => {
     const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [bo.userId]);
     return rows[0].name as string;
   };
-  return { t, ada, visit, page, nameOf };
+  return { t, ada, visit, page, readName };
 }
 
 it('asks in a dialog above the form, by keyboard: keeps the focus, clears a wrong code, then submits', {
   timeout,
 }, async () => {
-  const { t, ada, visit, page, nameOf } = await setupEdit();
+  const { t, ada, visit, page, readName } = await setupEdit();
   const { keyboard } = page;
   await page.getByRole('button', { name: 'Save changes' }).focus();
   await keyboard.press('Enter');
-  await dialogOf(page).waitFor();
+  await getDialog(page).waitFor();
   expect(await page.getByLabel('Name').inputValue()).toBe('Bo Typed');
   expect(await focusedName(page)).toBe('Authenticator code');
   expect(await violations(page)).toEqual([]);
@@ -54,43 +54,43 @@ it('asks in a dialog above the form, by keyboard: keeps the focus, clears a wron
     expect(await focusIsInDialog(page)).toBe(true);
   }
 
-  const code = dialogOf(page).getByLabel('Authenticator code');
+  const code = getDialog(page).getByLabel('Authenticator code');
   await code.focus();
   await keyboard.type('000000');
   await keyboard.press('Enter');
-  await dialogOf(page).locator('small.problem').waitFor();
+  await getDialog(page).locator('small.problem').waitFor();
   expect([await code.inputValue(), await focusedName(page)]).toEqual(['', 'Authenticator code']);
   expect(await code.getAttribute('aria-invalid')).toBe('true');
-  expect(await nameOf()).toBe('Bo Lindqvist');
+  expect(await readName()).toBe('Bo Lindqvist');
 
   await keyboard.type(t.nextCode(ada));
   await keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Bo Typed', level: 1 }).waitFor();
-  expect(await nameOf()).toBe('Bo Typed');
+  expect(await readName()).toBe('Bo Typed');
   expectQuiet(visit);
 });
 
 it('Escape and Cancel close the dialog, return the focus, and change nothing', { timeout }, async () => {
-  const { t, ada, visit, page, nameOf } = await setupEdit();
+  const { t, ada, visit, page, readName } = await setupEdit();
   const save = page.getByRole('button', { name: 'Save changes' });
   for (const close of ['Escape', 'Cancel']) {
     await save.focus();
     await page.keyboard.press('Enter');
-    await dialogOf(page).waitFor();
+    await getDialog(page).waitFor();
     if (close === 'Escape') await page.keyboard.press('Escape');
-    else await dialogOf(page).getByRole('button', { name: 'Cancel' }).click();
-    await dialogOf(page).waitFor({ state: 'hidden' });
+    else await getDialog(page).getByRole('button', { name: 'Cancel' }).click();
+    await getDialog(page).waitFor({ state: 'hidden' });
     expect([close, await focusedName(page), await page.getByLabel('Name').inputValue()]).toEqual([
       close,
       'Save changes',
       'Bo Typed',
     ]);
-    expect(await nameOf()).toBe('Bo Lindqvist');
+    expect(await readName()).toBe('Bo Lindqvist');
   }
   // The form works as before, with the code that is entered now.
   await save.click();
-  await dialogOf(page).getByLabel('Authenticator code').fill(t.nextCode(ada));
-  await dialogOf(page).getByRole('button', { name: 'Continue' }).click();
+  await getDialog(page).getByLabel('Authenticator code').fill(t.nextCode(ada));
+  await getDialog(page).getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('heading', { name: 'Bo Typed', level: 1 }).waitFor();
   expectQuiet(visit);
 });
@@ -108,7 +108,7 @@ it('accepts a passkey in the dialog, and keeps typed passwords in their form', {
   await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
   t.pass(6 * minuteMs);
   await page.getByRole('button', { name: 'Change password' }).click();
-  await dialogOf(page).getByRole('button', { name: 'Use a passkey' }).click();
+  await getDialog(page).getByRole('button', { name: 'Use a passkey' }).click();
   await page.getByText('Password changed').waitFor();
   expectQuiet(visit);
 });

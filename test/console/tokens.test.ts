@@ -5,9 +5,9 @@ import { contrast } from './contrast.ts';
 
 const css = readFileSync(new URL('../../apps/console/assets/tokens.css', import.meta.url), 'utf8');
 const [light = '', dark = ''] = css.split('@media (prefers-color-scheme: dark)');
-const colorsOf = (text: string) =>
+const listColors = (text: string) =>
   Object.fromEntries([...text.matchAll(/--([\w-]+): #([0-9a-f]{6});/g)].map(([, name, color]) => [name, color]));
-const schemes = { light: colorsOf(light), dark: { ...colorsOf(light), ...colorsOf(dark) } };
+const schemes = { light: listColors(light), dark: { ...listColors(light), ...listColors(dark) } };
 
 const grounds = ['surface', 'surface-sunken', 'surface-raised'];
 /** Pairs of colors and their backgrounds. */

@@ -6,7 +6,7 @@ import { shareConsole } from './setup.ts';
 
 const shared = shareConsole();
 
-const textOf = (text: string) =>
+const readText = (text: string) =>
   text
     .slice(text.indexOf('<main'))
     .replace(/<[^>]*>/g, ' ')
@@ -34,7 +34,7 @@ async function setupCalls() {
     ...t,
     ada,
     key,
-    get: async (span: string) => textOf((await t.http(ada).get(`/o/${ada.orgId}/usage?span=${span}`)).text),
+    get: async (span: string) => readText((await t.http(ada).get(`/o/${ada.orgId}/usage?span=${span}`)).text),
   };
 }
 
@@ -102,7 +102,7 @@ it('sums are those of the log: late commits and counts that grow are added once,
 it('usage is shown to members who may read the log alone, and counts no other organization’s calls', async () => {
   const t = await setupCalls();
   const bo = await t.enrol();
-  expect(textOf((await t.http(bo).get(`/o/${bo.orgId}/usage`)).text)).toContain('No calls in this period');
+  expect(readText((await t.http(bo).get(`/o/${bo.orgId}/usage`)).text)).toContain('No calls in this period');
   const reader = await t.enrol({ orgId: t.ada.orgId, permissions: ['org.read'] });
   expect((await t.http(reader).get(`/o/${t.ada.orgId}/usage`)).status).toBe(403);
 });

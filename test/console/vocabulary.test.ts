@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { results } from '#domain/audit-log/results.ts';
 import { deliveryStatuses } from '#domain/webhooks/status.ts';
 import { writeEntries } from '#test/write-entries.ts';
-import { queryNameOf } from '../../apps/console/components/list-filter.ts';
+import { formatQueryName } from '../../apps/console/components/list-filter.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 
@@ -13,10 +13,10 @@ const plain = (text: string) =>
     .replace(/\s+/g, ' ')
     .trim();
 /** Returns the rows of a page's table as text. */
-const rowsOf = (text: string) => text.split('<tr role="row">').slice(2).map(plain);
+const listRows = (text: string) => text.split('<tr role="row">').slice(2).map(plain);
 /** Matches the result in a line of the CSV, the only field that is one of these words. */
-const wordOf = new RegExp(`,"(${results.join('|')})",`);
-const optionsOf = (text: string, name: string) => {
+const resultPattern = new RegExp(`,"(${results.join('|')})",`);
+const listOptions = (text: string, name: string) => {
   const select = new RegExp(`<select[^>]*name="${name}".*?</select>`, 's').exec(text)?.[0] ?? '';
   return [...select.matchAll(/<option value="([^"]*)"[^>]*>([^<]*)/g)].map(([, value, label]) => [value, label]);
 };
@@ -45,15 +45,15 @@ it('each status of a delivery has one word: in its badge, in the filter, in the 
   await t.owner.pool.query(`update webhook set state = 'paused' where id = $1`, [paused.id]);
   expect(Object.keys(made)).toEqual(deliveryStatuses);
   const list = `/o/${t.ada.orgId}/deliveries`;
-  const options = optionsOf((await t.visitor.get(list)).text, 'status');
-  expect(options).toEqual([['', 'Any'], ...deliveryStatuses.map((word) => [queryNameOf(word), word])]);
+  const options = listOptions((await t.visitor.get(list)).text, 'status');
+  expect(options).toEqual([['', 'Any'], ...deliveryStatuses.map((word) => [formatQueryName(word), word])]);
   for (const word of deliveryStatuses) {
-    const { text } = await t.visitor.get(`${list}?status=${queryNameOf(word)}`);
+    const { text } = await t.visitor.get(`${list}?status=${formatQueryName(word)}`);
     expect([word, [...text.matchAll(/<a id="d-[0-9a-f-]{36}-([0-9a-f-]{36})"/g)].map(([, id]) => id)]).toEqual([
       word,
       [made[word]],
     ]);
-    expect(rowsOf(text)).toEqual([expect.stringContaining(word)]);
+    expect(listRows(text)).toEqual([expect.stringContaining(word)]);
   }
 });
 
@@ -122,16 +122,16 @@ it('each result in the log has one word: on the page, in the filter, in the addr
         at: new Date(),
       })),
     );
-  const options = optionsOf((await t.visitor.get(log)).text, 'result');
-  expect(options).toEqual([['', 'Any'], ...results.map((word) => [queryNameOf(word), word])]);
+  const options = listOptions((await t.visitor.get(log)).text, 'result');
+  expect(options).toEqual([['', 'Any'], ...results.map((word) => [formatQueryName(word), word])]);
   for (const word of results) {
-    const filter = `?result=${queryNameOf(word)}`;
+    const filter = `?result=${formatQueryName(word)}`;
     // Each download is itself an action that completed.
-    const rows = rowsOf((await t.visitor.get(log + filter)).text).filter((row) => !row.startsWith('Downloaded'));
+    const rows = listRows((await t.visitor.get(log + filter)).text).filter((row) => !row.startsWith('Downloaded'));
     expect(rows).toEqual(lines[word].map(() => expect.stringMatching(new RegExp(` ${word} `))));
     const [, ...csv] = (await t.visitor.get(`${log}/csv${filter}`)).text.trim().split('\r\n');
     const own = csv.filter((line) => !line.includes('"audit_log.download"'));
-    expect(own.map((line) => wordOf.exec(line)?.[1])).toEqual(lines[word].map(() => word));
+    expect(own.map((line) => resultPattern.exec(line)?.[1])).toEqual(lines[word].map(() => word));
   }
   const rejected = (await t.visitor.get(`${log}?result=invalid_request`)).text;
   expect(rejected).toContain('Sent an invalid request for the roster of clients');

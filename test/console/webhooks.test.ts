@@ -26,7 +26,7 @@ async function setup(settings: Record<string, string> = {}) {
   return { ...t, ada, visitor, at, submit };
 }
 
-const actionsOf = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, action: string) =>
+const listActions = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, action: string) =>
   (
     await owner.pool.query<{ personId: string; detail: Record<string, unknown> }>(
       `select person_id as "personId", detail from audit_entry where action = $1 order by at, id`,
@@ -120,7 +120,7 @@ describe('adding a webhook', () => {
       const { status, text } = await t.visitor.get(t.at(`/${webhook?.id}${rest}`));
       expect([rest, status, text.includes(secret)]).toEqual([rest, 200, false]);
     }
-    expect(await actionsOf(t, 'webhook.create')).toEqual([
+    expect(await listActions(t, 'webhook.create')).toEqual([
       {
         personId: t.ada.personId,
         detail: { webhookId: webhook?.id, host: 'hooks.example.com', eventTypes: fields.eventTypes },
@@ -153,9 +153,9 @@ describe('adding a webhook', () => {
 
   it('accepts http only where the installation allows it, and says so', async () => {
     const allowed = 'or an http or https URL at an address that this installation allows';
-    const hintOf = async (t: Awaited<ReturnType<typeof setup>>) => (await t.visitor.get(t.at('/new'))).text;
-    expect(await hintOf(await setup({ WEBHOOK_ALLOW: '' }))).not.toContain(allowed);
-    expect(await hintOf(await setup({ WEBHOOK_ALLOW: '127.0.0.1' }))).toContain(allowed);
+    const readForm = async (t: Awaited<ReturnType<typeof setup>>) => (await t.visitor.get(t.at('/new'))).text;
+    expect(await readForm(await setup({ WEBHOOK_ALLOW: '' }))).not.toContain(allowed);
+    expect(await readForm(await setup({ WEBHOOK_ALLOW: '127.0.0.1' }))).toContain(allowed);
   });
 
   it('explains the limit instead of showing a form', async () => {
@@ -193,9 +193,9 @@ describe('changing a webhook', () => {
     const types = ['client.started', 'client.ended', 'seat.given'];
     const unchanged = await t.submit(`/${id}/edit`, { ...same, eventTypes: types });
     expect(unchanged.to).toBe(t.at(`/${id}`));
-    expect(await actionsOf(t, 'webhook.change')).toEqual([]);
+    expect(await listActions(t, 'webhook.change')).toEqual([]);
     await t.submit(`/${id}/edit`, { ...same, eventTypes: ['seat.ended'] });
-    expect(await actionsOf(t, 'webhook.change')).toMatchObject([
+    expect(await listActions(t, 'webhook.change')).toMatchObject([
       { personId: t.ada.personId, detail: { webhookId: id, changed: ['eventTypes'], eventTypes: ['seat.ended'] } },
     ]);
     const rejected = await t.submit(`/${id}/edit`, { ...same, url: 'https://192.168.0.1/', eventTypes: types });
@@ -257,7 +257,7 @@ describe('without Temporal', () => {
       expect(rejected.text).toContain('Sending is not available on this installation. Contact support.');
       expect(rejected.text).not.toMatch(/temporal|worker/i);
     }
-    expect([...(await actionsOf(t, 'webhook.test')), ...(await actionsOf(t, 'webhook.verify'))]).toEqual([]);
+    expect([...(await listActions(t, 'webhook.test')), ...(await listActions(t, 'webhook.verify'))]).toEqual([]);
   });
 
   it('a page explains that Temporal does not answer, and loads within seconds', async () => {

@@ -12,7 +12,7 @@ import { expireSql } from '#delivery/sql/expire.ts';
 import { recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { postUntilMs } from '#delivery/times.ts';
 import { openDatabase } from '#domain/open-database.ts';
-import { propertiesOf } from '#domain/webhooks/causes.ts';
+import { getCauseProperties } from '#domain/webhooks/causes.ts';
 import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { rejectedPost as rejected } from '#test/post-results.ts';
@@ -33,8 +33,8 @@ describe('an attempt', () => {
     for (const waitMs of [60_000, 120_000]) {
       const next = await ask();
       expect(next).toEqual({ kind: 'wait', waitMs: expect.any(Number), isInternalError: false });
-      expect(waitOf(next)).toBeGreaterThanOrEqual(waitMs);
-      expect(waitOf(next)).toBeLessThanOrEqual(1.1 * waitMs);
+      expect(getWaitMs(next)).toBeGreaterThanOrEqual(waitMs);
+      expect(getWaitMs(next)).toBeLessThanOrEqual(1.1 * waitMs);
       await makeDue();
     }
     expect(await ask()).toEqual({ kind: 'end' });
@@ -64,8 +64,8 @@ describe('an attempt', () => {
     const first = await ask();
     const early = await ask();
     expect(early).toMatchObject({ kind: 'wait', isInternalError: false });
-    expect(waitOf(early)).toBeGreaterThan(waitOf(first) - 10_000);
-    expect(waitOf(early)).toBeLessThanOrEqual(waitOf(first));
+    expect(getWaitMs(early)).toBeGreaterThan(getWaitMs(first) - 10_000);
+    expect(getWaitMs(early)).toBeLessThanOrEqual(getWaitMs(first));
     await makeDue();
     expect(await ask()).toEqual({ kind: 'end' });
     expect(await ask()).toEqual({ kind: 'end' });
@@ -110,8 +110,8 @@ describe('an attempt', () => {
     isKilled = false;
     const again = await ask();
     expect(again).toMatchObject({ kind: 'wait', isInternalError: false });
-    expect(waitOf(again)).toBeGreaterThan(20_000);
-    expect(waitOf(again)).toBeLessThanOrEqual(26_000);
+    expect(getWaitMs(again)).toBeGreaterThan(20_000);
+    expect(getWaitMs(again)).toBeLessThanOrEqual(26_000);
     expect(posts).toHaveLength(1);
 
     expect(await expire()).toMatchObject([{ kind: 'lost', number: 1, state: 'queued' }]);
@@ -281,7 +281,7 @@ describe('an attempt whose admission was committed while its reply was lost', ()
     await proxied.proxy.reject();
     const next = await ask({ internalErrors: 1 });
     expect(next).toMatchObject({ kind: 'wait', isInternalError: true });
-    expect(waitOf(next)).toBeGreaterThanOrEqual(4_000);
+    expect(getWaitMs(next)).toBeGreaterThanOrEqual(4_000);
     expect(posts).toEqual([]);
   });
 });
@@ -387,9 +387,9 @@ describe('an attempt that fails before anything is sent', () => {
     // Not exhausted, although it is the schedule's last: the same attempt is repeated, and the wait
     // grows with the number of errors.
     expect(next).toMatchObject({ kind: 'wait', isInternalError: true });
-    expect(waitOf(next)).toBeGreaterThanOrEqual(120_000);
+    expect(getWaitMs(next)).toBeGreaterThanOrEqual(120_000);
     const { rows } = await pool.query('select cause, explanation, status, ends_schedule from delivery_attempt');
-    const { explanation } = propertiesOf('internal_error');
+    const { explanation } = getCauseProperties('internal_error');
     expect(rows).toEqual([{ cause: 'internal_error', explanation, status: null, ends_schedule: true }]);
     const { rows: states } = await pool.query('select state, attempts, failures from delivery');
     expect(states).toEqual([{ state: 'running', attempts: 1, failures: 12 }]);
@@ -434,7 +434,7 @@ it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s
   }
 });
 
-const waitOf = (next: object): number => ('waitMs' in next ? Number(next.waitMs) : Number.NaN);
+const getWaitMs = (next: object): number => ('waitMs' in next ? Number(next.waitMs) : Number.NaN);
 
 /** Returns the ledger's difference. */
 async function difference(pool: Pool): Promise<number> {

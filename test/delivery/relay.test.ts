@@ -77,12 +77,12 @@ describe('a relay whose starts fail', () => {
     let rejected: string | null = null;
     const { begun, errors } = await openRelay({
       startRun: async (delivery) => {
-        rejected ??= idOf(delivery);
-        if (idOf(delivery) === rejected && begunTimes(idOf(delivery)) < 2) throw new Error('rejected');
+        rejected ??= formatId(delivery);
+        if (formatId(delivery) === rejected && begunTimes(formatId(delivery)) < 2) throw new Error('rejected');
         return false;
       },
     });
-    const begunTimes = (id: string) => begun.filter((delivery) => idOf(delivery) === id).length;
+    const begunTimes = (id: string) => begun.filter((delivery) => formatId(delivery) === id).length;
     await vi.waitFor(() => expect(begun).toHaveLength(30), patient);
     const [webhookId = '', eventId = ''] = (rejected ?? '').split('/');
     await rows(`update slot set until = now() where webhook_id = '${webhookId}' and event_id = '${eventId}'`);
@@ -91,7 +91,7 @@ describe('a relay whose starts fail', () => {
 
     await vi.waitFor(() => expect(begun).toHaveLength(31), patient);
     expect(begun.at(-1)).toMatchObject({ webhookId, eventId, run: 2 });
-    expect(new Set(begun.map(idOf)).size).toBe(30);
+    expect(new Set(begun.map(formatId)).size).toBe(30);
     expect(errors).toHaveLength(1);
   });
 
@@ -145,7 +145,7 @@ describe('a relay whose starts fail', () => {
     const requested = begun.length;
     isBack = true;
     await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 30 }]), patient);
-    await vi.waitFor(() => expect(new Set(begun.slice(requested).map(idOf)).size).toBe(30), patient);
+    await vi.waitFor(() => expect(new Set(begun.slice(requested).map(formatId)).size).toBe(30), patient);
   });
 });
 
@@ -312,7 +312,7 @@ const insertWaitingWebhooksSql = `
   select w.organization_id, w.id, e.id, now(), now()
   from webhooks w join events e on e.organization_id = w.organization_id`;
 
-const idOf = ({ webhookId, eventId }: ClaimedDelivery) => `${webhookId}/${eventId}`;
+const formatId = ({ webhookId, eventId }: ClaimedDelivery) => `${webhookId}/${eventId}`;
 
 interface OpenOptions {
   /** Starts do not end before `release`. */

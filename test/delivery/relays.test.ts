@@ -113,7 +113,7 @@ class World {
       for (const claim of await this.engine.claim(hooks, { healthy: 64, degraded: 8, reserveS: reserveMs / 1_000 })) {
         if (this.dies()) continue;
         const workflow = {};
-        this.workflows.set(idOf(claim), workflow);
+        this.workflows.set(formatId(claim), workflow);
         void this.work(claim, workflow);
       }
       await wait(5 + this.random() * 10);
@@ -124,9 +124,9 @@ class World {
   private async work(run: Run, workflow: object): Promise<void> {
     while (!this.isOver) {
       const waitMs = await this.attempt(run).catch((error: Error) => void this.violations.push(error.message));
-      if (this.workflows.get(idOf(run)) !== workflow || waitMs === undefined) return;
+      if (this.workflows.get(formatId(run)) !== workflow || waitMs === undefined) return;
       await wait(Math.min(waitMs, 2_000));
-      if (this.workflows.get(idOf(run)) !== workflow) return;
+      if (this.workflows.get(formatId(run)) !== workflow) return;
     }
   }
 
@@ -150,7 +150,7 @@ class World {
   }
 
   private async post(run: Run, kind: Kind): Promise<boolean> {
-    const id = idOf(run);
+    const id = formatId(run);
     this.posts += 1;
     const posts = (this.ids.get(id) ?? 0) + 1;
     this.ids.set(id, posts);
@@ -192,7 +192,7 @@ class World {
   }
 }
 
-const idOf = ({ webhookId, eventId }: Run) => `${webhookId}/${eventId}`;
+const formatId = ({ webhookId, eventId }: Run) => `${webhookId}/${eventId}`;
 
 async function readFigures(engine: Engine) {
   const { rows } = await engine.owner.query<

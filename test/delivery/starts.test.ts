@@ -10,7 +10,7 @@ function arrange({ hasFirstTask = true, slots = 1_000, replies = true } = {}) {
     onFree,
   });
   let count = 0;
-  const deliveryOf = (isDegraded: boolean) =>
+  const createDelivery = (isDegraded: boolean) =>
     ({
       organizationId: '',
       webhookId: '',
@@ -25,7 +25,7 @@ function arrange({ hasFirstTask = true, slots = 1_000, replies = true } = {}) {
     starts,
     onFree,
     add(deliveries: number, isDegraded = false) {
-      const added = Array.from({ length: deliveries }, () => deliveryOf(isDegraded));
+      const added = Array.from({ length: deliveries }, () => createDelivery(isDegraded));
       const at = Date.now();
       for (const delivery of added) starts.add({ delivery, requestedAtMs: at, claimedAtMs: at });
       return added;

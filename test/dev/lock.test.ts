@@ -29,7 +29,7 @@ ${program}`;
   return child;
 }
 
-const codeOf = (child: ChildProcess) => new Promise((resolve) => child.once('exit', resolve));
+const waitForExitCode = (child: ChildProcess) => new Promise((resolve) => child.once('exit', resolve));
 
 it('of processes that find the lock of a killed one at the same time, one acquires it', async () => {
   const place = setup();
@@ -43,7 +43,7 @@ it('of processes that find the lock of a killed one at the same time, one acquir
     writeFileSync(file, '1 0');
   }`;
   const children = Array.from({ length: 4 }, () => runChild(program, place));
-  expect(await Promise.all(children.map(codeOf))).toEqual([0, 0, 0, 0]);
+  expect(await Promise.all(children.map(waitForExitCode))).toEqual([0, 0, 0, 0]);
   expect(readdirSync(place.folder)).toEqual(['lock']);
 });
 
@@ -56,7 +56,7 @@ it('of processes that need the same thing, one provides it, and the others wait 
   });
   process.exit(await provideOnce(file, { isThere, provide }) && isThere() ? 0 : 1);`;
   const children = Array.from({ length: 4 }, () => runChild(program, place));
-  expect(await Promise.all(children.map(codeOf))).toEqual([0, 0, 0, 0]);
+  expect(await Promise.all(children.map(waitForExitCode))).toEqual([0, 0, 0, 0]);
   expect(readFileSync(path.join(place.folder, 'begun'), 'utf8')).toBe('x');
   expect(readdirSync(place.folder).toSorted()).toEqual(['begun', 'provided']);
 });

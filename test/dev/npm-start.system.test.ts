@@ -52,7 +52,7 @@ describe('npm start', () => {
         const { stdout } = await dev.command('apps/orgctl/main.ts', 'ledger', '--region', 'us', '--json');
         expect(JSON.parse(stdout)).toMatchObject({ waiting: 0, difference: 0, overdue: 0 });
       }, 20_000);
-      expect(await dev.command('apps/dev/create-key.ts', ...keyOf(us.organizations[0]))).toMatchObject({
+      expect(await dev.command('apps/dev/create-key.ts', ...listKeyOptions(us.organizations[0]))).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^aln_us_\w+\n$/),
       });
@@ -140,7 +140,7 @@ describe('npm start', () => {
 });
 
 /** Options of a sample organization's key. */
-const keyOf = (organization?: { id: string; ownerUserId: string }) =>
+const listKeyOptions = (organization?: { id: string; ownerUserId: string }) =>
   organization === undefined
     ? []
     : ['--region', 'us', '--org', organization.id, '--creator', organization.ownerUserId, '--scopes', 'org.read'];

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listenLocally } from '#test/listen-locally.ts';
-import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
+import { getStateFolder, makeRunFolder, removeRunFolder } from '#test/run-folder.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { becomesTrue } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
@@ -22,7 +22,7 @@ const isRoot = process.getuid?.() === 0;
 function setup({ closedParent = false } = {}) {
   const folder = makeRunFolder();
   if (closedParent) chmodSync(folder, 0o700);
-  const stateFolder = stateOf(folder);
+  const stateFolder = getStateFolder(folder);
   const lines: string[] = [];
   const report = (line: string) => void lines.push(line);
   onTestFinished(() => removeRunFolder(folder));
@@ -111,7 +111,7 @@ describe('the embedded PostgreSQL', () => {
     const first = await postgres();
     await mark(first);
     await kill(first.pid);
-    const other = await sleepAsOwnerOf(first.folder);
+    const other = await sleepAsFolderOwner(first.folder);
     const lock = path.join(first.folder, 'data', 'postmaster.pid');
     writeFileSync(lock, readFileSync(lock, 'utf8').replace(/^\d+/, String(other.pid)));
 
@@ -214,7 +214,7 @@ describe('the embedded Redis', () => {
  * Starts another program, run by the account that owns `folder`, as in a container that reuses
  * pids.
  */
-async function sleepAsOwnerOf(folder: string): Promise<ChildProcess> {
+async function sleepAsFolderOwner(folder: string): Promise<ChildProcess> {
   const { uid, gid } = statSync(folder);
   const child = spawn('sleep', ['300'], { stdio: 'ignore', ...(isRoot && { uid, gid }), cwd: '/' });
   onTestFinished(() => void child.kill('SIGKILL'));

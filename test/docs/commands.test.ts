@@ -42,13 +42,13 @@ it('every orgctl command that a page names exists and has its options, and in a 
     [...code.matchAll(/\borgctl ([a-z][^\n|;&>)]*)/g)].map(([text, call = '']) => ({ file, text, call, isBlock })),
   );
   expect(
-    calls.flatMap((one) => problemsOf(one.call, one.isBlock).map((problem) => [one.file, one.text, problem])),
+    calls.flatMap((one) => listProblems(one.call, one.isBlock).map((problem) => [one.file, one.text, problem])),
   ).toEqual([]);
   expect(calls.length).toBeGreaterThan(60);
 });
 
 /** Returns what is wrong with a call of `orgctl`, such as `key revoke --key KEY`. */
-function problemsOf(call: string, isWhole: boolean): string[] {
+function listProblems(call: string, isWhole: boolean): string[] {
   const [first = '', second = ''] = call.trim().split(/\s+/);
   const noun = nouns.find((one) => one.noun === (first === 'activity' ? 'audit-log' : first));
   if (noun === undefined) return ['unknown noun'];

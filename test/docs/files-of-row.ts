@@ -3,7 +3,7 @@ import path from 'node:path';
 const folders = 'apps|charts|docs|lint|test|workflows';
 
 /** Returns paths in backticks that begin with a top-level folder, without patterns and placeholders. */
-export function pathsOf(text: string): string[] {
+export function listPaths(text: string): string[] {
   const found = text.matchAll(new RegExp(`\`((?:${folders})/[\\w./-]+)\``, 'g'));
   return [...found].map(([, file = '']) => file);
 }
@@ -15,7 +15,7 @@ export function pathsOf(text: string): string[] {
 export function filesOfRow(row: string): string[] {
   let folder = '';
   return [...row.matchAll(/`([\w./-]+\.(?:ts|lua))`/g)].map(([, name = '']) => {
-    if (!pathsOf(`\`${name}\``).length) return path.join(folder, name);
+    if (!listPaths(`\`${name}\``).length) return path.join(folder, name);
     folder = path.dirname(name);
     return name;
   });

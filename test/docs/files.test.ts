@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { brokenLinks } from '#test/documents.ts';
-import { filesOfRow, pathsOf } from './files-of-row.ts';
+import { filesOfRow, listPaths } from './files-of-row.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
@@ -13,7 +13,7 @@ const pages = tracked.filter((file) => /^(docs\/.*|[A-Z]+)\.md$/.test(file) && f
 describe('the documents', () => {
   it('name files and folders that exist', () => {
     const named = pages.flatMap((page) =>
-      pathsOf(readFileSync(path.join(root, page), 'utf8')).map((file) => `${page}: ${file}`),
+      listPaths(readFileSync(path.join(root, page), 'utf8')).map((file) => `${page}: ${file}`),
     );
     expect(named.length).toBeGreaterThan(50);
     expect(named.filter((entry) => !existsSync(path.join(root, entry.split(': ')[1] ?? '')))).toEqual([]);

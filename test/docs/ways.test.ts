@@ -5,7 +5,7 @@ import { listExecutedFiles } from '#test/executed-files.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setup, setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { filesOfRow, pathsOf } from './files-of-row.ts';
+import { filesOfRow, listPaths } from './files-of-row.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const page = readFileSync(path.join(root, 'docs/architecture.md'), 'utf8');
@@ -20,7 +20,7 @@ function readWay(heading: string) {
   return {
     way: [...new Set(table.flatMap(filesOfRow))],
     /** Files, and folders whose other files are beside the way. */
-    beside: [...filesOfRow(besideText), ...pathsOf(besideText)],
+    beside: [...filesOfRow(besideText), ...listPaths(besideText)],
   };
 }
 

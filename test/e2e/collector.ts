@@ -56,20 +56,20 @@ export async function startCollector() {
     url: `http://127.0.0.1:${port}`,
     bytes: () => Buffer.concat(bodies),
     spans: () => {
-      const sent = bodies.flatMap((body) => spansOf(JSON.parse(String(body)) as OtlpBody));
+      const sent = bodies.flatMap((body) => listSpans(JSON.parse(String(body)) as OtlpBody));
       return [...new Map(sent.map((span) => [`${span.traceId}/${span.spanId}`, span])).values()];
     },
   };
 }
 
-function spansOf({ resourceSpans }: OtlpBody): CollectedSpan[] {
+function listSpans({ resourceSpans }: OtlpBody): CollectedSpan[] {
   return resourceSpans.flatMap(({ resource, scopeSpans }) => {
     const service = String(plain(resource.attributes)['service.name']);
-    return scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ service, ...spanOf(span) })));
+    return scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ service, ...parseSpan(span) })));
   });
 }
 
-function spanOf({ name, traceId, spanId, parentSpanId, status, ...span }: OtlpSpan): Omit<CollectedSpan, 'service'> {
+function parseSpan({ name, traceId, spanId, parentSpanId, status, ...span }: OtlpSpan): Omit<CollectedSpan, 'service'> {
   return {
     name,
     traceId,

@@ -6,7 +6,7 @@ import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { deliverQueue, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { deliverQueue, getWorkflowId } from '#workflows/deliver-event/types.ts';
 
 const timeout = 60_000;
 const patient = { timeout: 30_000, interval: 50 };
@@ -45,7 +45,7 @@ describe('a delivery whose workflow is gone', () => {
     const late = await t.startLate(1);
 
     await late.result();
-    expect(await t.statusOf(newer)).toBe('TERMINATED');
+    expect(await t.readStatus(newer)).toBe('TERMINATED');
     expect(t.receiver.received).toHaveLength(2);
     t.receiver.respond = accept;
     await t.makeDue();
@@ -64,7 +64,7 @@ describe('a delivery whose workflow is gone', () => {
     await t.redeliver();
 
     await t.isSettled({ state: 'delivered', attempts: 2, run: 2 });
-    expect(await t.statusOf(older)).toBe('TERMINATED');
+    expect(await t.readStatus(older)).toBe('TERMINATED');
     await (await t.handle()).result();
   });
 });
@@ -148,7 +148,7 @@ async function arrange(settings: Record<string, string>) {
     const [event] = await rows('select id from event');
     return { organizationId: professional.orgId, webhookId: webhook.id, eventId: event?.id as string };
   };
-  const handle = async () => client.workflow.getHandle(workflowIdOf(await key()));
+  const handle = async () => client.workflow.getHandle(getWorkflowId(await key()));
   const states = () => rows('select state, attempts, run from delivery');
   // The next test's worker has the same queue.
   onTestFinished(async () => void (await (await handle()).terminate().catch(() => {})));
@@ -165,12 +165,12 @@ async function arrange(settings: Record<string, string>) {
     startLate: async (run: number) =>
       client.workflow.start('deliverEvent', {
         taskQueue: deliverQueue,
-        workflowId: workflowIdOf(await key()),
+        workflowId: getWorkflowId(await key()),
         args: [{ ...(await key()), run, isDegraded: false, type: 'client.started', dueAtMs: Date.now() }],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         workflowIdConflictPolicy: 'TERMINATE_EXISTING',
       }),
-    async statusOf(runId: string) {
+    async readStatus(runId: string) {
       const { workflowId } = await handle();
       return (await client.workflow.getHandle(workflowId, runId).describe()).status.name;
     },

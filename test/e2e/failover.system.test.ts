@@ -95,7 +95,7 @@ async function setup() {
     }
   }
 
-  const responseOf = async (url: string, headers: Record<string, string>) => {
+  const readResponse = async (url: string, headers: Record<string, string>) => {
     const { status, headers: given } = await fetch(url, { headers, redirect: 'manual' });
     return [status, given.get('retry-after')];
   };
@@ -119,9 +119,9 @@ async function setup() {
     orgctl: () => spawnOrgctl(orgctlSettings, ['audit-log', 'verify', '--region', 'us']),
     /** What each process answers. */
     look: async () => ({
-      api: await responseOf(`${api.url}/v1/orgs/${orgId}`, { authorization: `Bearer ${key.key}` }),
+      api: await readResponse(`${api.url}/v1/orgs/${orgId}`, { authorization: `Bearer ${key.key}` }),
       // At 127.0.0.1 the console leads to localhost.
-      console: await responseOf(`${console.url.replace('127.0.0.1', 'localhost')}/account`, { cookie }),
+      console: await readResponse(`${console.url.replace('127.0.0.1', 'localhost')}/account`, { cookie }),
       operator: await operate(),
       worker: (await fetch(`${worker.metricsUrl}/readyz`)).status,
     }),

@@ -6,7 +6,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
-import { type DeliveryId, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { type DeliveryId, getWorkflowId } from '#workflows/deliver-event/types.ts';
 
 const timeout = 240_000;
 const awayMs = 2_000;
@@ -84,7 +84,7 @@ async function judgeOutage(
   expect(await world.lost()).toBe(0);
 }
 
-const idOf = (post: Received) => `${post.path}/${post.headers['webhook-id']}/${post.headers['webhook-attempt']}`;
+const formatId = (post: Received) => `${post.path}/${post.headers['webhook-id']}/${post.headers['webhook-attempt']}`;
 
 /** Five organizations, each with a webhook, and a number of events among them. */
 async function arrange(deliveries: number) {
@@ -130,7 +130,7 @@ async function arrange(deliveries: number) {
         'select organization_id as "organizationId", webhook_id as "webhookId", event_id as "eventId" from delivery',
       );
       const client = await openTestTemporal();
-      return client.workflow.getHandle(workflowIdOf(key)).fetchHistory();
+      return client.workflow.getHandle(getWorkflowId(key)).fetchHistory();
     },
     someDelivered: () => vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(40), patient),
     async judge(): Promise<void> {
@@ -140,8 +140,8 @@ async function arrange(deliveries: number) {
         `select '/' || organization_id || '/' || event_id || '/' || number as id from delivery_attempt`,
       );
       const onRecord = new Set(attempts.rows.map(({ id }) => id));
-      expect(receiver.received.map(idOf).filter((id) => !onRecord.has(id))).toEqual([]);
-      expect(new Set(receiver.received.map(idOf)).size).toBe(receiver.received.length);
+      expect(receiver.received.map(formatId).filter((id) => !onRecord.has(id))).toEqual([]);
+      expect(new Set(receiver.received.map(formatId)).size).toBe(receiver.received.length);
       // An attempt whose worker was killed is lost only after the response's deadline.
       const lost = await owner.pool.query<{ event_id: string }>(
         `select event_id from delivery_attempt where cause = 'lost'`,

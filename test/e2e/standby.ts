@@ -8,7 +8,7 @@ import { onTestFinished, vi } from 'vitest';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { TestDatabase } from '#test/database.ts';
 import { startCopy, writeForServer } from '#test/postgres-copy.ts';
-import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
+import { getStateFolder, makeRunFolder, removeRunFolder } from '#test/run-folder.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { prepareCluster } from '../../apps/dev/servers/postgres-cluster.ts';
@@ -26,7 +26,7 @@ const report = () => {};
 export async function startPair() {
   const folder = makeRunFolder();
   onTestFinished(() => removeRunFolder(folder));
-  const options = { stateFolder: stateOf(folder), durable: false, report };
+  const options = { stateFolder: getStateFolder(folder), durable: false, report };
   const first = await startPostgres(options);
   const name = 'org_api_pair';
   const urlsAt = (port: number) => {

@@ -25,12 +25,12 @@ it('a worker that starts before Temporal is alive and not ready, and delivers on
   const port = await getFreePort();
   const address = `127.0.0.1:${port}`;
   const { metricsUrl, logLines } = await startTestWorker(database, { TEMPORAL_ADDRESS: address });
-  const statusOf = async (page: string) => (await fetch(`${metricsUrl}${page}`)).status;
+  const readStatus = async (page: string) => (await fetch(`${metricsUrl}${page}`)).status;
   await make.grant({ professional });
 
-  expect(await statusOf('/livez')).toBe(200);
-  expect(await statusOf('/readyz')).toBe(503);
-  expect(await statusOf('/metrics')).toBe(200);
+  expect(await readStatus('/livez')).toBe(200);
+  expect(await readStatus('/readyz')).toBe(503);
+  expect(await readStatus('/metrics')).toBe(200);
   expect(logLines.join('')).toContain(
     `Temporal does not answer at ${address}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS; ` +
       'tried again in 0.25 s',
@@ -45,7 +45,7 @@ it('a worker that starts before Temporal is alive and not ready, and delivers on
   allowSockets('test', temporal.http); // the start asks there whether it is ready
 
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
-  await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), patient);
+  await vi.waitFor(async () => expect(await readStatus('/readyz')).toBe(200), patient);
 });
 
 it('a worker whose connection to Temporal falls silent opens another one, and delivers', { timeout }, async () => {

@@ -63,7 +63,7 @@ async function arrange(pool: Parameters<typeof insertOrganization>[0]) {
   onTestFinished(() => receivers.stop());
   for (let index = 0; index < webhookCount; index += 1) {
     const webhookId = crypto.randomUUID();
-    const url = receivers.urlOf(webhookId);
+    const url = receivers.buildUrl(webhookId);
     const fields = { organizationId: organization.id, webhookId, number: index + 1, url, keys: sealingKeys };
     const { secret } = await insertWebhook(pool, fields);
     webhooks.set(webhookId, { secret, plan: (_, nth) => ({ kind: 'answer', status: nth <= 2 ? 500 : 200 }) });

@@ -13,7 +13,7 @@ import { mountSecret } from '#test/mounted-secret.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
-import { frontName, settingsOf, startTemporalFront } from '#test/temporal-front.ts';
+import { frontName, mountSettings, startTemporalFront } from '#test/temporal-front.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
 import { isAway } from '#workflows/connection.ts';
@@ -32,7 +32,7 @@ it('a worker delivers through a server that requires a certificate and a key, an
   const professional = await make.member();
   await make.webhook({ orgId: professional.orgId, url: receiver.url });
   const key = mountSecret({ TEMPORAL_API_KEY: 'first-key' });
-  const { logLines } = await startTestWorker(database, { ...settingsOf(front), ...key.settings });
+  const { logLines } = await startTestWorker(database, { ...mountSettings(front), ...key.settings });
 
   await make.grant({ professional });
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
@@ -84,12 +84,12 @@ describe('a connection to Temporal that falls silent is replaced', () => {
     const followed = followApiKey(link, server, () => {});
     onTestFinished(() => followed.stop());
     await followed.start();
-    await link.call(callsOf(server).workflowService);
+    await link.call(listCalls(server).workflowService);
     expect([...front.apiKeys]).toEqual(['first-key', 'second-key']);
 
     await replace('client');
     await vi.waitFor(async () => {
-      await link.call(callsOf(server).workflowService);
+      await link.call(listCalls(server).workflowService);
       expect(front.apiKeys).toContain('third-key');
     }, patient);
     await followed.stop();
@@ -134,7 +134,7 @@ describe('the worker and the workflow client name the settings to correct when a
 });
 
 /** A call of each kind: the SDK's client wraps the errors of gRPC, and `workflowService` does not. */
-const callsOf = ({ namespace }: TemporalServer) => ({
+const listCalls = ({ namespace }: TemporalServer) => ({
   client: ({ workflow }: Client) => workflow.getHandle('none').describe(),
   workflowService: ({ workflowService }: Client) => workflowService.describeNamespace({ namespace }),
 });
@@ -163,7 +163,7 @@ async function openLink(
   });
   const replace = async (kind: 'client' | 'workflowService') => {
     proxy.silence();
-    const send: (client: Client) => Promise<unknown> = callsOf(server)[kind];
+    const send: (client: Client) => Promise<unknown> = listCalls(server)[kind];
     const errors = await Promise.all([link.call(send), link.call(send)].map((call) => call.catch((cause) => cause)));
     await vi.waitFor(() => expect(opened).toHaveLength(1), patient);
     return errors;

@@ -10,7 +10,7 @@ import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
-import { type DeliveryActivities, type NextStep, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { type DeliveryActivities, getWorkflowId, type NextStep } from '#workflows/deliver-event/types.ts';
 import { defaultDelaysMs, parseSchedule } from '../../apps/worker/schedule-setting.ts';
 import { timesFaster } from '../workflows/virtual-time/speed.ts';
 
@@ -46,7 +46,7 @@ describe('the schedule of a delivery', () => {
     const temporal = await openTestTemporal();
     const steps: { timerMs: number; waitMs: number }[][] = delaysMs.map(() => []);
     for (const { workflowId, path } of deliveries) {
-      const timersMs = timersOf(await temporal.workflow.getHandle(workflowId).fetchHistory());
+      const timersMs = listTimers(await temporal.workflow.getHandle(workflowId).fetchHistory());
       const atMs = receiver.received.filter((post) => post.path === path).map((post) => post.atMs);
       expect([timersMs.length, atMs.length]).toEqual([delaysMs.length, delaysMs.length + 1]);
       for (const [index, timerMs] of timersMs.entries()) {
@@ -90,7 +90,7 @@ describe('the schedule of a delivery', () => {
 
     await temporal.startRun(claimed);
 
-    const handle = (await openTestTemporal()).workflow.getHandle(workflowIdOf(claimed));
+    const handle = (await openTestTemporal()).workflow.getHandle(getWorkflowId(claimed));
     await handle.result();
     const waitsMs = steps.flatMap((next) => (next.kind === 'wait' ? [next.waitMs] : []));
     expect(waitsMs).toHaveLength(12);
@@ -100,7 +100,7 @@ describe('the schedule of a delivery', () => {
     }
     expect(new Set(waitsMs.map((waitMs, index) => waitMs / (defaultDelaysMs[index] ?? 1))).size).toBeGreaterThan(6);
 
-    expect(timersOf(await handle.fetchHistory())).toEqual(
+    expect(listTimers(await handle.fetchHistory())).toEqual(
       waitsMs.map((waitMs) => Math.max(1, Math.round(waitMs / timesFaster))),
     );
     const { rows } = await pool.query('select state, attempts, failures from delivery');
@@ -109,7 +109,7 @@ describe('the schedule of a delivery', () => {
 });
 
 /** Returns the duration of each timer of a workflow, in milliseconds and in order. */
-function timersOf({ events }: Awaited<ReturnType<WorkflowHandle['fetchHistory']>>): number[] {
+function listTimers({ events }: Awaited<ReturnType<WorkflowHandle['fetchHistory']>>): number[] {
   return (events ?? []).flatMap(({ timerStartedEventAttributes: timer }) => {
     const timeout = timer?.startToFireTimeout;
     return timeout ? [Number(timeout.seconds ?? 0) * 1000 + (timeout.nanos ?? 0) / 1e6] : [];

@@ -29,17 +29,17 @@ it('a delivery that fails and then succeeds is one trace from its commit to the 
     const { rows } = await owner.pool.query('select state from delivery');
     expect(rows).toEqual([{ state: 'delivered' }]);
   }, patient);
-  await vi.waitFor(() => expect(rootsOf(collector, professional.orgId)).toHaveLength(1), patient);
+  await vi.waitFor(() => expect(listRoots(collector, professional.orgId)).toHaveLength(1), patient);
   await worker.stop(); // sends the remaining spans
 
   const { rows } = await owner.pool.query<{ id: string; createdAtMs: number; body: string }>(
     'select id, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", body from event',
   );
   const [event] = rows;
-  const spans = spansOf(collector, professional.orgId);
+  const spans = listSpans(collector, professional.orgId);
   expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([event?.id.replaceAll('-', '')]));
   expect(new Set(spans.map(({ service }) => service))).toEqual(new Set(['org-api-worker']));
-  const [root, ...more] = rootsOf(collector, professional.orgId);
+  const [root, ...more] = listRoots(collector, professional.orgId);
   expect(more).toEqual([]);
   const ids = {
     'org_api.organization_id': professional.orgId,
@@ -118,9 +118,9 @@ it('a delivery whose webhook is paused while it waits ends its trace as closed',
   await make.grant({ professional });
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
   await owner.pool.query(`update webhook set state = 'paused'`);
-  await vi.waitFor(() => expect(rootsOf(collector, professional.orgId)).toHaveLength(1), patient);
+  await vi.waitFor(() => expect(listRoots(collector, professional.orgId)).toHaveLength(1), patient);
   await worker.stop();
-  expect(rootsOf(collector, professional.orgId).map(({ attributes }) => attributes['org_api.outcome'])).toEqual([
+  expect(listRoots(collector, professional.orgId).map(({ attributes }) => attributes['org_api.outcome'])).toEqual([
     'stopped',
   ]);
 });
@@ -140,10 +140,10 @@ it('an unreachable trace endpoint delays no delivery and no stop', { timeout }, 
  * The spans of this test's organization. Tests of a process share a Temporal namespace, and a later
  * worker may end a delivery that an earlier test left waiting.
  */
-const spansOf = (collector: Collector, organizationId: string) =>
+const listSpans = (collector: Collector, organizationId: string) =>
   collector.spans().filter(({ attributes }) => attributes['org_api.organization_id'] === organizationId);
 
-const rootsOf = (collector: Collector, organizationId: string) =>
-  spansOf(collector, organizationId).filter(({ parentSpanId }) => parentSpanId === undefined);
+const listRoots = (collector: Collector, organizationId: string) =>
+  listSpans(collector, organizationId).filter(({ parentSpanId }) => parentSpanId === undefined);
 
 type Collector = Pick<Awaited<ReturnType<typeof startCollector>>, 'spans'>;

@@ -35,9 +35,9 @@ it('each event type is posted with unchanged headers, signatures and body', {
   );
   await posted(4);
 
-  const typeOf = (post: { body: Buffer }): string => JSON.parse(String(post.body)).type;
-  expect(receiver.received.map(typeOf).toSorted()).toEqual(eventTypes.toSorted());
-  const ordered = receiver.received.toSorted((one, other) => (typeOf(one) < typeOf(other) ? -1 : 1));
+  const getEventType = (post: { body: Buffer }): string => JSON.parse(String(post.body)).type;
+  expect(receiver.received.map(getEventType).toSorted()).toEqual(eventTypes.toSorted());
+  const ordered = receiver.received.toSorted((one, other) => (getEventType(one) < getEventType(other) ? -1 : 1));
   const stable = createStable();
   const posts = ordered.map(({ headers, body, path }) => {
     const { checks } = verifyDelivery({ headers, body, secrets: [secret] });

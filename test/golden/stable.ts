@@ -4,7 +4,7 @@
  */
 export function createStable() {
   const ids = new Map<string, string>();
-  const nameOf = (id: string): string => {
+  const nameId = (id: string): string => {
     const known = ids.get(id);
     if (known !== undefined) return known;
     const name = `<id ${ids.size + 1}>`;
@@ -14,8 +14,8 @@ export function createStable() {
   const patterns: [RegExp, (found: string) => string][] = [
     [/aln_(us|ca)_[0-9A-Za-z]{40}/g, (key) => `<key of ${key.slice(4, 6)}>`],
     [/whsec_[0-9A-Za-z+/]{32}/g, () => '<signing secret>'],
-    [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, (id) => nameOf(id.toLowerCase())],
-    [/usr_\d+_[0-9a-f]{8}/g, nameOf],
+    [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, (id) => nameId(id.toLowerCase())],
+    [/usr_\d+_[0-9a-f]{8}/g, nameId],
     [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, () => '<time>'],
     [/127\.0\.0\.1:\d+/g, () => '127.0.0.1:<port>'],
     [/(?<=postgres:)[\w-]{32}(?=@)/g, () => '<password>'],

@@ -15,7 +15,7 @@ const dockerfile = read('charts/image/Dockerfile');
 it('the image has every package that the apps and workflows import', () => {
   const files = globSync('{apps,workflows}/**/*.ts', { cwd: root, exclude: ['apps/dev/**/*'] });
   expect(files.length).toBeGreaterThan(100);
-  const imported = new Set(files.flatMap((file) => importsOf(read(file))));
+  const imported = new Set(files.flatMap((file) => listImports(read(file))));
   expect(imported).toContain('@temporalio/worker');
   expect([...imported].filter((name) => !(name in packageFile.dependencies))).toEqual([]);
 });
@@ -39,7 +39,7 @@ it('every stage stands on one of them; the last one runs nothing, and is not roo
 });
 
 /** Returns the packages that a source imports at run time, without `import type`. */
-function importsOf(source: string): string[] {
+function listImports(source: string): string[] {
   const found = source.matchAll(/^(?:import|export) (?!type )[^;]*?from '([^'#.][^']*)'|import\('([^'#.][^']*)'\)/gm);
   return [...found]
     .map(([, fixed, later]) => fixed ?? later ?? '')

@@ -20,7 +20,7 @@ async function connectAs(database: TestDatabase, login: TestLogin): Promise<pg.C
 }
 
 /** Returns the number of changed rows, or the SQLSTATE or constraint that rejected the statement. */
-const outcomeOf = (client: pg.Client, statement: string) =>
+const getOutcome = (client: pg.Client, statement: string) =>
   client.query(statement).then(
     ({ rowCount }) => rowCount,
     ({ code, constraint }: pg.DatabaseError) => constraint ?? code,
@@ -33,11 +33,11 @@ it.each(['console', 'platform'] as const)('the %s cannot change, delete or add a
     (await owner.pool.query('select * from role where organization_id is null order by position')).rows;
   const before = await list();
   const client = await connectAs(database, login);
-  expect(await outcomeOf(client, `update role set permissions = '{org.read}'`)).toBe(0);
-  expect(await outcomeOf(client, 'delete from role')).toBe(login === 'console' ? 0 : '42501');
-  expect(await outcomeOf(client, 'update role set organization_id = null')).toBe('42501');
+  expect(await getOutcome(client, `update role set permissions = '{org.read}'`)).toBe(0);
+  expect(await getOutcome(client, 'delete from role')).toBe(login === 'console' ? 0 : '42501');
+  expect(await getOutcome(client, 'update role set organization_id = null')).toBe('42501');
   expect(
-    await outcomeOf(
+    await getOutcome(
       client,
       `insert into role (key, name, description, permissions, position) values ('owner2', '', '', '{}', 6)`,
     ),
@@ -49,11 +49,11 @@ it('the console cannot reactivate a revoked key, extend an expiry, or change a k
   const { database, make } = await setupDatabase();
   const key = await make.apiKey({ expiresAt: new Date(Date.now() + 60_000) });
   const client = await connectAs(database, 'console');
-  expect(await outcomeOf(client, 'update api_key set expires_at = null')).toBe('api_key_stays_ended');
+  expect(await getOutcome(client, 'update api_key set expires_at = null')).toBe('api_key_stays_ended');
   await make.keyRevoked(key);
-  expect(await outcomeOf(client, 'update api_key set revoked_at = null, number = 1')).toBe('api_key_stays_ended');
+  expect(await getOutcome(client, 'update api_key set revoked_at = null, number = 1')).toBe('api_key_stays_ended');
   for (const column of ['scopes', 'creator_id', 'organization_id', 'fingerprint', 'creator_left_at', 'created_at'])
-    expect(await outcomeOf(client, `update api_key set ${column} = ${column}`)).toBe('42501');
+    expect(await getOutcome(client, `update api_key set ${column} = ${column}`)).toBe('42501');
 });
 
 it('the worker cannot change a webhook’s URL, an event’s body, a delivery’s creation time, or a sum of the ledger', async () => {
@@ -75,7 +75,7 @@ it('the worker cannot change a webhook’s URL, an event’s body, a delivery’
     'update delivery set rolled_up = true',
     'update event set rolled_up = true',
   ])
-    expect([statement, await outcomeOf(client, statement)]).toEqual([statement, '42501']);
+    expect([statement, await getOutcome(client, statement)]).toEqual([statement, '42501']);
 });
 
 const logins = ['api', 'worker', 'console', 'platform', 'operator'] as const;
@@ -91,9 +91,9 @@ it('no login makes a large object or takes an advisory lock', async () => {
   for (const login of logins) {
     const client = await connectAs(database, login);
     for (const { call } of rows) {
-      expect([login, call, await outcomeOf(client, call)]).toEqual([login, call, '42501']);
+      expect([login, call, await getOutcome(client, call)]).toEqual([login, call, '42501']);
     }
-    expect(await outcomeOf(client, `select lo_from_bytea(0, 'x')`)).toBe('42501');
+    expect(await getOutcome(client, `select lo_from_bytea(0, 'x')`)).toBe('42501');
   }
 });
 
@@ -157,7 +157,7 @@ it('the operator changes no webhook, secret, delivery or redelivery of members, 
   );
   expect(columns.length).toBeGreaterThan(5);
   for (const { name } of columns)
-    expect([name, await outcomeOf(client, `update webhook set ${name} = ${name}`)]).toEqual([name, 0]);
+    expect([name, await getOutcome(client, `update webhook set ${name} = ${name}`)]).toEqual([name, 0]);
   for (const [statement, outcome] of [
     [`update webhook set url = 'https://evil.example', managed_by = 'x', managed_uid = gen_random_uuid()`, 0],
     ['select from webhook for update', 0],
@@ -180,14 +180,14 @@ it('the operator changes no webhook, secret, delivery or redelivery of members, 
     ],
     ['update delivery set state = state', '42501'],
   ] as const)
-    expect([statement, await outcomeOf(client, statement)]).toEqual([statement, outcome]);
+    expect([statement, await getOutcome(client, statement)]).toEqual([statement, outcome]);
   expect(await before()).toEqual(rows);
 
   await owner.pool.query(
     `update webhook set managed_by = 'WebhookSubscription us/orders', managed_uid = gen_random_uuid()`,
   );
-  expect(await outcomeOf(client, `update webhook set url = 'https://hooks.example.com/2'`)).toBe(1);
-  expect(await outcomeOf(client, 'update webhook_secret set valid_until = now()')).toBe(1);
+  expect(await getOutcome(client, `update webhook set url = 'https://hooks.example.com/2'`)).toBe(1);
+  expect(await getOutcome(client, 'update webhook_secret set valid_until = now()')).toBe(1);
 });
 
 it('policies on webhooks add no condition to a statement of the worker or the console', async () => {

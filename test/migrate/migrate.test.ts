@@ -22,7 +22,7 @@ async function emptyDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-const loginsOf = ({ urls }: TestDatabase) =>
+const listLogins = ({ urls }: TestDatabase) =>
   Object.entries(urls).map(([role, url]) => ({ role: role as TestLogin, server: parsePostgresUrl(url) }));
 
 /** Returns null when a login may connect, otherwise the SQLSTATE of the error. */
@@ -43,7 +43,7 @@ it('one call brings an empty database to the current schema, and reports it', as
   const database = await emptyDatabase();
   const lines: string[] = [];
   const report = (line: string) => void lines.push(line);
-  const result = await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database), report });
+  const result = await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: listLogins(database), report });
   expect(result).toEqual({
     applied: [...migrationNames],
     current: currentMigration,
@@ -55,13 +55,13 @@ it('one call brings an empty database to the current schema, and reports it', as
 it('a second call applies nothing', async () => {
   const database = await emptyDatabase();
   await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [] });
-  const again = await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) });
+  const again = await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: listLogins(database) });
   expect(again).toEqual({ applied: [], current: currentMigration });
 });
 
 it('four parallel calls are safe: one applies, and the others find nothing to do', async () => {
   const database = await emptyDatabase();
-  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) };
+  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: listLogins(database) };
   const results = await Promise.all(Array.from({ length: 4 }, () => migrate(options)));
   expect(results.map(({ applied }) => applied.length).sort()).toEqual([0, 0, 0, migrationNames.length]);
 });
@@ -92,7 +92,7 @@ it('a call that waits does not stop the index that the other builds', async () =
 it('two databases of one server can migrate at once, although they share their roles', async () => {
   const databases = await Promise.all([emptyDatabase(), emptyDatabase(), emptyDatabase()]);
   const results = await Promise.all(
-    databases.map((database) => migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) })),
+    databases.map((database) => migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: listLogins(database) })),
   );
   for (const { applied } of results) expect(applied.length).toBe(migrationNames.length);
   for (const { urls } of databases) expect(await findRejection(urls.api)).toBeNull();
@@ -101,7 +101,7 @@ it('two databases of one server can migrate at once, although they share their r
 it('a login gets access to its own database only, and the password of its URL', async () => {
   const [us, ca] = await Promise.all([emptyDatabase(), emptyDatabase()]);
   const name = `org_api_login_region_${us.name.slice(-8)}`;
-  const urlOf = (database: TestDatabase, password: string) => {
+  const buildUrl = (database: TestDatabase, password: string) => {
     const url = new URL(database.urls.api);
     url.username = name;
     url.password = encodeURIComponent(password);
@@ -115,17 +115,17 @@ it('a login gets access to its own database only, and the password of its URL', 
   });
   await migrate({
     owner: parsePostgresUrl(us.ownerUrl),
-    logins: [{ role: 'api', server: parsePostgresUrl(urlOf(us, 'first: p@ss/word')) }],
+    logins: [{ role: 'api', server: parsePostgresUrl(buildUrl(us, 'first: p@ss/word')) }],
   });
-  await migrate({ owner: parsePostgresUrl(ca.ownerUrl), logins: loginsOf(ca) });
-  expect(await findRejection(urlOf(us, 'first: p@ss/word'))).toBeNull();
-  expect(await findRejection(urlOf(ca, 'first: p@ss/word'))).toBe('42501');
+  await migrate({ owner: parsePostgresUrl(ca.ownerUrl), logins: listLogins(ca) });
+  expect(await findRejection(buildUrl(us, 'first: p@ss/word'))).toBeNull();
+  expect(await findRejection(buildUrl(ca, 'first: p@ss/word'))).toBe('42501');
 
   await migrate({
     owner: parsePostgresUrl(us.ownerUrl),
-    logins: [{ role: 'api', server: parsePostgresUrl(urlOf(us, 'second')) }],
+    logins: [{ role: 'api', server: parsePostgresUrl(buildUrl(us, 'second')) }],
   });
-  expect(await findRejection(urlOf(us, 'second'))).toBeNull();
+  expect(await findRejection(buildUrl(us, 'second'))).toBeNull();
 });
 
 it('a login without a password is rejected, and so is the owner as a login', async () => {
@@ -221,7 +221,7 @@ class Fail extends Migration {
 
 it('the operator sees which migrations failed and why, until a later call succeeds', async () => {
   const database = await emptyDatabase();
-  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) };
+  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: listLogins(database) };
   await migrate(options);
   const operator = new pg.Client({ connectionString: database.urls.operator });
   await operator.connect();
@@ -241,7 +241,7 @@ it('the operator sees which migrations failed and why, until a later call succee
 
 it('the version before changes nothing in a database that a newer one has migrated', async () => {
   const database = await emptyDatabase();
-  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) };
+  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: listLogins(database) };
   await migrate({ ...options, migrations: [...migrations, { name: '9999-newer', class: AddColumn }] });
   expect(await migrate(options)).toEqual({ applied: [], current: currentMigration });
 });
@@ -268,6 +268,6 @@ it('an API that waits on the empty database becomes ready', async () => {
   const api = await startTestApi(database);
   const readiness = async () => (await api.get('/readyz')).status;
   expect([await readiness(), (await api.get('/livez')).status]).toEqual([503, 200]);
-  await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) });
+  await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: listLogins(database) });
   await expect.poll(readiness, { timeout: 15_000 }).toBe(200);
 });

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { installPackages } from '../../apps/dev/servers/apt.ts';
 
 const run = promisify(execFile);
-const pathOf = (model: string) => fileURLToPath(new URL(model, import.meta.url));
+const getPath = (model: string) => fileURLToPath(new URL(model, import.meta.url));
 /** Longer than any path of the model; the verifier reports when it was not enough. */
 const depth = 50_000;
 const memoryMb = 2_000;
@@ -61,7 +61,7 @@ export async function verify(
     const flags = Object.entries(definitions).map(([name, value]) => `-D${name}=${value}`);
     const kind = isLiveness ? ['-DNFAIR=5'] : ['-DSAFETY'];
     const limits = [`-DMEMLIM=${memoryMb}`, ...(isMutant ? ['-O0'] : ['-O2'])];
-    await run('spin', [...flags, '-a', pathOf(model)], { cwd: folder });
+    await run('spin', [...flags, '-a', getPath(model)], { cwd: folder });
     await run('gcc', ['-w', ...limits, ...kind, '-o', 'pan', 'pan.c'], { cwd: folder });
     const options = [`-m${depth}`, ...(isLiveness ? ['-a', '-f'] : [])];
     const { stdout } = await run(path.join(folder, 'pan'), options, { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
@@ -72,7 +72,7 @@ export async function verify(
 }
 
 function read(output: string): Verification {
-  const numberOf = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
+  const readNumber = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
   const isCut = /max search depth too small|out of memory|Search not completed|truncated/i.test(output);
   const unreached: string[] = [];
   let proctype = '';
@@ -82,9 +82,9 @@ function read(output: string): Verification {
     if (at !== undefined) unreached.push(`${proctype}:${at} ${text}`);
   }
   return {
-    errors: numberOf(/errors: (\d+)/),
+    errors: readNumber(/errors: (\d+)/),
     violation: /^pan:\d+: (.*) \(at depth/m.exec(output)?.[1] ?? null,
-    states: numberOf(/^\s*([0-9.e+]+) states, stored/m),
+    states: readNumber(/^\s*([0-9.e+]+) states, stored/m),
     isComplete: !isCut && /^Full statespace search/m.test(output),
     unreached,
   };

@@ -76,7 +76,7 @@ class World {
   }
 
   start(run: Run): void {
-    this.workflows.set(keyOf(run), run);
+    this.workflows.set(formatDeliveryId(run), run);
   }
 
   /** A workflow asks for an attempt, and posts when it is admitted. */
@@ -85,10 +85,11 @@ class World {
     const first = await this.engine.ask(run, id);
     const row = repeats ? await this.engine.ask(run, id) : first;
     expect(row.decision, 'a repeated request').toBe(first.decision);
-    if (row.decision === 'stop' && this.workflows.get(keyOf(run)) === run) this.workflows.delete(keyOf(run));
+    if (row.decision === 'stop' && this.workflows.get(formatDeliveryId(run)) === run)
+      this.workflows.delete(formatDeliveryId(run));
     if (row.decision !== 'admitted') return;
-    const key = keyOf(run);
-    const same = this.posts.filter((post) => keyOf(post.attempt) === key && post.ageSeconds < postSeconds);
+    const key = formatDeliveryId(run);
+    const same = this.posts.filter((post) => formatDeliveryId(post.attempt) === key && post.ageSeconds < postSeconds);
     expect(same.length, 'posts of a delivery under way at once').toBe(0);
     this.made.set(key, (this.made.get(key) ?? 0) + 1);
     expect(this.made.get(key), 'posts since the request').toBeLessThanOrEqual(scheduleAttempts + lostRepeats);
@@ -98,7 +99,7 @@ class World {
   async respond(post: Post, outcome: AttemptOutcome, retryAfterS?: number): Promise<void> {
     this.posts.splice(this.posts.indexOf(post), 1);
     const { attempt } = post;
-    const key = keyOf(attempt);
+    const key = formatDeliveryId(attempt);
     if (outcome === 'internal_error') this.made.set(key, (this.made.get(key) ?? 1) - 1);
     const ending = { outcome, waitMs: 5_000, ...(retryAfterS === undefined ? {} : { status: 429, retryAfterS }) };
     const row = await this.engine.record(attempt, ending);
@@ -131,7 +132,7 @@ class World {
     expect(rows[0]?.most, 'slots of a webhook').toBeLessThanOrEqual(10);
     expect(rows[0]?.gaps, 'webhooks with a gap in their sequence').toBe(0);
     for (const now of deliveries) {
-      const key = keyOf(now);
+      const key = formatDeliveryId(now);
       const then = this.before.get(key);
       if (then !== undefined && then.dueInSeconds === null) this.checkSettled(then, now);
       expect(now.run, 'the run').toBeGreaterThanOrEqual(then?.run ?? 0);
@@ -151,7 +152,7 @@ class World {
   private checkOrder(deliveries: DeliveryState[]): void {
     const onTheWay = deliveries
       .filter(({ subjectId, state }) => subjectId !== null && (state === 'queued' || state === 'running'))
-      .filter((one) => !this.redelivered.has(keyOf(one)) && !this.unordered.has(one.webhookId))
+      .filter((one) => !this.redelivered.has(formatDeliveryId(one)) && !this.unordered.has(one.webhookId))
       .map(({ webhookId, subjectId }) => `${webhookId}/${subjectId}`);
     expect(onTheWay, 'events of a subject on their way').toEqual([...new Set(onTheWay)]);
   }
@@ -160,7 +161,7 @@ class World {
    * Checks that settled rows do not change, unless a person redelivers them or a late 2xx arrives.
    */
   private checkSettled(then: DeliveryState, now: DeliveryState): void {
-    if (this.requested.has(keyOf(now)) || (then.state === 'exhausted' && now.state === 'delivered')) return;
+    if (this.requested.has(formatDeliveryId(now)) || (then.state === 'exhausted' && now.state === 'delivered')) return;
     const settled = ({ state, run, failures }: DeliveryState) => ({ state, run, failures });
     expect(settled(now), 'a settled delivery').toEqual(settled(then));
   }
@@ -192,7 +193,7 @@ class World {
   }
 }
 
-const keyOf = ({ webhookId, eventId }: Pick<Run, 'webhookId' | 'eventId'>) => `${webhookId}/${eventId}`;
+const formatDeliveryId = ({ webhookId, eventId }: Pick<Run, 'webhookId' | 'eventId'>) => `${webhookId}/${eventId}`;
 
 async function serve(world: World): Promise<void> {
   for (const run of await world.claim()) world.start(run);
@@ -203,13 +204,13 @@ async function recordProof({ engine }: World, { organizationId }: Hook, action: 
   await engine.owner.query('select record_orgctl_entry($1, null, $2, $3)', [organizationId, action, detail]);
 }
 
-async function stateOf({ engine }: World, { webhookId }: Hook): Promise<string> {
+async function readState({ engine }: World, { webhookId }: Hook): Promise<string> {
   const { rows } = await engine.owner.query('select state from webhook where id = $1', [webhookId]);
   return rows[0].state;
 }
 
 async function resume(world: World, hook: Hook): Promise<void> {
-  if ((await stateOf(world, hook)) === 'paused') await world.engine.change(hook, 'active');
+  if ((await readState(world, hook)) === 'paused') await world.engine.change(hook, 'active');
 }
 
 /** One step; it does nothing in a state that does not allow it. */
@@ -266,7 +267,7 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
         which % 2 === 0 ? 'seat.given' : 'seat.ended',
       );
       for (const made of await world.listDeliveries())
-        if (!world.before.has(keyOf(made))) world.before.set(keyOf(made), made);
+        if (!world.before.has(formatDeliveryId(made))) world.before.set(formatDeliveryId(made), made);
     },
   ],
   // A relay's steps without interruption, so that runs make progress. The separate steps cover
@@ -323,7 +324,7 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
     rarely(async (world, hook) => {
       const removal = `update webhook set event_types = '{seat.ended}' where id = $1`;
       await world.engine.owner.query(removal, [hook.webhookId]);
-      for (const before of await world.engine.deliveries(hook)) world.redelivered.add(keyOf(before));
+      for (const before of await world.engine.deliveries(hook)) world.redelivered.add(formatDeliveryId(before));
     }),
   ],
   loseTemporal: [1, async (world) => world.workflows.clear()],
@@ -334,7 +335,7 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   pause: [
     1,
     withHook(async (world, hook) => {
-      if ((await stateOf(world, hook)) === 'active') await world.engine.change(hook, 'paused');
+      if ((await readState(world, hook)) === 'active') await world.engine.change(hook, 'paused');
     }),
   ],
   resume: [2, withHook(resume)],
@@ -342,7 +343,7 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
     1,
     async (world, which) => {
       const [hook] = world.hooks;
-      if (which % 10 !== 0 || hook === undefined || (await stateOf(world, hook)) === 'deleted') return;
+      if (which % 10 !== 0 || hook === undefined || (await readState(world, hook)) === 'deleted') return;
       await world.engine.change(hook, 'deleted');
       await recordProof(world, hook, 'webhook.delete', { webhookId: hook.webhookId });
     },
@@ -350,13 +351,13 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   redeliver: [
     2,
     withDelivery(async (world, delivery) => {
-      if ((await stateOf(world, delivery)) !== 'active') return;
+      if ((await readState(world, delivery)) !== 'active') return;
       const isSettled = (await world.listDeliveries()).some(
-        (now) => keyOf(now) === keyOf(delivery) && now.dueInSeconds === null,
+        (now) => formatDeliveryId(now) === formatDeliveryId(delivery) && now.dueInSeconds === null,
       );
       if ((await world.engine.redeliver(delivery)) !== 'queued') return;
-      world.requested.add(keyOf(delivery));
-      if (isSettled) world.made.set(keyOf(delivery), 0);
+      world.requested.add(formatDeliveryId(delivery));
+      if (isSettled) world.made.set(formatDeliveryId(delivery), 0);
     }),
   ],
   cancel: [

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { pick } from '#test/render-charts.ts';
 import { healthy, type Series } from '../charts/alerts-data.ts';
-import { alertsOf, evaluateRules, evaluation, metricsOf, renderOperator, renderRules } from '../charts/promtool.ts';
+import { evaluateRules, evaluation, listAlerts, listMetrics, renderOperator, renderRules } from '../charts/promtool.ts';
 
 /** A process whose metrics Prometheus reads, with the labels that it adds. */
 export interface Target {
@@ -29,7 +29,7 @@ async function expectQuiet(
   targets: readonly Target[],
   others: Series,
 ): Promise<void> {
-  const used = new Set(alertsOf(rules).flatMap(({ expr }) => metricsOf(expr)));
+  const used = new Set(listAlerts(rules).flatMap(({ expr }) => listMetrics(expr)));
   const series: Series = { ...others };
   for (const { labels, metricsUrl } of targets) {
     const lines = await readSeries(metricsUrl, used);

@@ -9,7 +9,7 @@ import type { LoginRole } from '#domain/db/login-rights.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { TestDatabase } from '#test/database.ts';
 import { startCopy, writeForServer } from '#test/postgres-copy.ts';
-import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
+import { getStateFolder, makeRunFolder, removeRunFolder } from '#test/run-folder.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { type Cluster, prepareCluster } from '../../apps/dev/servers/postgres-cluster.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
@@ -23,7 +23,7 @@ const roles = ['api', 'platform', 'worker', 'console', 'operator'] as const;
 export async function startArchivedPostgres() {
   const folder = makeRunFolder();
   onTestFinished(() => removeRunFolder(folder));
-  const options = { stateFolder: stateOf(folder), durable: true, report: () => {} };
+  const options = { stateFolder: getStateFolder(folder), durable: true, report: () => {} };
   const cluster = await prepareCluster(options);
   const archive = makeArchive(cluster, 'archive');
   const base = `${cluster.data}-base`;

@@ -38,7 +38,7 @@ async function startSwitchedReceiver() {
   };
 }
 
-function orgctlOf(database: TestDatabase, words: Record<string, string>) {
+function createOrgctl(database: TestDatabase, words: Record<string, string>) {
   const env = {
     DATABASE_URL: database.ownerUrl,
     REGION: 'us',
@@ -63,7 +63,7 @@ async function openOwner({ ownerUrl }: TestDatabase) {
   return { owner, make: createFactories(owner) };
 }
 
-const statesOf = async (pool: { query: (text: string) => Promise<{ rows: unknown[] }> }) =>
+const countStates = async (pool: { query: (text: string) => Promise<{ rows: unknown[] }> }) =>
   (await pool.query('select state, count(*)::int as count from delivery group by 1 order by 1')).rows;
 
 it('a restore to a point in time sends what was sent after it again under the same id, loses nothing, and ends with all alerts quiet', {
@@ -82,7 +82,7 @@ it('a restore to a point in time sends what was sent after it again under the sa
   const key = await make.apiKey({ creator: professional });
   const first = await startWorker(original.database);
   await make.grant({ professional });
-  await vi.waitFor(async () => expect(await statesOf(owner.pool)).toEqual([delivered(1)]), patient);
+  await vi.waitFor(async () => expect(await countStates(owner.pool)).toEqual([delivered(1)]), patient);
   receiver.set(500);
   await make.grant({ professional });
   await vi.waitFor(() => expect(receiver.ids().length).toBeGreaterThan(1), patient);
@@ -91,14 +91,14 @@ it('a restore to a point in time sends what was sent after it again under the sa
   // What happens after T, and is lost: one event is delivered, and one more is created.
   receiver.set(200);
   await make.grant({ professional });
-  await vi.waitFor(async () => expect(await statesOf(owner.pool)).toEqual([delivered(3)]), patient);
+  await vi.waitFor(async () => expect(await countStates(owner.pool)).toEqual([delivered(3)]), patient);
   await make.keyRevoked(key);
   const sentAfter = receiver.ids();
   const highest = Math.max(...receiver.numbers());
 
   let restored = original.database;
   let worker: Awaited<ReturnType<typeof startWorker>> | undefined;
-  const orgctl = (command: string) => orgctlOf(restored, { KEY: key.id, WEBHOOK: paused.id })(command);
+  const orgctl = (command: string) => createOrgctl(restored, { KEY: key.id, WEBHOOK: paused.id })(command);
   await carryOut(readSection(page, 'Restore'), [
     [/^kubectl .* patch (application|helmrelease)/, without('no Argo CD or Flux runs')],
     [/^kubectl .* scale .* --replicas=0$/, () => first.stop()],
@@ -141,7 +141,7 @@ it('a restore to a point in time sends what was sent after it again under the sa
   const after = await openOwner(restored);
   await after.make.grant({ professional });
 
-  await vi.waitFor(async () => expect(await statesOf(after.owner.pool)).toEqual([delivered(3)]), patient);
+  await vi.waitFor(async () => expect(await countStates(after.owner.pool)).toEqual([delivered(3)]), patient);
   const { rows } = await after.owner.pool.query<{ id: string }>('select id from event order by id');
   const [old = '', open = '', repeated = ''] = rows.map(({ id }) => id);
   const sentAgain = receiver.ids().slice(sentAfter.length);
@@ -173,7 +173,7 @@ it('a new namespace of Temporal in place of a lost one loses no delivery, and en
   const suffix = database.name.slice(-12).replaceAll('_', '-');
   let TEMPORAL_NAMESPACE = '';
   let worker: Awaited<ReturnType<typeof startTestWorker>> | undefined;
-  const orgctl = orgctlOf(database, {});
+  const orgctl = createOrgctl(database, {});
   await carryOut(readSection(page, 'If Temporal’s store is lost'), [
     [
       /^# us-values\.yaml, also: a new namespace/,
@@ -202,7 +202,7 @@ it('a new namespace of Temporal in place of a lost one loses no delivery, and en
     [/^orgctl ledger$/, async (command) => expect(await orgctl(command)).toMatch(/^difference +0$/m)],
   ]);
 
-  await vi.waitFor(async () => expect(await statesOf(owner.pool)).toEqual([delivered(3)]), patient);
+  await vi.waitFor(async () => expect(await countStates(owner.pool)).toEqual([delivered(3)]), patient);
   expect(new Set(receiver.ids()).size).toBe(3);
   await expectQuietWorker(worker?.metricsUrl ?? '');
 });

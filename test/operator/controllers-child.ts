@@ -3,7 +3,7 @@
  * settings are JSON in the variable `CHILD`.
  */
 import { Socket } from 'node:net';
-import { configOf } from '#test/api-server.ts';
+import { createKubeConfig } from '#test/api-server.ts';
 import { startControllers } from './controllers.ts';
 import type { Kill } from './declared.ts';
 
@@ -19,7 +19,7 @@ const end = () => process.kill(process.pid, 'SIGKILL');
 
 await startControllers({
   ...options,
-  kubeConfig: configOf(port, 'operator', 'operator-token'),
+  kubeConfig: createKubeConfig(port, 'operator', 'operator-token'),
   onAction: (kind) => {
     if ('afterAction' in kill && kill.afterAction === kind) end();
   },

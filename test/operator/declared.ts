@@ -6,7 +6,7 @@ import { CoreV1Api, CustomObjectsApi } from '@kubernetes/client-node';
 import { expect, onTestFinished, vi } from 'vitest';
 import { type ApiServer, createNamespace } from '#test/api-server.ts';
 import { childEnvironment } from '#test/child-environment.ts';
-import { statusOf } from '../../apps/operator/kube/client.ts';
+import { findStatus } from '../../apps/operator/kube/client.ts';
 import { group, kinds, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
 import { setupDatabase } from '../support/setup.ts';
 import { type ControllersOptions, startControllers } from './controllers.ts';
@@ -55,7 +55,7 @@ export async function setupDeclared(server: ApiServer, installation?: Awaited<Re
       return custom.getNamespacedCustomObject(of(name)).then(
         () => true,
         (cause: unknown) => {
-          if (statusOf(cause) === 404) return false;
+          if (findStatus(cause) === 404) return false;
           throw cause;
         },
       );

@@ -9,7 +9,7 @@ import { shareApiServer } from './share-api-server.ts';
 const server = shareApiServer();
 
 /** Returns the API server's error for an object; null when it accepts it. */
-const rejectionOf = (object: object): Promise<string | null> =>
+const findRejection = (object: object): Promise<string | null> =>
   server()
     .apply(object)
     .then(
@@ -51,7 +51,7 @@ it('no reference to a Secret has a key of its own: neither a Region’s nor a We
     const given = JSON.stringify(body.spec).split('DATABASE_URL').length - 1;
     expect(JSON.stringify(stored.spec).split('"org-api"').length - 1).toBe(given);
     expect(JSON.stringify(stored.spec)).not.toContain('"key"');
-    expect(await rejectionOf(body)).toContain('field not declared in schema');
+    expect(await findRejection(body)).toContain('field not declared in schema');
   }
 });
 
@@ -59,7 +59,7 @@ describe('a Region', () => {
   it('is accepted with the defaults of its schema', async () => {
     const namespace = await createNamespace(server());
 
-    expect(await rejectionOf(regionIn(namespace))).toBeNull();
+    expect(await findRejection(regionIn(namespace))).toBeNull();
 
     const api = server().kubeConfig.makeApiClient(CustomObjectsApi);
     const { group, version, plural } = kinds.Region;
@@ -74,14 +74,14 @@ describe('a Region', () => {
     const temporal = { address: '[2001:db8::1]:7233', tls: { enabled: true } };
     const values = { operator: { region }, secrets, temporal };
 
-    expect(await rejectionOf(pick(render({ namespace, values }), 'Region'))).toBeNull();
+    expect(await findRejection(pick(render({ namespace, values }), 'Region'))).toBeNull();
   });
 
   it('is the only one of its namespace, because its name is fixed', async () => {
     const namespace = await createNamespace(server());
     const region = regionIn(namespace);
 
-    expect(await rejectionOf({ ...region, metadata: { name: 'other', namespace } })).toContain(
+    expect(await findRejection({ ...region, metadata: { name: 'other', namespace } })).toContain(
       'a namespace has one Region, and its name is region',
     );
   });
@@ -90,7 +90,7 @@ describe('a Region', () => {
     const namespace = await createNamespace(server());
     await server().apply(regionIn(namespace));
 
-    expect(await rejectionOf(regionIn(namespace, { region: 'ca' }))).toContain('region cannot change');
+    expect(await findRejection(regionIn(namespace, { region: 'ca' }))).toContain('region cannot change');
     await server().apply(regionIn(namespace, { temporal: { address: 'temporal:7233', namespace: 'other' } }));
   });
 
@@ -129,6 +129,6 @@ describe('a Region', () => {
   ])('is rejected with %s', async (_, spec, message) => {
     const namespace = await createNamespace(server());
 
-    expect(await rejectionOf(regionIn(namespace, spec))).toContain(message);
+    expect(await findRejection(regionIn(namespace, spec))).toContain(message);
   });
 });

@@ -1,7 +1,7 @@
 /** Commands of the guide for a release and its Secret, in a shell, against a real API server. */
 import { expect, it, vi } from 'vitest';
 import { createNamespace } from '#test/api-server.ts';
-import { blocksOf } from '#test/documents.ts';
+import { listBlocks } from '#test/documents.ts';
 import { carryOut, readSection, without } from '../operations/page.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { shareApiServer } from './share-api-server.ts';
@@ -72,7 +72,7 @@ it('a restored database is named by every URL of the Secret, and nothing else of
     stringData: { ...urls('org-api-us-rw'), ...others },
   });
 
-  const lines = blocksOf(readSection('restore-a-backup.md', 'Restore'), 'sh').flatMap((block) => block.split('\n'));
+  const lines = listBlocks(readSection('restore-a-backup.md', 'Restore'), 'sh').flatMap((block) => block.split('\n'));
   for (const line of lines.filter((one) => /^(secret\(\)|move_url)/.test(one))) await t.shell(line);
 
   const data = JSON.parse(await t.shell("kubectl -n $NS get secret org-api-us -o jsonpath='{.data}'")) as object;

@@ -10,7 +10,7 @@ import { carryOut, readSection, without } from '../operations/page.ts';
 import { setupDeclared, waiting } from './declared.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { writeOperatorConfig } from './installed.ts';
-import { environmentOf } from './run-job.ts';
+import { readEnvironment } from './run-job.ts';
 
 /** Installs it. No node runs its pods: the operator is a process that has the Deployment's settings. */
 export async function installRegion(server: ApiServer) {
@@ -60,7 +60,7 @@ export async function installRegion(server: ApiServer) {
     await stopOperator();
     const printed = await server.kubectl(['-n', namespace, 'get', 'deployment', 'operator', '-o', 'json']);
     const [container] = (JSON.parse(printed) as V1Deployment).spec?.template.spec?.containers ?? [];
-    const settings = environmentOf(container, { namespace, name: 'operator-1' });
+    const settings = readEnvironment(container, { namespace, name: 'operator-1' });
     const here = { KUBECONFIG: kubeconfig, HOST: '127.0.0.1', METRICS_PORT: '0' };
     pod = await startApp('operator', { ...settings, ...here });
   }

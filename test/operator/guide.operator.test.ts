@@ -3,9 +3,9 @@ import path from 'node:path';
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { expect, inject, it, vi } from 'vitest';
 import { parse } from 'yaml';
-import { configOf, createNamespace } from '#test/api-server.ts';
+import { createKubeConfig, createNamespace } from '#test/api-server.ts';
 import { spawnApp, startApp } from '#test/child-app.ts';
-import { blocksOf, readGuide } from '#test/documents.ts';
+import { listBlocks, readGuide } from '#test/documents.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { chart, type Manifest, ofKind, pick, render } from '#test/render-charts.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
@@ -22,14 +22,14 @@ const waiting = { timeout: 90_000, interval: 200 };
 const server = shareApiServer();
 
 /** The values of a file of the guide, with the additions whose first lines say these words. */
-function valuesOf(file: string, ...additions: string[]): object[] {
+function readValues(file: string, ...additions: string[]): object[] {
   const guide = {
     file: 'docs/operations',
     text: readGuide()
       .map(({ text }) => text)
       .join('\n'),
   };
-  const examples = blocksOf(guide, 'yaml').filter((one) => one.startsWith(`# ${file}`));
+  const examples = listBlocks(guide, 'yaml').filter((one) => one.startsWith(`# ${file}`));
   const wanted = ['', ...additions.map((words) => `, also: ${words}`)];
   return wanted.map((words) => {
     const example = examples.find((one) => one.startsWith(`# ${file}${words}\n`));
@@ -54,26 +54,26 @@ it('the documented values of release and operator start every process, on IPv6 t
   };
   // Only the addresses of servers are the test's.
   const own = { temporal: { address: inject('temporalAddress'), namespace: await makeNamespace('guide') } };
-  const release = [...valuesOf('us-values.yaml', 'the console', 'the Region'), own].reduce(mergeValues);
+  const release = [...readValues('us-values.yaml', 'the console', 'the Region'), own].reduce(mergeValues);
   const manifests = render({ region: null, release: 'us', namespace, values: release });
   const mounted = mountSecret(values);
 
   /** What a container of the chart gets: its settings, with the folder of the Secret on this machine. */
-  const environmentOf = ({ env }: Manifest): Record<string, string> =>
+  const readEnvironment = ({ env }: Manifest): Record<string, string> =>
     Object.fromEntries(
       env.map(({ name, value = 'pod' }: { name: string; value?: string }) => [name, mounted.settings[name] ?? value]),
     );
-  const containerOf = (object: Manifest): Manifest => object.spec.template.spec.containers[0];
-  const appOf = ({ command }: Manifest): string => path.basename(path.dirname(command[1]));
-  const [migration] = ofKind(manifests, 'Job').map(containerOf);
-  const migrated = spawnApp(appOf(migration), environmentOf(migration));
+  const getContainer = (object: Manifest): Manifest => object.spec.template.spec.containers[0];
+  const getApp = ({ command }: Manifest): string => path.basename(path.dirname(command[1]));
+  const [migration] = ofKind(manifests, 'Job').map(getContainer);
+  const migrated = spawnApp(getApp(migration), readEnvironment(migration));
   expect(await migrated.ended, migrated.lines.join('\n')).toMatchObject({ code: 0 });
 
   const ports = { PORT: '0', METRICS_PORT: '0', READY_AFTER: '0s', WORKFLOW_BUNDLE: workflowBundle };
-  const deployments = ofKind(manifests, 'Deployment').map(containerOf);
-  expect(deployments.map(appOf).toSorted()).toEqual(['api', 'console', 'worker']);
+  const deployments = ofKind(manifests, 'Deployment').map(getContainer);
+  expect(deployments.map(getApp).toSorted()).toEqual(['api', 'console', 'worker']);
   for (const container of deployments) {
-    const app = await startApp(appOf(container), { ...environmentOf(container), ...ports });
+    const app = await startApp(getApp(container), { ...readEnvironment(container), ...ports });
     const url = container.readinessProbe.httpGet.port === 'metrics' ? app.metricsUrl : app.url;
     const { port } = new URL(url);
     await vi.waitFor(
@@ -88,7 +88,7 @@ it('the documented values of release and operator start every process, on IPv6 t
     metadata: { name: 'org-api-us', namespace },
     stringData: values,
   });
-  const ofOperator = valuesOf('operator-values.yaml').reduce(mergeValues);
+  const ofOperator = readValues('operator-values.yaml').reduce(mergeValues);
   const installed = await installOperator(server(), namespace, ofOperator);
   await server().apply(pick(manifests, 'Region'));
   const from = path.join(chart, '../org-api-operator');
@@ -96,14 +96,14 @@ it('the documented values of release and operator start every process, on IPv6 t
     render({ from, region: null, release: 'operator', namespace, values: ofOperator }),
     'Deployment',
   );
-  const operator = containerOf(rendered);
+  const operator = getContainer(rendered);
   const process = spawnApp('operator', {
-    ...environmentOf(operator),
+    ...readEnvironment(operator),
     OPERATOR_NAMESPACE: namespace,
     METRICS_PORT: '0',
     KUBECONFIG: installed.kubeconfig,
   });
-  const custom = configOf(server().port, 'admin', 'admin-token').makeApiClient(CustomObjectsApi);
+  const custom = createKubeConfig(server().port, 'admin', 'admin-token').makeApiClient(CustomObjectsApi);
   const { group, version, plural } = kinds.Region;
   await vi.waitFor(async () => {
     const found = await custom.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' });

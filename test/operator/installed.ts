@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CoreV1Api } from '@kubernetes/client-node';
-import { type ApiServer, configOf } from '#test/api-server.ts';
+import { type ApiServer, createKubeConfig } from '#test/api-server.ts';
 import { operatorValues, render } from '#test/render-charts.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 
@@ -21,7 +21,7 @@ export async function writeOperatorConfig(server: ApiServer, namespace: string):
     body: { spec: { audiences: [] } },
   });
   const file = path.join(temporaryFolder(), 'operator.json');
-  writeFileSync(file, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
+  writeFileSync(file, createKubeConfig(server.port, 'operator', status?.token ?? '').exportConfig());
   return file;
 }
 

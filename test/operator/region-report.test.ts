@@ -35,14 +35,14 @@ const temporal: ObservedNamespace = { retentionSeconds: 86_400 };
 const healthy: ObservedRegion = { database, temporal, sealing };
 
 /** Type, status and reason of each condition that is not true; Ready first. */
-const problemsOf = (observed: ObservedRegion | null) =>
+const listProblems = (observed: ObservedRegion | null) =>
   reportRegion(region, observed, [])
     .conditions.filter(({ status }) => status !== 'True')
     .map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 
 describe('the status of a Region', () => {
   it('is Ready when schema, Temporal and ledger are as they should be', () => {
-    expect(problemsOf(healthy)).toEqual([]);
+    expect(listProblems(healthy)).toEqual([]);
     expect(reportRegion(region, healthy, [])).toMatchObject({
       schema: { applied: currentMigration, expected: currentMigration },
       deliveries: { waiting: 3, overdue: 0, ledgerDifference: 0 },
@@ -51,7 +51,7 @@ describe('the status of a Region', () => {
 
   it('is Ready when the database is newer than the operator', () => {
     const newer = { ...healthy, database: { ...database, migrations: [...database.migrations, '9999-newer'] } };
-    expect(problemsOf(newer)).toEqual([]);
+    expect(listProblems(newer)).toEqual([]);
     expect(reportRegion(region, newer, []).conditions).toContainEqual({
       type: 'SchemaCurrent',
       status: 'True',
@@ -80,7 +80,7 @@ describe('the status of a Region', () => {
       'LedgerDifference',
     ]),
   ])('says that %s', (_, change, type, reason) => {
-    expect(problemsOf({ ...healthy, ...change })).toEqual([`Ready False ${reason}`, `${type} False ${reason}`]);
+    expect(listProblems({ ...healthy, ...change })).toEqual([`Ready False ${reason}`, `${type} False ${reason}`]);
   });
 
   it('judges the ledger by everything that its alert reads', () => {
@@ -95,7 +95,7 @@ describe('the status of a Region', () => {
     const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
     const observed = { ...healthy, temporal: away };
 
-    expect(problemsOf(observed)).toEqual([
+    expect(listProblems(observed)).toEqual([
       'Ready Unknown TemporalUnreachable',
       'TemporalReady Unknown TemporalUnreachable',
     ]);
@@ -132,7 +132,7 @@ describe('the deliveries of a Region', () => {
   it('are unknown when PostgreSQL cannot be read, and nothing is done', () => {
     const unreadable: ObservedRegion = { ...healthy, database: { reason: 'DatabaseUnreachable', message: 'Away.' } };
 
-    expect(problemsOf(unreadable)).toContain('Delivering Unknown DatabaseUnreachable');
+    expect(listProblems(unreadable)).toContain('Delivering Unknown DatabaseUnreachable');
     expect(planSwitch(withState('Paused'), unreadable)).toEqual([]);
   });
 

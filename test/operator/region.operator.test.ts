@@ -7,7 +7,7 @@ import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { configOf } from '#test/api-server.ts';
+import { createKubeConfig } from '#test/api-server.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
@@ -401,10 +401,10 @@ describe('the operator', () => {
   });
 
   it('is live and ready while the API server answers, and says that it leads', async () => {
-    const { readMetrics, statusOf } = await setup();
+    const { readMetrics, fetchStatus } = await setup();
 
-    await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), waiting);
-    expect(await statusOf('/livez')).toBe(200);
+    await vi.waitFor(async () => expect(await fetchStatus('/readyz')).toBe(200), waiting);
+    expect(await fetchStatus('/livez')).toBe(200);
     await vi.waitFor(async () => expect(await readMetrics()).toContain('is_leader 1'), waiting);
   });
 
@@ -473,18 +473,18 @@ describe('the operator', () => {
 
   it('is not live after 15 minutes in which the API server listed nothing, and is live after the next list', async () => {
     const proxy = await startTcpProxy({ host: '127.0.0.1', port: server().port });
-    const kubeConfig = configOf(proxy.port, 'admin', 'admin-token');
+    const kubeConfig = createKubeConfig(proxy.port, 'admin', 'admin-token');
     let passedMs = 0;
-    const { statusOf } = await setup({ kubeConfig, now: () => performance.now() + passedMs });
-    await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), waiting);
+    const { fetchStatus } = await setup({ kubeConfig, now: () => performance.now() + passedMs });
+    await vi.waitFor(async () => expect(await fetchStatus('/readyz')).toBe(200), waiting);
 
     await proxy.reject();
     passedMs = 14 * 60_000;
-    expect(await statusOf('/livez')).toBe(200);
+    expect(await fetchStatus('/livez')).toBe(200);
     passedMs = 15 * 60_000 + 1;
-    expect(await statusOf('/livez')).toBe(503);
+    expect(await fetchStatus('/livez')).toBe(503);
 
     await proxy.resume();
-    await vi.waitFor(async () => expect(await statusOf('/livez')).toBe(200), waiting);
+    await vi.waitFor(async () => expect(await fetchStatus('/livez')).toBe(200), waiting);
   });
 });

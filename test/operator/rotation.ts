@@ -20,7 +20,7 @@ import type { TestDatabase } from '#test/database.ts';
 import { createFactories } from '#test/make.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { startReceiver } from '#test/receiver.ts';
-import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
+import { getStateFolder, makeRunFolder, removeRunFolder } from '#test/run-folder.ts';
 import { testAllowList } from '#test/secrets.ts';
 import { consoleEnvironment, startTestApi } from '#test/setup.ts';
 import { allowSockets, guardSockets } from '#test/socket-guard.ts';
@@ -43,7 +43,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export async function arrangeRotation(server: ApiServer) {
   const folder = makeRunFolder();
   onTestFinished(() => removeRunFolder(folder));
-  const options = { stateFolder: stateOf(folder), durable: false, report: () => {} };
+  const options = { stateFolder: getStateFolder(folder), durable: false, report: () => {} };
   const postgres = await startPostgres(options);
   const redis = await startRedis(options);
   if (redis === null) throw new Error('there is no Redis');
@@ -175,17 +175,17 @@ export async function arrangeRotation(server: ApiServer) {
   await replaceKey();
 
   const mounted = mountSecret(first);
-  const filesOf = (names: string[]) =>
+  const listFiles = (names: string[]) =>
     Object.fromEntries(
       names.flatMap((name) => [
         [name, ''],
         [`${name}_FILE`, mounted.settings[`${name}_FILE`] ?? ''],
       ]),
     );
-  const database = databaseOf(first);
+  const database = buildTestDatabase(first);
   const api = await startTestApi(
     database,
-    filesOf(['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS']),
+    listFiles(['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS']),
   );
   /** The settings of Temporal's Secret, by its keys. */
   const ofTemporal = {
@@ -206,13 +206,13 @@ export async function arrangeRotation(server: ApiServer) {
       TEMPORAL_TLS: 'true',
       TEMPORAL_TLS_SERVER_NAME: frontName,
       ...mountedTemporal.settings,
-      ...filesOf(['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS']),
+      ...listFiles(['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS']),
     });
   let worker = await startWorker();
   const ofConsole = ['CONSOLE_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS'];
   const console = await startApp('console', {
     ...consoleEnvironment(database, 'http://localhost:1'),
-    ...filesOf(ofConsole),
+    ...listFiles(ofConsole),
   });
   // At 127.0.0.1 the console leads to its own URL, which is no address here.
   const consoleUrl = console.url.replace('127.0.0.1', 'localhost');
@@ -346,7 +346,7 @@ export async function arrangeRotation(server: ApiServer) {
   };
 }
 
-function databaseOf(secret: Record<string, string>): TestDatabase {
+function buildTestDatabase(secret: Record<string, string>): TestDatabase {
   const roles = ['api', 'worker', 'console', 'operator', 'platform'] as const;
   const urls = Object.fromEntries(roles.map((role) => [role, secret[`${role.toUpperCase()}_DATABASE_URL`] ?? '']));
   const ownerUrl = secret.DATABASE_URL ?? '';

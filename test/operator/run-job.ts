@@ -11,7 +11,7 @@ const execute = promisify(execFile);
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Returns the settings of a container, with the fields of its pod. */
-export function environmentOf(
+export function readEnvironment(
   container: V1Container | undefined,
   pod: { namespace: string; name: string },
 ): Record<string, string> {
@@ -42,7 +42,7 @@ export async function runJob(
   const job: V1Job = await vi.waitFor(() => api.readNamespacedJob({ namespace, name }), waiting);
   const [container] = job.spec?.template.spec?.containers ?? [];
   const [, program = ''] = container?.command ?? [];
-  const env = { ...childEnvironment, ...environmentOf(container, { namespace, name: `${name}-1` }), ...settings };
+  const env = { ...childEnvironment, ...readEnvironment(container, { namespace, name: `${name}-1` }), ...settings };
   const { stdout } = await execute(process.execPath, [program, ...(container?.args ?? [])], { cwd: repository, env });
   const now = new Date();
   const met = ['SuccessCriteriaMet', 'Complete'].map((type) => ({ type, status: 'True', lastTransitionTime: now }));

@@ -1,9 +1,9 @@
 import { CoreV1Api, CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { configOf, createNamespace } from '#test/api-server.ts';
+import { createKubeConfig, createNamespace } from '#test/api-server.ts';
 import { condition } from '../../apps/operator/controller/conditions.ts';
 import { createRunner } from '../../apps/operator/controller/runner.ts';
-import { createApis, type SentRequest, statusOf } from '../../apps/operator/kube/client.ts';
+import { createApis, findStatus, type SentRequest } from '../../apps/operator/kube/client.ts';
 import { type Controller, ReconcileError } from '../../apps/operator/kube/custom-resource.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
@@ -19,7 +19,7 @@ type Write = { kind: 'write'; version: string };
 async function setup({ forbidden = '' } = {}) {
   const namespace = await createNamespace(server());
   const proxy = await startTcpProxy({ host: '127.0.0.1', port: server().port });
-  const kubeConfig = configOf(proxy.port, 'operator', 'operator-token');
+  const kubeConfig = createKubeConfig(proxy.port, 'operator', 'operator-token');
   const requests: SentRequest[] = [];
   const apis = createApis({ kubeConfig, deadlineMs: 2_000, onRequest: (request) => requests.push(request) });
   const core = apis(CoreV1Api);
@@ -29,7 +29,7 @@ async function setup({ forbidden = '' } = {}) {
     resyncMs: 100,
     async observe() {
       const copy = await core.readNamespacedConfigMap({ namespace, name }).catch((cause: unknown) => {
-        if (statusOf(cause) === 404) return null;
+        if (findStatus(cause) === 404) return null;
         throw cause;
       });
       return copy?.data?.version ?? null;

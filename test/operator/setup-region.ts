@@ -72,7 +72,7 @@ export async function setupRegion(
   }
   return {
     readMetrics: async () => (await fetch(new URL('/metrics', operator.metricsUrl))).text(),
-    statusOf: async (page: string) => (await fetch(new URL(page, operator.metricsUrl))).status,
+    fetchStatus: async (page: string) => (await fetch(new URL(page, operator.metricsUrl))).status,
     temporal,
     database,
     /** Opens a connection with the login of the database's owner. */

@@ -131,7 +131,7 @@ describe('the plan of a WebhookSubscription', () => {
 });
 
 describe('the status of a WebhookSubscription', () => {
-  const conditionsOf = (parts: SubscriptionParts, fields: Partial<ObservedSubscription>) =>
+  const reportConditions = (parts: SubscriptionParts, fields: Partial<ObservedSubscription>) =>
     reportSubscription(subscription(parts), observed(fields), []).conditions.map(
       ({ type, status, reason }) => `${type} ${status} ${reason}`,
     );
@@ -151,7 +151,7 @@ describe('the status of a WebhookSubscription', () => {
       ['Ready False OrganizationNotAllowed', 'SecretPublished True Published', 'Delivering True Active'],
     ],
   ])('shows what is true: %j', (fields, conditions) => {
-    expect(conditionsOf({}, fields)).toEqual(conditions);
+    expect(reportConditions({}, fields)).toEqual(conditions);
   });
 
   it('keeps what is known when the operator cannot look', () => {

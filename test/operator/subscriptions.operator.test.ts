@@ -13,7 +13,7 @@ const generate = { generate: { secretName: 'orders' } };
 
 const setup = () => setupDeclared(server());
 
-const secretOf = (secret: V1Secret): string => Buffer.from(secret.data?.secret ?? '', 'base64').toString('utf8');
+const decodeSecret = (secret: V1Secret): string => Buffer.from(secret.data?.secret ?? '', 'base64').toString('utf8');
 
 describe('the schema of WebhookSubscription', () => {
   it.each<[string, Record<string, unknown>, RegExp]>([
@@ -61,7 +61,7 @@ describe('a WebhookSubscription', () => {
     await t.waitUntilReady();
     const { status } = await t.read();
     const secret = await t.readSecret();
-    expect(secretOf(secret)).toMatch(/^whsec_/);
+    expect(decodeSecret(secret)).toMatch(/^whsec_/);
     expect(secret.metadata?.ownerReferences).toHaveLength(1);
     expect(JSON.stringify(status)).not.toContain('whsec_');
 
@@ -111,15 +111,15 @@ describe('a WebhookSubscription', () => {
     await server().apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
     await t.declare();
     await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretNotOwned'), waiting);
-    expect(secretOf(await t.readSecret())).toBe('of another');
+    expect(decodeSecret(await t.readSecret())).toBe('of another');
 
     await t.core.deleteNamespacedSecret(metadata);
     await t.waitUntilReady();
-    const own = secretOf(await t.readSecret());
+    const own = decodeSecret(await t.readSecret());
     await server().apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
     await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretConflict'), waiting);
     expect(own).toMatch(/^whsec_/);
-    expect(secretOf(await t.readSecret())).toBe('of another');
+    expect(decodeSecret(await t.readSecret())).toBe('of another');
     const message = 'Secret orders is not published. The field manager kubectl owns .data.secret.';
     expect((await t.read()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', message }));
     const { items } = await server()
@@ -133,9 +133,9 @@ describe('a WebhookSubscription', () => {
     await t.start();
     await t.declare();
     await t.waitUntilReady();
-    const before = secretOf(await t.readSecret());
+    const before = decodeSecret(await t.readSecret());
     await t.core.deleteNamespacedSecret({ namespace: t.namespace, name: 'orders' });
-    await vi.waitFor(async () => expect(secretOf(await t.readSecret())).toBe(before), waiting);
+    await vi.waitFor(async () => expect(decodeSecret(await t.readSecret())).toBe(before), waiting);
     expect(await t.actions()).toEqual(['webhook.create']);
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { callOrgctl, setupOrgctl } from '#test/orgctl.ts';
 import { startTestApi } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
-import { settingsOf, startTemporalFront } from '#test/temporal-front.ts';
+import { mountSettings, startTemporalFront } from '#test/temporal-front.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
@@ -59,7 +59,7 @@ describe('the operator’s probe', () => {
       const { probe, run } = await setup();
       const front = await startTemporalFront(inject('temporalAddress'));
       front.reject('StartWorkflowExecution', deadlineExceeded);
-      const { code, stdout } = await run(probe, settingsOf(front));
+      const { code, stdout } = await run(probe, mountSettings(front));
       expect(code).toBe(1);
       expect(stdout).toContain('ok     Temporal has the namespace');
       expect(stdout).toContain('FAILED Temporal did not start the test event');

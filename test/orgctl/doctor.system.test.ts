@@ -12,10 +12,10 @@ import { callOrgctl, spawnOrgctl } from '#test/orgctl.ts';
 import { startRedisCluster, startRedisSentinels } from '#test/redis-group.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
-import { frontName, settingsOf, startTemporalFront } from '#test/temporal-front.ts';
+import { frontName, mountSettings, startTemporalFront } from '#test/temporal-front.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { testNamespace } from '#test/worker.ts';
-import { findUnmetNeeds, unmetNeedsOf } from '#workflows/server-needs.ts';
+import { findUnmetNeeds, listUnmetNeeds } from '#workflows/server-needs.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { checkPem } from '../../apps/orgctl/doctor/certificates.ts';
 import type { Finding } from '../../apps/orgctl/doctor/finding.ts';
@@ -252,7 +252,7 @@ describe('Temporal', () => {
     const front = await startTemporalFront(inject('temporalAddress'));
     front.letIn(['my-key']);
     const settings = {
-      ...settingsOf(front),
+      ...mountSettings(front),
       TEMPORAL_NAMESPACE: testNamespace(),
       ...mountSecret({ TEMPORAL_API_KEY: 'my-key' }).settings,
     };
@@ -266,7 +266,7 @@ describe('Temporal', () => {
     const { connection } = await openTestTemporal();
     expect(await findUnmetNeeds(connection, testNamespace())).toEqual([]);
     const problems = (facts: object) =>
-      unmetNeedsOf({ version: '1.29.0', startsEagerly: true, ...facts }).map(({ remedy }) => remedy);
+      listUnmetNeeds({ version: '1.29.0', startsEagerly: true, ...facts }).map(({ remedy }) => remedy);
     expect(problems({})).toEqual([]);
     expect(problems({ version: '1.31.2' })).toEqual([]);
     expect(problems({ version: '1.28.1' })).toEqual(['Upgrade it to 1.29 or newer.']);

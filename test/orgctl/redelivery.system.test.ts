@@ -70,10 +70,10 @@ describe('delivery redeliver of many', () => {
     expect(requested).toMatchObject({ code: 0, stderr: '' });
     const { id, state } = requested.json<{ id: string; state: string }>();
     expect(state).toBe('requested');
-    await vi.waitFor(async () => expect(await t.stateOf(id)).toBe('running'), patient);
+    await vi.waitFor(async () => expect(await t.findState(id)).toBe('running'), patient);
     const cancelled = await t.orgctl('redelivery', 'cancel', '--id', id, '--json');
     expect(cancelled).toMatchObject({ code: 0, stderr: '' });
-    await vi.waitFor(async () => expect(await t.stateOf(id)).toBe('cancelled'), patient);
+    await vi.waitFor(async () => expect(await t.findState(id)).toBe('cancelled'), patient);
 
     const watching = t.spawn(...t.redeliver, '--failed-since', '2h');
     await vi.waitFor(async () => expect(await t.states()).toContain('running'), patient);
@@ -84,13 +84,13 @@ describe('delivery redeliver of many', () => {
       watching.output.stderr,
     )?.[1];
     expect(left).not.toBe(id);
-    expect(await t.stateOf(left ?? '')).toBe('running');
+    expect(await t.findState(left ?? '')).toBe('running');
 
     const { TEMPORAL_ADDRESS: _address, ...withoutTemporal } = t.env;
     const stop = await callOrgctl(withoutTemporal, ['redelivery', 'cancel', '--id', left ?? '']);
     const stdout = expect.stringContaining('Stopping after the current batch');
     expect(stop).toMatchObject({ code: 0, stdout, stderr: '' });
-    await vi.waitFor(async () => expect(await t.stateOf(left ?? '')).toBe('cancelled'), patient);
+    await vi.waitFor(async () => expect(await t.findState(left ?? '')).toBe('cancelled'), patient);
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ difference: 0 });
   });
 
@@ -119,7 +119,7 @@ async function setupRedelivery(count: number) {
     receiver,
     webhook,
     redeliver: ['delivery', 'redeliver', '--webhook', webhook.id],
-    stateOf: async (id: string) => (await states()).find((one) => one.id === id)?.state,
+    findState: async (id: string) => (await states()).find((one) => one.id === id)?.state,
     states: async () => (await states()).map(({ state }) => state),
     /** Starts a call, so that the test can act before it ends. */
     spawn(...args: string[]) {

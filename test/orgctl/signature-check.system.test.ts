@@ -5,7 +5,7 @@ import Stripe from 'stripe';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createTestActivities } from '#delivery/send-test.ts';
 import { eventEnvelope } from '#domain/contract/events.ts';
-import { propertiesOf } from '#domain/webhooks/causes.ts';
+import { getCauseProperties } from '#domain/webhooks/causes.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { createLog } from '#runtime/log.ts';
@@ -256,7 +256,7 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
     // test/delivery/post/internal-error.test.ts.
     post: async () => ({
       ...rejectedPost,
-      ...propertiesOf('sockets_exhausted'),
+      ...getCauseProperties('sockets_exhausted'),
       status: null,
       cause: 'sockets_exhausted',
     }),

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { listNpmPackages } from '../../charts/image/contents.ts';
 import { describeChart, rewriteLinks } from '../../charts/release/charts.ts';
-import { getTaggedVersion, notesOf } from '../../charts/release/notes.ts';
+import { getNotes, getTaggedVersion } from '../../charts/release/notes.ts';
 import { describeContents } from '../../charts/release/sbom.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -16,10 +16,10 @@ const packageFile = (folder: string, name: string) => path.join(folder, name, 'p
 it('its notes are the part of CHANGELOG about its version, with the date', () => {
   const changelog =
     '# Changelog\n\n## [0.2.0] - 2027-01-31\n\n- New.\n\n## [0.1.0] - unreleased\n\n- First.\n\n[0.1.0]: x\n';
-  expect(notesOf(changelog, '0.2.0')).toEqual({ notes: '- New.\n', date: '2027-01-31' });
-  expect(notesOf(changelog, '0.1.0')).toEqual({ notes: '- First.\n', date: null });
-  expect(() => notesOf(changelog, '0.3.0')).toThrow('says nothing about 0.3.0');
-  expect(notesOf(readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8'), version).notes).toContain('#### For SREs');
+  expect(getNotes(changelog, '0.2.0')).toEqual({ notes: '- New.\n', date: '2027-01-31' });
+  expect(getNotes(changelog, '0.1.0')).toEqual({ notes: '- First.\n', date: null });
+  expect(() => getNotes(changelog, '0.3.0')).toThrow('says nothing about 0.3.0');
+  expect(getNotes(readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8'), version).notes).toContain('#### For SREs');
 });
 
 it('a tag is the version of package.json, or a candidate for it', () => {

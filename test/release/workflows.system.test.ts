@@ -71,16 +71,16 @@ it('release.yml publishes what the dry run makes: image and charts signed, with 
   expect([build?.needs, publish?.needs]).toEqual(['image', 'build']);
   expect(read('ci.yml')).toMatch(/^ {2}workflow_call:/m);
   expect(read('ci.yml')).toContain('npm audit --audit-level=high');
-  const runsOf = (job?: Job) => job?.steps?.map(({ run = '' }) => run).join('\n') ?? '';
+  const joinRuns = (job?: Job) => job?.steps?.map(({ run = '' }) => run).join('\n') ?? '';
   // Each architecture's image is built, and loads Temporal's native module, on a machine of it.
   expect(image?.strategy?.matrix.include).toEqual([
     { architecture: 'amd64', runner: 'ubuntu-24.04' },
     { architecture: 'arm64', runner: 'ubuntu-24.04-arm' },
   ]);
-  expect(runsOf(image)).toMatch(/image --pull --archive "\$ARCHIVE"[\s\S]*buildah run .*core-bridge/);
-  expect(runsOf(build)).toContain('npm run tool -- release --tag "$GITHUB_REF_NAME"');
-  expect(runsOf(build)).toContain('--image .org-api/image/amd64.tar --image .org-api/image/arm64.tar');
-  const steps = runsOf(publish);
+  expect(joinRuns(image)).toMatch(/image --pull --archive "\$ARCHIVE"[\s\S]*buildah run .*core-bridge/);
+  expect(joinRuns(build)).toContain('npm run tool -- release --tag "$GITHUB_REF_NAME"');
+  expect(joinRuns(build)).toContain('--image .org-api/image/amd64.tar --image .org-api/image/arm64.tar');
+  const steps = joinRuns(publish);
   expect(steps).toContain('sha256sum --check --strict SHA256SUMS');
   expect(steps).toMatch(/skopeo copy --all [\s\S]*cosign sign --yes "\$registry\/org-api@\$\(cat digest\)"/);
   expect(steps).toMatch(

@@ -91,8 +91,8 @@ it.each([
   ['generate', 'npm run -s generate --', 'apps/import/generate/main.ts'],
   ['tool', 'npm run tool -- migrate', 'apps/migrate/main.ts'],
 ])('the help of a program of the image names npm only when npm started it (%s)', async (script, npmCall, program) => {
-  const helpOf = async (env: Record<string, string>) => (await run([program, '--help'], { env })).stdout;
-  const [inPod, byNpm] = [await helpOf({ npm_lifecycle_event: '' }), await helpOf({ npm_lifecycle_event: script })];
+  const readHelp = async (env: Record<string, string>) => (await run([program, '--help'], { env })).stdout;
+  const [inPod, byNpm] = [await readHelp({ npm_lifecycle_event: '' }), await readHelp({ npm_lifecycle_event: script })];
   expect(inPod).toContain(`Usage: node ${program} `);
   expect(inPod).not.toContain('npm');
   expect(byNpm).toContain(`Usage: ${npmCall} `);

@@ -193,9 +193,9 @@ describe.each(Object.entries(apps))('%s', (name, app) => {
   it.each(app.followed)(
     '%s: a value that cannot be used is rejected by name, and the old one stays',
     async (setting) => {
-      const valuesOf = settings[setting];
-      if (valuesOf === undefined) throw new Error(`there are no values for ${setting}`);
-      const { old, next, bad } = await valuesOf(name as LoginRole);
+      const settingValues = settings[setting];
+      if (settingValues === undefined) throw new Error(`there are no values for ${setting}`);
+      const { old, next, bad } = await settingValues(name as LoginRole);
       const secret = mountSecret({ [setting]: old });
       const { [setting]: _, ...environment } = app.environment();
       const { followed } = app.read({ ...environment, ...secret.settings });

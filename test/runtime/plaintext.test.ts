@@ -56,7 +56,7 @@ const apps: Record<string, { read: (environment: Environment) => unknown; server
   },
 };
 
-const kindOf = (name: string) =>
+const getServerKind = (name: string) =>
   name === 'REDIS_URL' ? 'redis' : name === 'TEMPORAL_ADDRESS' ? 'temporal' : 'postgresql';
 const values = {
   remote: {
@@ -73,12 +73,12 @@ const values = {
 };
 
 /** The settings of an app whose servers are all reached in this way. */
-function environmentOf(app: string, way: keyof typeof values, more: Environment = {}): Environment {
-  const servers = apps[app]?.servers.map((name) => [name, values[way][kindOf(name)]]) ?? [];
+function buildEnvironment(app: string, way: keyof typeof values, more: Environment = {}): Environment {
+  const servers = apps[app]?.servers.map((name) => [name, values[way][getServerKind(name)]]) ?? [];
   return { ...common, ...Object.fromEntries(servers), ...more };
 }
 
-function problemsOf(app: string, environment: Environment): readonly string[] {
+function listProblems(app: string, environment: Environment): readonly string[] {
   try {
     apps[app]?.read(environment);
     return [];
@@ -92,7 +92,7 @@ describe.each(Object.keys(apps))('%s', (app) => {
   const servers = apps[app]?.servers ?? [];
 
   it('rejects each server on another machine without TLS, by the name of the setting', () => {
-    const problems = problemsOf(app, environmentOf(app, 'remote'));
+    const problems = listProblems(app, buildEnvironment(app, 'remote'));
     expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual([...servers].sort());
     for (const problem of problems)
       expect(problem).toMatch(/without TLS.*ALLOW_PLAINTEXT=(postgresql|redis|temporal)$/);
@@ -100,23 +100,23 @@ describe.each(Object.keys(apps))('%s', (app) => {
   });
 
   it('accepts servers with TLS, on this machine, and in ALLOW_PLAINTEXT', () => {
-    expect(problemsOf(app, environmentOf(app, 'tls', { TEMPORAL_TLS: 'true' }))).toEqual([]);
-    expect(problemsOf(app, environmentOf(app, 'local'))).toEqual([]);
+    expect(listProblems(app, buildEnvironment(app, 'tls', { TEMPORAL_TLS: 'true' }))).toEqual([]);
+    expect(listProblems(app, buildEnvironment(app, 'local'))).toEqual([]);
     const allowed = { ALLOW_PLAINTEXT: 'postgresql, redis,temporal' };
-    expect(problemsOf(app, environmentOf(app, 'remote', allowed))).toEqual([]);
+    expect(listProblems(app, buildEnvironment(app, 'remote', allowed))).toEqual([]);
   });
 
   it('accepts no other server than those named', () => {
     for (const server of ['postgresql', 'redis', 'temporal']) {
-      const problems = problemsOf(app, environmentOf(app, 'remote', { ALLOW_PLAINTEXT: server }));
-      const others = servers.filter((name) => kindOf(name) !== server);
+      const problems = listProblems(app, buildEnvironment(app, 'remote', { ALLOW_PLAINTEXT: server }));
+      const others = servers.filter((name) => getServerKind(name) !== server);
       expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual([...others].sort());
     }
   });
 });
 
 describe('this machine', () => {
-  const api = (url: string) => problemsOf('api', environmentOf('api', 'local', { API_DATABASE_URL: url }));
+  const api = (url: string) => listProblems('api', buildEnvironment('api', 'local', { API_DATABASE_URL: url }));
 
   it.each([
     'postgresql://u:p@localhost:5432/org',
@@ -147,6 +147,6 @@ describe('this machine', () => {
 });
 
 it('an ALLOW_PLAINTEXT with a malformed name is rejected, also when nothing is plain', () => {
-  const problems = problemsOf('api', environmentOf('api', 'local', { ALLOW_PLAINTEXT: 'true' }));
+  const problems = listProblems('api', buildEnvironment('api', 'local', { ALLOW_PLAINTEXT: 'true' }));
   expect(problems).toEqual(['ALLOW_PLAINTEXT: must be names separated by commas, of postgresql, redis, temporal']);
 });

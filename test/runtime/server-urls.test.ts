@@ -9,10 +9,10 @@ import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { connectionOptions } from '#domain/db/server.ts';
 import { openDatabase, ormOptions } from '#domain/open-database.ts';
 import { hostAndPort, InvalidValueError } from '#runtime/settings/connection-url.ts';
-import { otlpUrlOf, parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
+import { buildOtlpUrl, parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
-import { parsePostgresUrl, postgresUrlOf } from '#runtime/settings/postgresql.ts';
-import { clusterOptions, parseRedisUrl, redisOptions, redisUrlOf } from '#runtime/settings/redis.ts';
+import { formatPostgresUrl, parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { clusterOptions, formatRedisUrl, parseRedisUrl, redisOptions } from '#runtime/settings/redis.ts';
 import { parseTemporalAddress } from '#runtime/settings/temporal-address.ts';
 
 const applicationName = 'test';
@@ -104,7 +104,7 @@ describe('a URL of PostgreSQL', () => {
         await orm.close(true);
         const isLocal = /^(\/|localhost$|127\.0\.0\.1$|::1$)/.test(expected.host);
         expect(findPlaintext({ DATABASE_URL: server }, {}).length).toBe(isLocal || expected.isVerified ? 0 : 1);
-        expect(parsePostgresUrl(postgresUrlOf(server))).toEqual(server);
+        expect(parsePostgresUrl(formatPostgresUrl(server))).toEqual(server);
       }),
       { numRuns: 200 },
     );
@@ -161,7 +161,7 @@ it('a URL of Redis leads ioredis to the server that was judged, also by IPv6 and
     expect(redis.options, url).toMatchObject(options);
     expect(Boolean(redis.options.tls), url).toBe(url.startsWith('rediss'));
     if (redis.options.tls) expect(redis.options.tls.rejectUnauthorized, url).toBe(true);
-    expect(parseRedisUrl(redisUrlOf(server))).toEqual(server);
+    expect(parseRedisUrl(formatRedisUrl(server))).toEqual(server);
     redis.disconnect();
   }
   for (const url of [
@@ -210,7 +210,7 @@ it('a URL of a Redis Cluster or of sentinels names every host, which the check f
     tls: verified,
   });
   for (const server of [cluster, sentinels]) {
-    expect(parseRedisUrl(redisUrlOf(server))).toEqual(server);
+    expect(parseRedisUrl(formatRedisUrl(server))).toEqual(server);
     expect(findPlaintext({ REDIS_URL: server }, {})).toEqual([]);
   }
   const mixed = parseRedisUrl('redis://127.0.0.1,10.0.0.1?cluster=true');
@@ -228,7 +228,7 @@ it('an OTLP endpoint has one reading, also by IPv6, and what cannot be read is r
   };
   for (const [text, url] of Object.entries(endpoints)) {
     const endpoint = parseOtlpEndpoint(text);
-    expect(otlpUrlOf(endpoint, 'traces'), text).toBe(url);
+    expect(buildOtlpUrl(endpoint, 'traces'), text).toBe(url);
     expect(parseOtlpEndpoint(`${new URL(url).href}`.replace('/v1/traces', ''))).toEqual(endpoint);
   }
   for (const text of [

@@ -8,7 +8,7 @@ import type { Route } from '../../apps/console/web/route.ts';
 import { type ConsoleInstallation, goodPassword, setupConsole } from '../console/setup.ts';
 import { filledForms } from './console/forms.ts';
 import { expectGuarded, expectHarmless, expectNoChange, expectQuietLog } from './console/judgements.ts';
-import { pathIn, requestOf, send, tokenOf } from './console/requests.ts';
+import { buildRequest, pathIn, readToken, send } from './console/requests.ts';
 import { copyScenes, type Scene } from './console/scene.ts';
 
 const copy = copyScenes('Harbor', 'Elsewhere');
@@ -36,7 +36,7 @@ const isSignedIn = ({ access }: Route) => access === 'member' || access === 'per
 const redirect = (path: string) => ({ status: 303, to: expect.stringMatching(new RegExp(`^${path}`)) });
 
 /** Origins with `Sec-Fetch-Site` that no page of the console sends. */
-const originsOf = (origin: string): [origin: string, site: string][] => {
+const listOrigins = (origin: string): [origin: string, site: string][] => {
   const { port } = new URL(origin);
   return [
     ['https://evil.example', 'cross-site'],
@@ -68,7 +68,7 @@ const attacks: Readonly<Record<string, Attack>> = {
   'after its person has signed out, also with the old cookie': {
     senders: async (t, mine) => {
       const visitor = t.http(mine.owner);
-      const token = await tokenOf(visitor);
+      const token = await readToken(visitor);
       await visitor.submit('/account', '/sign-out');
       return [visitor, t.http(mine.owner)].map((each) => ({ visitor: each, token }));
     },
@@ -88,7 +88,7 @@ const attacks: Readonly<Record<string, Attack>> = {
   'of a member without its permission': {
     senders: async (t, { orgId }) => {
       const visitor = t.http(await t.enrol({ orgId, permissions: ['org.read'], name: 'Harbor Reader' }));
-      return [{ visitor, token: await tokenOf(visitor) }];
+      return [{ visitor, token: await readToken(visitor) }];
     },
     on: ({ permission }) => permission !== null && permission !== 'org.read',
     response: ({ permission }) => ({ status: 403, text: expect.stringContaining(permission ?? '') }),
@@ -99,7 +99,7 @@ const attacks: Readonly<Record<string, Attack>> = {
       await phone.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(mine.owner) });
       const ofNoSession = hiddenFields((await t.http().get('/sign-in')).text, '/sign-in')._token ?? '';
       const visitor = t.http(mine.owner);
-      const others = [await tokenOf(phone), await tokenOf(t.http(theirs.owner)), ofNoSession];
+      const others = [await readToken(phone), await readToken(t.http(theirs.owner)), ofNoSession];
       return [...others, mine.owner.sessionToken, 'x'.repeat(43), ''].map((token) => ({ visitor, token }));
     },
     on: (route) => isForm(route) && isSignedIn(route),
@@ -108,8 +108,8 @@ const attacks: Readonly<Record<string, Attack>> = {
   'from another site, or from a hidden one': {
     senders: async (t, mine) => {
       const visitor = t.http(mine.owner);
-      const token = await tokenOf(visitor);
-      return originsOf(t.origin).map(([origin, site]) => ({
+      const token = await readToken(visitor);
+      return listOrigins(t.origin).map(([origin, site]) => ({
         visitor,
         token,
         headers: { origin, 'sec-fetch-site': site },
@@ -122,7 +122,7 @@ const attacks: Readonly<Record<string, Attack>> = {
     senders: async (t, mine) => {
       t.pass(6 * 60_000);
       const visitor = t.http(mine.owner);
-      return [{ visitor, token: await tokenOf(visitor) }];
+      return [{ visitor, token: await readToken(visitor) }];
     },
     on: ({ stepUp }) => stepUp,
     response: () => ({ status: 200, text: expect.stringContaining('<h1>Confirm your identity</h1>') }),
@@ -140,7 +140,7 @@ describe('a request changes nothing and is rejected by every route', () => {
     for (const route of attacked) {
       for (const { visitor, token = '', headers = {} } of tried) {
         const what = `${route.name} ${JSON.stringify(headers)}`;
-        const sent = await send(visitor, route, requestOf(route, mine), { _token: token }, { headers });
+        const sent = await send(visitor, route, buildRequest(route, mine), { _token: token }, { headers });
         expectHarmless(what, sent, 'Elsewhere');
         expect(sent, what).toMatchObject(response(route));
       }
@@ -159,7 +159,7 @@ describe('a request changes nothing and is rejected by every route', () => {
         const visitor = t.http(mine.owner);
         const sent = await (route === null
           ? visitor.get('/nowhere', options)
-          : send(visitor, route, requestOf(route, mine), {}, options));
+          : send(visitor, route, buildRequest(route, mine), {}, options));
         expectHarmless(route?.name ?? 'nowhere', sent);
         expect([route?.name, sent.status, JSON.parse(sent.text).error]).toEqual([
           route?.name,

@@ -44,18 +44,18 @@ const unused =
  * Returns the paths of all fields; those within the client's data, which is JSON in base64url,
  * behind "~".
  */
-function pathsOf(value: Json, prefix = ''): string[] {
+function listPaths(value: Json, prefix = ''): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, field]) => {
     const path = prefix === '' ? name : `${prefix}.${name}`;
     const inner = name === 'clientDataJSON' ? Object.keys(parse(field as string)).map((each) => `${path}~${each}`) : [];
-    return [path, ...inner, ...(Array.isArray(field) ? [] : pathsOf(field, path))];
+    return [path, ...inner, ...(Array.isArray(field) ? [] : listPaths(field, path))];
   });
 }
 
 /** Returns each field with each replacement. */
-const alterationsOf = (response: object) =>
-  pathsOf(response as Json).flatMap((path) => replacements('', '').map((_by, index) => ({ path, index })));
+const listAlterations = (response: object) =>
+  listPaths(response as Json).flatMap((path) => replacements('', '').map((_by, index) => ({ path, index })));
 
 const parse = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, Json>;
 
@@ -87,7 +87,7 @@ function readAt(value: Json, path: string): Json {
 }
 
 /** Resolves to 'accepted' or the reason of the error. @throws every other error. */
-const outcomeOf = (ceremony: Promise<unknown>): Promise<string> =>
+const getOutcome = (ceremony: Promise<unknown>): Promise<string> =>
   ceremony.then(
     () => 'accepted',
     (error: { name?: string; reason?: string }) => {
@@ -110,14 +110,14 @@ describe('with any field missing, of another type, huge, or of another ceremony'
     const session = await t.session(person.token);
     const strange = createAuthenticator();
     const other = strange.register((await startPasskey(t.db, session, party, t.now)).challenge);
-    for (const { path, index } of alterationsOf(createAuthenticator().register('x'))) {
+    for (const { path, index } of listAlterations(createAuthenticator().register('x'))) {
       const key = createAuthenticator();
       const genuine = key.register((await startPasskey(t.db, session, party, t.now)).challenge) as unknown as Json;
       const by = replacements(readAt(genuine, path), readAt(other as unknown as Json, path))[index];
       const response = replaceAt(genuine, path, by);
       const before = await factors();
       const input = { response, name: 'Phone', visitor };
-      const outcome = await outcomeOf(addPasskey(t.db, session, input, party, t.now));
+      const outcome = await getOutcome(addPasskey(t.db, session, input, party, t.now));
       tried('registrations');
       const added = (await factors()).filter(
         ({ credential_id }) => !before.some((one) => one.credential_id === credential_id),
@@ -150,12 +150,12 @@ describe('with any field missing, of another type, huge, or of another ceremony'
     await addPasskey(t.db, theirs, { response: strange.register(setup.challenge), name: '', visitor }, party, t.now);
     const other = strange.sign((await startPasskeyUse(t.db, theirs, party, t.now))?.challenge ?? '');
     const before = await sessions();
-    for (const { path, index } of alterationsOf(key.sign('x'))) {
+    for (const { path, index } of listAlterations(key.sign('x'))) {
       const genuine = key.sign((await startPasskeyUse(t.db, half, party, t.now))?.challenge ?? '') as unknown as Json;
       const by = replacements(readAt(genuine, path), readAt(other as unknown as Json, path))[index];
       if (unused.test(path) || isSame(by, readAt(genuine, path))) continue;
       const response = replaceAt(genuine, path, by);
-      const outcome = await outcomeOf(verifyPasskey(t.db, half, { response, visitor }, party, t.now));
+      const outcome = await getOutcome(verifyPasskey(t.db, half, { response, visitor }, party, t.now));
       tried('sign-ins');
       expect([path, by, outcome]).toEqual([path, by, 'wrong_passkey']);
       await forgetFailures();
@@ -163,7 +163,7 @@ describe('with any field missing, of another type, huge, or of another ceremony'
     expect(await sessions()).toBe(before);
     // The genuine response signs in, once.
     const response = key.sign((await startPasskeyUse(t.db, half, party, t.now))?.challenge ?? '');
-    const use = () => outcomeOf(verifyPasskey(t.db, half, { response, visitor }, party, t.now));
+    const use = () => getOutcome(verifyPasskey(t.db, half, { response, visitor }, party, t.now));
     expect(await use()).toBe('accepted');
     expect(await use()).not.toBe('accepted');
   });
@@ -204,8 +204,8 @@ describe('with any field missing, of another type, huge, or of another ceremony'
     const [before, enrolled] = [await sessions(), await factors()];
     for (const code of codes) {
       const outcomes = [
-        await outcomeOf(addTotp(t.db, session, { code, name: 'Phone', visitor }, settings, t.now)),
-        await outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now)),
+        await getOutcome(addTotp(t.db, session, { code, name: 'Phone', visitor }, settings, t.now)),
+        await getOutcome(verifyTotp(t.db, half, { code, visitor }, settings, t.now)),
       ];
       tried('codes', 2);
       expect([code, outcomes]).toEqual([code, ['wrong_code', 'wrong_code']]);

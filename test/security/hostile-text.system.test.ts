@@ -8,7 +8,7 @@ import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
 import { type ConsoleInstallation, setupConsole } from '../console/setup.ts';
 import { expectHarmless, expectNoChange, expectQuietLog, markup } from './console/judgements.ts';
-import { pathIn, requestOf, tokenOf } from './console/requests.ts';
+import { buildRequest, pathIn, readToken } from './console/requests.ts';
 import { arrange, confirmSessions, type Scene } from './console/scene.ts';
 import { fingerprintTables } from './console/tables.ts';
 import { reportTried, seed, tries } from './tried.ts';
@@ -122,7 +122,7 @@ async function expectFieldHarmless(
   { route, name, sent }: { route: Route; name: string; sent: readonly string[] },
 ): Promise<void> {
   const hasSession = route.access === 'member' || route.access === 'person';
-  const token = hasSession && route.method === 'POST' ? await tokenOf(visitor) : '';
+  const token = hasSession && route.method === 'POST' ? await readToken(visitor) : '';
   let before = await listState(t);
   for (const text of sent) {
     const response = await sendField(t, visitor, route, mine, { name, text, token });
@@ -149,7 +149,7 @@ function sendField(
 ): Promise<Visited> {
   const path = pathIn(route, scene);
   if (route.method === 'GET') return visitor.get(`${path}?${text}`);
-  const { fields } = requestOf(route, scene);
+  const { fields } = buildRequest(route, scene);
   const rest = Object.entries({ ...fields, _token: token, _form: randomUUID() }).filter(([other]) => other !== name);
   const body = new URLSearchParams(rest.flatMap(([other, value]) => [value].flat().map((each) => [other, each])));
   return visitor.send(path, { headers: formHeaders(t), body: `${body}&${text}` });
@@ -166,7 +166,7 @@ it('a body that is no form, or is too large, is rejected by every form', async (
   const t = await setupConsole();
   const mine = await arrange(t, 'Harbor');
   const visitor = t.http(mine.owner);
-  const _token = await tokenOf(visitor);
+  const _token = await readToken(visitor);
   const expectSame = await expectNoChange(t);
   const post = (route: Route, type: string, body: string) =>
     visitor.send(pathIn(route, mine), { headers: { ...formHeaders(t), 'content-type': type }, body });
@@ -218,7 +218,7 @@ it('an address that is written differently answers 404: letter case, slashes, es
     '/assets/x/console.css',
     '/.git/config',
   ])
-    expect([path, (await raw(t, path, { cookie: cookieOf(visitor) })).status]).toEqual([path, 404]);
+    expect([path, (await raw(t, path, { cookie: formatCookie(visitor) })).status]).toEqual([path, 404]);
 });
 
 it('a request uses the configured origin whatever its headers say, and echoes no header', async () => {
@@ -236,7 +236,7 @@ it('a request uses the configured origin whatever its headers say, and echoes no
     'x-http-method-override': 'POST',
     'user-agent': markup,
     referer: `https://${evil}/`,
-    cookie: cookieOf(visitor),
+    cookie: formatCookie(visitor),
   };
   for (const path of [
     '/nowhere',
@@ -251,7 +251,7 @@ it('a request uses the configured origin whatever its headers say, and echoes no
   expectQuietLog(t, [mine]);
 });
 
-const cookieOf = ({ jar }: HttpVisitor) => [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+const formatCookie = ({ jar }: HttpVisitor) => [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
 
 /** Sends a request exactly as written, where fetch would normalize it. */
 function raw(

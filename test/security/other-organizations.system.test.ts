@@ -9,7 +9,7 @@ import type { Route } from '../../apps/console/web/route.ts';
 import { setupConsole } from '../console/setup.ts';
 import { filledForms } from './console/forms.ts';
 import { expectHarmless, expectNoChange, expectQuietLog } from './console/judgements.ts';
-import { type FormRequest, openForm, pathWith, requestOf, send, tokenOf } from './console/requests.ts';
+import { buildRequest, type FormRequest, openForm, pathWith, readToken, send } from './console/requests.ts';
 import { arrange, confirmSessions, type Scene } from './console/scene.ts';
 import { reportTried, seed, tries } from './tried.ts';
 
@@ -31,8 +31,8 @@ it('the console answers an id of another organization as an unknown one, to each
     stranger: t.http(),
   };
   const tokens = new Map<HttpVisitor, string>();
-  for (const visitor of Object.values(visitors).slice(0, 3)) tokens.set(visitor, await tokenOf(visitor));
-  const foreign = [...new Set(Object.values(idsOf(theirs)))];
+  for (const visitor of Object.values(visitors).slice(0, 3)) tokens.set(visitor, await readToken(visitor));
+  const foreign = [...new Set(Object.values(listIds(theirs)))];
   const choose = choices(seed);
   const names: string[] = [];
   for (const route of walked) {
@@ -65,7 +65,7 @@ it('the API answers no id of another organization with anything of it, with any 
   const keys = Array.from({ length: 4 }, () => t.make.apiKey({ creator: own }));
   const senders = [...(await Promise.all(keys)).map(({ key }) => key), mine.memberKey.key, undefined];
   for (const { resource, operationId } of endpoints) {
-    for (const [index, id] of Object.values(idsOf(theirs)).entries()) {
+    for (const [index, id] of Object.values(listIds(theirs)).entries()) {
       const key = senders[index % senders.length];
       const response = await api.get(`/v1/orgs/${encodeURIComponent(id)}${resource}`, key === undefined ? {} : { key });
       tried('requests to the API');
@@ -131,7 +131,7 @@ interface Exchange {
  * query.
  */
 function exchanges(route: Route, mine: Scene, theirs: Scene, chooseId: () => string): Exchange[] {
-  const [own, same] = [requestOf(route, mine), requestOf(route, theirs)];
+  const [own, same] = [buildRequest(route, mine), buildRequest(route, theirs)];
   const inPath = Object.keys(own.params)
     .filter((name) => name.endsWith('Id'))
     .flatMap((name) =>
@@ -155,7 +155,7 @@ function exchanges(route: Route, mine: Scene, theirs: Scene, chooseId: () => str
   );
   const queried = route.method === 'GET' ? Object.keys(route.schema.shape) : [];
   const inQuery = queried.flatMap((name) =>
-    Object.values(idsOf(theirs)).map((id) => ({
+    Object.values(listIds(theirs)).map((id) => ({
       name: `?${name}`,
       id,
       at: (value: string) => ({ ...own, query: `${new URLSearchParams([[name, value]])}` }),
@@ -184,7 +184,7 @@ const unknownLike = (id: string) =>
       : id.replace(/[0-9a-f]{8}/g, () => randomUUID().slice(0, 8));
 
 /** Ids of every kind of a scene. */
-function idsOf(scene: Scene): Record<string, string> {
+function listIds(scene: Scene): Record<string, string> {
   const { orgId, roleId, spareRoleId, sessionId, factorId, seatId, familyId, entryId, redeliveryId } = scene;
   const { owner, member, invited, key, webhook, failedEventId, grant } = scene;
   const [ownerId, memberId, invitedId] = [owner.personId, member.userId, invited.userId];

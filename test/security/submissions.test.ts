@@ -5,7 +5,7 @@ import { routes } from '../../apps/console/routes.ts';
 import { type ConsoleInstallation, shareConsole } from '../console/setup.ts';
 import { filledForms } from './console/forms.ts';
 import { expectHarmless } from './console/judgements.ts';
-import { openForm, requestOf, send } from './console/requests.ts';
+import { buildRequest, openForm, send } from './console/requests.ts';
 import { copyScenes, type Scene } from './console/scene.ts';
 import { fingerprintTables } from './console/tables.ts';
 
@@ -25,7 +25,7 @@ it.each(sentAlone.map((route) => ({ name: route.name, route })))(
     const { t, scenes } = await copy();
     const [mine, theirs] = scenes;
     const visitor = t.http(mine.owner);
-    const request = requestOf(route, mine);
+    const request = buildRequest(route, mine);
     const hidden = await openForm(visitor, route, mine);
     const submit = (fields: Record<string, string> = hidden) =>
       send(visitor, route, request, { ...addedBy(theirs), ...fields });

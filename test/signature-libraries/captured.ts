@@ -24,7 +24,7 @@ const vectorId = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
 /**
  * An event with non-ASCII characters, to detect a receiver that decodes and re-encodes the body.
  */
-const bodyOf = (id: string) =>
+const formatBody = (id: string) =>
   `{"id":"${id}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney","note":"é 漢 🙂"}}`;
 
 /** A delivery that no worker sent, signed here with one secret, `ageSeconds` before now. */
@@ -37,13 +37,13 @@ export function capture({
   id?: string;
   ageSeconds?: number;
 }): Captured {
-  const body = bodyOf(id);
+  const body = formatBody(id);
   const timestampSeconds = Math.floor(Date.now() / 1000) - ageSeconds;
-  return capturedOf({ headers: signatureHeaders({ id, timestampSeconds, body, secrets: [secret] }), body }, secret);
+  return buildCaptured({ headers: signatureHeaders({ id, timestampSeconds, body, secrets: [secret] }), body }, secret);
 }
 
 /** A delivery, with the receiver's secret. */
-function capturedOf(
+function buildCaptured(
   { headers, body }: { headers: Record<string, string>; body: Buffer | string },
   secret: string,
 ): Captured {
@@ -60,21 +60,21 @@ const noReceiver: IsAcceptedBy = () => false;
  */
 export function captureCases({ older, newer, before, atItsBegin, atItsEnd, after }: CaughtRotation): Case[] {
   const cases: [name: string, captured: Captured, isAcceptedBy: IsAcceptedBy][] = [
-    ["in the middle of a secret's life", capturedOf(before, older), everyone],
-    ['before a rotation, by who holds the new secret already', capturedOf(before, newer), noReceiver],
-    ['at the start of a rotation, by who holds the old secret', capturedOf(atItsBegin, older), everyone],
-    ['at the start of a rotation, by who holds the new secret', capturedOf(atItsBegin, newer), everyone],
-    ['at the end of a rotation, by who holds the old secret', capturedOf(atItsEnd, older), everyone],
-    ['at the end of a rotation, by who holds the new secret', capturedOf(atItsEnd, newer), everyone],
-    ['after a rotation, by who holds the new secret', capturedOf(after, newer), everyone],
-    ['after a rotation, by who holds the old secret still', capturedOf(after, older), noReceiver],
+    ["in the middle of a secret's life", buildCaptured(before, older), everyone],
+    ['before a rotation, by who holds the new secret already', buildCaptured(before, newer), noReceiver],
+    ['at the start of a rotation, by who holds the old secret', buildCaptured(atItsBegin, older), everyone],
+    ['at the start of a rotation, by who holds the new secret', buildCaptured(atItsBegin, newer), everyone],
+    ['at the end of a rotation, by who holds the old secret', buildCaptured(atItsEnd, older), everyone],
+    ['at the end of a rotation, by who holds the new secret', buildCaptured(atItsEnd, newer), everyone],
+    ['after a rotation, by who holds the new secret', buildCaptured(after, newer), everyone],
+    ['after a rotation, by who holds the old secret still', buildCaptured(after, older), noReceiver],
     // A worker signs with the current time, and ASCII, so an older signature and other letters are
     // created here.
     ['240 seconds old, and not ASCII only', capture({ secret: older, ageSeconds: 240 }), everyone],
     ['400 seconds old', capture({ secret: older, ageSeconds: 400 }), noReceiver],
   ];
   for (const [name, delivery, isAcceptedBy] of alter(before)) {
-    cases.push([name, capturedOf(delivery, older), isAcceptedBy]);
+    cases.push([name, buildCaptured(delivery, older), isAcceptedBy]);
   }
   return cases.map(([name, captured, isAcceptedBy]) => ({ name, captured, isAcceptedBy }));
 }

@@ -1,4 +1,4 @@
 import path from 'node:path';
 
 /** The example's folder, `test/signature-libraries/<language>`. */
-export const folderOf = (language: string) => path.join(import.meta.dirname, language);
+export const getFolder = (language: string) => path.join(import.meta.dirname, language);

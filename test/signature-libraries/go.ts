@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { runTool } from '#test/tools.ts';
-import { folderOf } from './folder.ts';
+import { getFolder } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function prepareGo(): Promise<ReceiverProgram> {
     await runTool(['go', 'build', '-buildvcs=false', '-gcflags=all=-N -l', '-o', program, '.'], {
       what: 'The Go receiver could not be built',
       remedy: 'install Go 1.21 or newer (https://go.dev/dl), and check the network and the Go module proxy',
-      cwd: folderOf('go'),
+      cwd: getFolder('go'),
       env: { CGO_ENABLED: '0' },
     });
   } catch (error) {

@@ -56,7 +56,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         program,
         cases.map(({ captured }) => captured),
       );
-      expect(lines.map(resultOf)).toEqual(cases.flatMap((each, index) => expectedLines(each, index + 1, libraries)));
+      expect(lines.map(getResult)).toEqual(cases.flatMap((each, index) => expectedLines(each, index + 1, libraries)));
       expect(status).toBe(1);
     });
 
@@ -104,7 +104,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
 }
 
 /** A line of `check` without the library's reason: `1 svix accepted`. */
-const resultOf = (line: string) => line.replace(/: .*/, '');
+const getResult = (line: string) => line.replace(/: .*/, '');
 
 function expectedLines(each: Case, number: number, libraries: readonly string[]): string[] {
   return libraries.map((name) => `${number} ${name} ${each.isAcceptedBy(name) ? 'accepted' : 'rejected'}`);

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { runTool } from '#test/tools.ts';
-import { folderOf } from './folder.ts';
+import { getFolder } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
 
 /** Builds the receiver outside the clone in 10 s; the first time on a machine in about a minute. */
@@ -17,7 +17,7 @@ export async function prepareJava(): Promise<ReceiverProgram> {
     await runTool(['mvn', '--quiet', '--batch-mode', `-DbuildFolder=${folder}`, 'package'], {
       what: 'The Java receiver could not be built',
       remedy: 'install a JDK 17 or newer and Maven 3.8 or newer, and check the network and the Maven repository',
-      cwd: folderOf('java'),
+      cwd: getFolder('java'),
     });
   } catch (error) {
     dispose();

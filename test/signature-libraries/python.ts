@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pythonEnvironment } from '#test/python-environment.ts';
-import { folderOf } from './folder.ts';
+import { getFolder } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
 
-const folder = folderOf('python');
+const folder = getFolder('python');
 
 export async function preparePython(): Promise<ReceiverProgram> {
   const requirements = path.join(folder, 'requirements.txt');

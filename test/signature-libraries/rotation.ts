@@ -51,7 +51,7 @@ export async function catchRotation(): Promise<CaughtRotation> {
     const earlier = receiver.received.length;
     await make.grant({ professional });
     await vi.waitFor(() => expect(receiver.received).toHaveLength(earlier + 1), { timeout: 20_000 });
-    const caught = caughtOf(receiver.received[earlier]);
+    const caught = parseCaught(receiver.received[earlier]);
     // Otherwise it belongs to another stage than assumed, and proves nothing about that one.
     expect(countSignatures(caught)).toEqual([signatures, signatures]);
     return caught;
@@ -76,7 +76,7 @@ export async function catchRotation(): Promise<CaughtRotation> {
   return { older, newer, before, atItsBegin, atItsEnd, after };
 }
 
-function caughtOf(post: { headers: object; body: Buffer } | undefined): Caught {
+function parseCaught(post: { headers: object; body: Buffer } | undefined): Caught {
   if (post === undefined) throw new Error('there is no post');
   const headers = Object.entries(post.headers).map(([name, value]) => [name, String(value)]);
   return { headers: Object.fromEntries(headers), body: post.body };

@@ -5,7 +5,7 @@
 import path from 'node:path';
 import { runTool } from '#test/tools.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
-import { folderOf } from './folder.ts';
+import { getFolder } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
 
 /** Builds the receiver in a second, and the first time on a machine in one or two minutes. */
@@ -15,7 +15,7 @@ export async function prepareRust(): Promise<ReceiverProgram> {
     what: 'The Rust receiver could not be built',
     remedy:
       'install Rust 1.88 or newer (https://rustup.rs) and a C compiler, and check the network and the crate registry',
-    cwd: folderOf('rust'),
+    cwd: getFolder('rust'),
     env: { CARGO_TARGET_DIR: target },
   });
   const program = path.join(target, 'debug', 'receiver');

@@ -102,7 +102,7 @@ export async function startApiServer(): Promise<ApiServer> {
     '--audit-log-mode=blocking', // a request is in the file before its response
   ]);
   allowSockets('API server', `https://127.0.0.1:${port}`);
-  const [kubeConfig, operatorConfig] = users.map((name) => configOf(port, name, `${name}-token`));
+  const [kubeConfig, operatorConfig] = users.map((name) => createKubeConfig(port, name, `${name}-token`));
   if (kubeConfig === undefined || operatorConfig === undefined) throw new Error('there are two users');
   const objects = KubernetesObjectApi.makeApiClient(kubeConfig);
   const apply = async (object: object): Promise<void> => {
@@ -143,7 +143,7 @@ export async function startApiServer(): Promise<ApiServer> {
 }
 
 /** Returns a user's kubeconfig for an API server on this machine. */
-export function configOf(port: number, name: string, token: string): KubeConfig {
+export function createKubeConfig(port: number, name: string, token: string): KubeConfig {
   const kubeConfig = new ReusedKubeConfig();
   const server = `https://127.0.0.1:${port}`;
   kubeConfig.loadFromClusterAndUser({ name: 'test', server, skipTLSVerify: true }, { name, token });

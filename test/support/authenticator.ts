@@ -33,7 +33,7 @@ export function createAuthenticator() {
       const attested = Buffer.concat([Buffer.alloc(16), uint16(credentialId.length), credentialId, coseKey(publicKey)]);
       const authData = authenticatorData(signing, 0x40, attested);
       const clientDataJSON = clientData('webauthn.create', challenge, signing);
-      const clientDataHash = hashOf(clientDataJSON);
+      const clientDataHash = hashClientData(clientDataJSON);
       const { format, statement } = signing.attest?.({ privateKey, authData, clientDataHash }) ?? noAttestation;
       const attestationObject = map([
         [text('fmt'), text(format)],
@@ -54,7 +54,7 @@ export function createAuthenticator() {
       const response = {
         clientDataJSON,
         authenticatorData: authData.toString('base64url'),
-        signature: signatureOf(privateKey, authData, hashOf(clientDataJSON)).toString('base64url'),
+        signature: signAssertion(privateKey, authData, hashClientData(clientDataJSON)).toString('base64url'),
       };
       return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
     },
@@ -82,10 +82,10 @@ function authenticatorData(
 
 const noAttestation: Attestation = { format: 'none', statement: [] };
 
-const hashOf = (clientDataJSON: string) =>
+const hashClientData = (clientDataJSON: string) =>
   createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest();
 
-export const signatureOf = (key: KeyObject, authData: Buffer, clientDataHash: Buffer): Buffer =>
+export const signAssertion = (key: KeyObject, authData: Buffer, clientDataHash: Buffer): Buffer =>
   createSign('sha256')
     .update(Buffer.concat([authData, clientDataHash]))
     .sign(key);

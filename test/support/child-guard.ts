@@ -8,11 +8,11 @@ import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import type { AddressInfo, Server } from 'node:net';
 import path from 'node:path';
-import { connections, processOf } from './connections.ts';
-import { onOpening, ownTargets, targetOf } from './socket-watch.ts';
+import { connections, getProcessName } from './connections.ts';
+import { formatTarget, onOpening, ownTargets } from './socket-watch.ts';
 
 const program = /\/(?:apps\/(?<app>\w+)\/main|test\/(?<app>\w+)\/[\w-]+-child)\.ts$/.exec(process.argv[1] ?? '');
-const app = processOf(program?.groups?.app ?? '');
+const app = getProcessName(program?.groups?.app ?? '');
 const servers = connections.get(app);
 if (servers !== undefined) watch(servers);
 
@@ -26,7 +26,7 @@ function watch(allowed: readonly string[]): void {
   });
   onOpening((opening) => {
     process.nextTick(() => {
-      const target = targetOf(opening);
+      const target = formatTarget(opening);
       if (known.has(target)) return;
       known.add(target);
       appendFileSync(file, `${JSON.stringify({ app, target, stack: opening.stack })}\n`);

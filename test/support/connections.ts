@@ -14,10 +14,10 @@ export const connections: ReadonlyMap<string, readonly string[]> = new Map(
 );
 
 /** Returns the name of a process in that list, from the folder of its app. */
-export const processOf = (folder: string): string => (folder === 'migrate' ? 'migrations' : folder);
+export const getProcessName = (folder: string): string => (folder === 'migrate' ? 'migrations' : folder);
 
 /** Returns what a process may connect to. @throws Error when SECURITY.md does not list it. */
-export function connectionsOf(name: string): readonly string[] {
+export function getConnections(name: string): readonly string[] {
   const servers = connections.get(name);
   if (servers === undefined) throw new Error(`SECURITY.md does not list what ${name} may connect to`);
   return servers;

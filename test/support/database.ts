@@ -41,11 +41,11 @@ export async function createTestDatabase({
     await admin.query(`create database ${database} template ${escapeIdentifier(template)} strategy file_copy`);
     // A copy does not include rights on the database itself, which the migrator grants to its
     // logins.
-    const userOf = (url: string) => escapeIdentifier(decodeURIComponent(new URL(url).username));
+    const getUser = (url: string) => escapeIdentifier(decodeURIComponent(new URL(url).username));
     await admin.query(
       `revoke connect, temporary on database ${database} from public;
-       grant connect on database ${database} to ${Object.values(logins).map(userOf).join(', ')};
-       grant temporary on database ${database} to ${userOf(logins.platform)}`,
+       grant connect on database ${database} to ${Object.values(logins).map(getUser).join(', ')};
+       grant temporary on database ${database} to ${getUser(logins.platform)}`,
     );
   });
   const urls = Object.fromEntries(Object.entries(logins).map(([role, url]) => [role, inDatabase(url, name)]));

@@ -10,7 +10,7 @@ export interface Page {
 }
 
 /** Returns the fenced blocks of a page in one language, without the indentation of their list. */
-export function blocksOf({ text }: Page, language: string): string[] {
+export function listBlocks({ text }: Page, language: string): string[] {
   const found = text.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\``, 'gm'));
   return [...found].map(([, indent = '', body = '']) => body.replace(new RegExp(`^${indent}`, 'gm'), ''));
 }
@@ -19,8 +19,8 @@ export function blocksOf({ text }: Page, language: string): string[] {
  * Returns every command in a page's shell blocks, on one line each, including those within `$(…)`
  * and behind a pipe.
  */
-export function commandsOf(page: Page): string[] {
-  const lines = blocksOf(page, 'sh')
+export function listCommands(page: Page): string[] {
+  const lines = listBlocks(page, 'sh')
     .join('\n')
     .replace(/\\\n\s*/g, ' ')
     .split('\n');
@@ -56,11 +56,11 @@ export function brokenLinks({ file, text }: Page): string[] {
   return links.flatMap(([link, target = '', anchor]) => {
     const other = target === '' ? file : path.resolve(path.dirname(file), target);
     if (!existsSync(other)) return [link];
-    return anchor === undefined || anchorsOf(readFileSync(other, 'utf8')).includes(anchor) ? [] : [link];
+    return anchor === undefined || listAnchors(readFileSync(other, 'utf8')).includes(anchor) ? [] : [link];
   });
 }
 
-function anchorsOf(text: string): string[] {
+function listAnchors(text: string): string[] {
   const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
   return headings.map((heading) =>
     heading

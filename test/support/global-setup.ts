@@ -22,7 +22,7 @@ import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { prepareWorkflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 import { poolSize } from './pools.ts';
-import { findRoom, makeRunFolder, removeDeadRunFolders, removeRunFolder, stateOf } from './run-folder.ts';
+import { findRoom, getStateFolder, makeRunFolder, removeDeadRunFolders, removeRunFolder } from './run-folder.ts';
 
 /** The apps that have a login in a test database. */
 export type TestLogin = 'api' | 'platform' | 'worker' | 'console' | 'operator';
@@ -82,7 +82,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 /** Starts the servers of a run. What is not closed (Ctrl-C) is killed at exit. */
 function openRun() {
   const folder = makeRunFolder(findRoom(2));
-  const options = { stateFolder: stateOf(folder), report };
+  const options = { stateFolder: getStateFolder(folder), report };
   const closers: (() => Promise<void>)[] = [() => removeRunFolder(folder)];
   return {
     closers,

@@ -67,7 +67,7 @@ export async function setupPeople() {
   const now = () => clock.at;
 
   /** Returns the token of a link of a member who has not enrolled. */
-  async function linkOf({ orgId, userId }: MadeMember): Promise<string> {
+  async function createToken({ orgId, userId }: MadeMember): Promise<string> {
     const invited = { organizationId: orgId, email: `${userId}@example.org`, by: 'orgctl' } as const;
     return (await createEnrolment(owner, invited, now)).token;
   }
@@ -76,7 +76,7 @@ export async function setupPeople() {
   async function enrol(fields: { orgId?: string; roleKey?: string; permissions?: string[] } = {}): Promise<Enrolled> {
     const member = await make.member(fields);
     const email = `${member.userId}@example.org`;
-    const token = await linkOf(member);
+    const token = await createToken(member);
     await setEnrolmentPassword(db, { token, password: goodPassword }, now);
     const { secret } = await startEnrolmentTotp(db, token, settings, now);
     const factor = { kind: 'totp', code: codeAt(secret, now()) } as const;
@@ -94,7 +94,7 @@ export async function setupPeople() {
     now,
     enrol,
     /** Invites a new member and returns the token of the link. */
-    invite: async (): Promise<string> => linkOf(await make.member({ status: 'invited' })),
+    invite: async (): Promise<string> => createToken(await make.member({ status: 'invited' })),
     pass: (ms: number) => {
       clock.at = new Date(clock.at.getTime() + ms);
     },

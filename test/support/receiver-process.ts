@@ -69,7 +69,7 @@ export async function startReceivers(webhooks: ReadonlyMap<string, ReceivingWebh
   allowSockets('receivers', `http://127.0.0.1:${port}`);
   return {
     posts: posts as readonly Post[],
-    urlOf: (webhookId: string) => `http://127.0.0.1:${port}/hooks/${webhookId}`,
+    buildUrl: (webhookId: string) => `http://127.0.0.1:${port}/hooks/${webhookId}`,
     stop: () =>
       new Promise<void>((closed) => {
         server.close(() => closed());

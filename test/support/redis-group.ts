@@ -40,7 +40,7 @@ async function launch(args: (port: number, folder: string) => string[]): Promise
 }
 
 /** Returns the arguments of a server with these settings and those of every one. */
-const argumentsOf = (settings: Record<string, string>) => (port: number, folder: string) =>
+const listArguments = (settings: Record<string, string>) => (port: number, folder: string) =>
   Object.entries({
     bind: '127.0.0.1',
     port,
@@ -56,7 +56,7 @@ export async function startRedisCluster() {
   const nodes = await Promise.all(
     busPorts.map((bus) =>
       launch(
-        argumentsOf({ 'cluster-enabled': 'yes', 'cluster-port': `${bus}`, 'cluster-node-timeout': `${noticeMs}` }),
+        listArguments({ 'cluster-enabled': 'yes', 'cluster-port': `${bus}`, 'cluster-node-timeout': `${noticeMs}` }),
       ),
     ),
   );
@@ -91,8 +91,8 @@ export async function startRedisCluster() {
 /** Starts a primary with a replica and three sentinels, for one test. `name` is the sentinels' for the primary. */
 export async function startRedisSentinels() {
   const name = 'limits';
-  const primary = await launch(argumentsOf({}));
-  const replica = await launch(argumentsOf({ replicaof: `127.0.0.1 ${primary.port}` }));
+  const primary = await launch(listArguments({}));
+  const replica = await launch(listArguments({ replicaof: `127.0.0.1 ${primary.port}` }));
   const sentinels = await Promise.all(
     [1, 2, 3].map(() =>
       launch((port, folder) => {

@@ -11,7 +11,7 @@ import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { identify } from '../../apps/dev/state-lock.mjs';
 import { prepareWorkflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
-import { findRoom, makeRunFolder, removeRunFolder, stateOf } from './run-folder.ts';
+import { findRoom, getStateFolder, makeRunFolder, removeRunFolder } from './run-folder.ts';
 
 export type ServerName = 'postgres' | 'redis' | 'temporal';
 
@@ -50,7 +50,7 @@ const database = 'org_api_chaos';
  */
 export async function startServers(report: (line: string) => void): Promise<ChaosServers> {
   const folder = makeRunFolder(findRoom(1));
-  const options = { stateFolder: stateOf(folder), report };
+  const options = { stateFolder: getStateFolder(folder), report };
   const pids: Partial<Record<ServerName, number>> = {};
 
   const ports: Record<ServerName, number | null> = { postgres: null, redis: null, temporal: null };
@@ -89,7 +89,7 @@ export async function startServers(report: (line: string) => void): Promise<Chao
         pids[name] = pid;
       },
       loseTemporalStore() {
-        const store = path.join(stateOf(folder), 'temporal', 'store.db');
+        const store = path.join(getStateFolder(folder), 'temporal', 'store.db');
         // Its bytes are searched for secrets at the end, too.
         for (const suffix of ['', '-wal', '-shm', '-journal'])
           if (existsSync(`${store}${suffix}`)) renameSync(`${store}${suffix}`, `${store}${suffix}.lost`);

@@ -78,7 +78,7 @@ const parseManifests = (text: string): Manifest[] =>
     .filter((manifest) => manifest !== null);
 
 /** Returns Helm's error for invalid values, or ''. */
-export function renderErrorOf(values: object, region: RenderOptions['region'] = 'us'): string {
+export function findRenderError(values: object, region: RenderOptions['region'] = 'us'): string {
   return template({ values, region }).stderr;
 }
 
@@ -98,7 +98,7 @@ export function ofKind(manifests: readonly Manifest[], kind: string): Manifest[]
 }
 
 /** Returns the specs of all pods, by the name of the object that creates them. */
-export function podsOf(
+export function listPods(
   manifests: readonly Manifest[],
 ): { name: string; labels: Record<string, string>; spec: Manifest }[] {
   return manifests.flatMap((one) => {

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
-import { foldersOf } from '../../apps/dev/servers/postgres-cluster.ts';
+import { getDataFolders } from '../../apps/dev/servers/postgres-cluster.ts';
 import { findNoted } from '../../apps/dev/servers/process.ts';
 import { stopLeftOver } from '../../apps/dev/servers/server-program.ts';
 import { identify } from '../../apps/dev/state-lock.mjs';
@@ -31,7 +31,7 @@ const killDeadlineMs = 3_000;
 /** What this process does at its exit, by folder. */
 const abandons = new Map<string, () => void>();
 
-/** Creates a folder for servers, whose state is in {@link stateOf} it. */
+/** Creates a folder for servers, whose state is in {@link getStateFolder} it. */
 export function makeRunFolder(parent: string = tmpdir()): string {
   const folder = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
   chmodSync(folder, 0o711); // PostgreSQL's account passes through when this process is root
@@ -52,7 +52,7 @@ export function findRoom(sizeGib: number): string {
   }
 }
 
-export const stateOf = (folder: string) => path.join(folder, 'state');
+export const getStateFolder = (folder: string) => path.join(folder, 'state');
 
 /** Stops the servers of a folder and deletes it, including data elsewhere. Safe to call twice. */
 export async function removeRunFolder(folder: string): Promise<void> {
@@ -77,8 +77,8 @@ function removeNow(folder: string): void {
 
 /** Returns the folders of a run's servers; that of PostgreSQL may be elsewhere. */
 function listServers(folder: string): { servers: string[]; elsewhere: string } {
-  const state = stateOf(existsSync(folder) ? realpathSync(folder) : folder);
-  const { inState, elsewhere } = foldersOf(state);
+  const state = getStateFolder(existsSync(folder) ? realpathSync(folder) : folder);
+  const { inState, elsewhere } = getDataFolders(state);
   return { servers: [path.join(state, 'redis'), path.join(state, 'temporal'), inState, elsewhere], elsewhere };
 }
 

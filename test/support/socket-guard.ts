@@ -1,8 +1,8 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { connections, connectionsOf, processOf } from './connections.ts';
+import { connections, getConnections, getProcessName } from './connections.ts';
 import { listOpenSockets } from './open-sockets.ts';
-import { type Opening, onOpening, ownTargets, serversOf, targetOf, targetsOf } from './socket-watch.ts';
+import { formatTarget, listServers, listTargets, type Opening, onOpening, ownTargets } from './socket-watch.ts';
 
 /** Sees every connection and lookup that this process starts, by whatever library. */
 export function watchSockets() {
@@ -11,7 +11,7 @@ export function watchSockets() {
   return {
     /** Returns where they led, as `kind address:port`, and who started those outside `allowed`. */
     list(allowed: ReadonlySet<string>): { targets: string[]; rejected: string[] } {
-      const seen = openings.map((opening) => ({ target: targetOf(opening), stack: opening.stack }));
+      const seen = openings.map((opening) => ({ target: formatTarget(opening), stack: opening.stack }));
       return {
         targets: seen.map(({ target }) => target),
         rejected: seen.filter(({ target }) => !allowed.has(target)).map(({ target, stack }) => `${target}\n${stack}`),
@@ -31,12 +31,12 @@ const known = new Map<string, Set<string>>();
 export function allowSockets(server: string, ...urls: readonly string[]): void {
   const targets = known.get(server) ?? new Set();
   known.set(server, targets);
-  for (const target of urls.flatMap(targetsOf)) targets.add(target);
+  for (const target of urls.flatMap(listTargets)) targets.add(target);
 }
 
 /** Says where the servers of an app's settings listen. */
 export function allowSettings(environment: Readonly<Record<string, string>>): void {
-  for (const [server, url] of serversOf(environment)) allowSockets(server, url);
+  for (const [server, url] of listServers(environment)) allowSockets(server, url);
 }
 
 /** Guards at work, each with the processes that ran beside it in this process of Vitest. */
@@ -47,7 +47,7 @@ const active = new Set<Set<string>>();
  * have finished than SECURITY.md lists for `app`, or for an app that ran beside it.
  */
 export function guardSockets(onFinished: (end: () => void) => void, app: string): void {
-  connectionsOf(app); // throws for an unknown app before the test
+  getConnections(app); // throws for an unknown app before the test
   const apps = new Set([app, ...[...active].flatMap((others) => [...others])]);
   for (const others of active) others.add(app);
   active.add(apps);
@@ -55,10 +55,10 @@ export function guardSockets(onFinished: (end: () => void) => void, app: string)
   onFinished(() => {
     watch.end();
     active.delete(apps);
-    const servers = ['test', ...[...apps].flatMap((one) => connectionsOf(one))];
+    const servers = ['test', ...[...apps].flatMap((one) => getConnections(one))];
     const isServer = (opening: string) => /at start(DnsServer|Proxy) /.test(opening); // the test's own
     reject(
-      watch.list(allowedOf(servers)).rejected.filter((opening) => !isServer(opening)),
+      watch.list(listAllowed(servers)).rejected.filter((opening) => !isServer(opening)),
       servers,
     );
   });
@@ -69,7 +69,7 @@ export function guardSockets(onFinished: (end: () => void) => void, app: string)
  * is native, so the app itself does not see it.
  */
 export function noteOpenSockets(folder: string, pid: number, environment: Readonly<Record<string, string>>): void {
-  const app = processOf(folder);
+  const app = getProcessName(folder);
   const allowed = connections.get(app);
   if (allowed === undefined) return;
   const own = ownTargets(environment, allowed);
@@ -93,12 +93,12 @@ export function checkChildren(): void {
     return lines.slice(0, -1).map((line) => JSON.parse(line) as { app: string; target: string; stack: string });
   });
   for (const { app, target, stack } of openings) {
-    const servers = connectionsOf(app);
-    if (!allowedOf(servers).has(target)) reject([`${app}: ${target}\n${stack}`], servers);
+    const servers = getConnections(app);
+    if (!listAllowed(servers).has(target)) reject([`${app}: ${target}\n${stack}`], servers);
   }
 }
 
-const allowedOf = (servers: readonly string[]): ReadonlySet<string> =>
+const listAllowed = (servers: readonly string[]): ReadonlySet<string> =>
   new Set(servers.flatMap((server) => [...(known.get(server) ?? [])]));
 
 /** @throws Error for openings that are no query of a process that may make them. */

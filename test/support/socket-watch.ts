@@ -30,12 +30,12 @@ export function onOpening(report: (opening: Opening) => void): () => void {
 }
 
 /** Returns where a connection or lookup led, as `kind address:port`. */
-export function targetOf({ kind, resource: { address, port, hostname } }: Opening): string {
+export function formatTarget({ kind, resource: { address, port, hostname } }: Opening): string {
   return `${kinds[kind]} ${address === undefined ? (hostname ?? '') : `${address}:${port}`}`;
 }
 
 /** Returns the lookup of a URL's host, and its connections. `localhost` has two addresses. */
-export function targetsOf(url: string): string[] {
+export function listTargets(url: string): string[] {
   const { hostname: host, port } = new URL(url);
   const hostname = host.replace(/^\[|\]$/g, '');
   const addresses = hostname === 'localhost' ? ['127.0.0.1', '::1'] : [hostname];
@@ -46,7 +46,7 @@ export function targetsOf(url: string): string[] {
 export const ownTargets = (
   environment: Readonly<Record<string, string | undefined>>,
   allowed: readonly string[],
-): string[] => serversOf(environment).flatMap(([server, url]) => (allowed.includes(server) ? targetsOf(url) : []));
+): string[] => listServers(environment).flatMap(([server, url]) => (allowed.includes(server) ? listTargets(url) : []));
 
 /** The server that a setting names. */
 const servers: Readonly<Record<string, string>> = {
@@ -57,7 +57,9 @@ const servers: Readonly<Record<string, string>> = {
 };
 
 /** Returns the servers of an app's settings, by the names that SECURITY.md has for them, with their URLs. */
-export function serversOf(environment: Readonly<Record<string, string | undefined>>): [server: string, url: string][] {
+export function listServers(
+  environment: Readonly<Record<string, string | undefined>>,
+): [server: string, url: string][] {
   return Object.entries(environment).flatMap(([name, value = '']): [string, string][] => {
     const server = name.endsWith('DATABASE_URL') ? 'PostgreSQL' : servers[name];
     const url = server === 'Temporal' ? `http://${value}` : value;

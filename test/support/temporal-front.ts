@@ -36,7 +36,7 @@ export interface TemporalFront {
 }
 
 /** Returns the settings of a client with all required credentials, as files. */
-export function settingsOf(front: TemporalFront) {
+export function mountSettings(front: TemporalFront) {
   const mounted = mountSecret({
     TEMPORAL_TLS_CA: front.ca,
     TEMPORAL_TLS_CERT: front.client.cert,
@@ -63,7 +63,7 @@ export async function startTemporalFront(
   onFinished: (end: () => void) => void = onTestFinished,
 ): Promise<TemporalFront> {
   const authority = makeCertificate({ subject: 'Authority of the front', isAuthority: true });
-  const contextOf = (issuer: TestCertificate, ofClients: readonly TestCertificate[]) => {
+  const createContext = (issuer: TestCertificate, ofClients: readonly TestCertificate[]) => {
     const { cert, key } = makeCertificate({ subject: 'The front', names: [frontName], issuer });
     return { cert, key, ca: ofClients.map((one) => one.cert) };
   };
@@ -75,7 +75,7 @@ export async function startTemporalFront(
   const upstream = connect(`http://${targetAddress}`);
   upstream.on('error', () => {});
   const server = createSecureServer({
-    ...contextOf(authority, [authority]),
+    ...createContext(authority, [authority]),
     requestCert: true,
     rejectUnauthorized: true,
   });
@@ -108,7 +108,7 @@ export async function startTemporalFront(
     authority,
     client: makeCertificate({ subject: 'A client', issuer: authority }),
     useAuthorities(issuer, ofClients) {
-      server.setSecureContext(contextOf(issuer, ofClients));
+      server.setSecureContext(createContext(issuer, ofClients));
       for (const session of sessions) session.destroy();
     },
     letIn(keys) {

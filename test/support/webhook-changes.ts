@@ -3,14 +3,14 @@ import type { Pool } from 'pg';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
-import { uuidOf } from '../../apps/import/generate/random.ts';
+import { deriveUuid } from '../../apps/import/generate/random.ts';
 
 /** Part of every family's name in a run and of nothing else, so that one search finds any name. */
 export const nameMark = 'Quillfeather-Ostermann';
 
 /** Creates an organization with a professional, whose owner may give families access. */
 export async function insertOrganization(pool: Pool, seed: number): Promise<{ id: string; userId: string }> {
-  const id = uuidOf('chaos', seed, 'organization');
+  const id = deriveUuid('chaos', seed, 'organization');
   const userId = `usr_chaos_${seed}`;
   await pool.query(
     `insert into organization (id, name, slug, kind, status) values ($1, 'Chaos Law', $2, 'law_firm', 'active')`,
@@ -77,7 +77,7 @@ export async function makeChange(
 async function change(pool: Pool, organization: { id: string; userId: string }, seed: number, index: number) {
   const org = organization.id;
   const round = Math.floor(index / 4);
-  const [family, grant, seat] = ['family', 'grant', 'seat'].map((what) => uuidOf('chaos', seed, what, round));
+  const [family, grant, seat] = ['family', 'grant', 'seat'].map((what) => deriveUuid('chaos', seed, what, round));
   switch (index % 4) {
     case 0:
       await pool.query('insert into family (organization_id, id, name) values ($1, $2, $3) on conflict do nothing', [
@@ -113,5 +113,8 @@ async function change(pool: Pool, organization: { id: string; userId: string }, 
 /** Ids of the changed rows, which only bodies contain: `data` of the events. */
 export function subjectIds(seed: number, events: number): string[] {
   const rounds = Array.from({ length: Math.ceil(events / 4) }, (_, round) => round);
-  return rounds.flatMap((round) => [uuidOf('chaos', seed, 'grant', round), uuidOf('chaos', seed, 'seat', round)]);
+  return rounds.flatMap((round) => [
+    deriveUuid('chaos', seed, 'grant', round),
+    deriveUuid('chaos', seed, 'seat', round),
+  ]);
 }

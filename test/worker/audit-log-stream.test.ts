@@ -26,7 +26,7 @@ interface OtlpLogs {
   }[];
 }
 
-const recordsOf = ({ resourceLogs }: OtlpLogs): Record<string, unknown>[] =>
+const listRecords = ({ resourceLogs }: OtlpLogs): Record<string, unknown>[] =>
   resourceLogs
     .flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords))
     .map(({ attributes }) =>
@@ -54,7 +54,7 @@ async function startCollector() {
       }
       const text = Buffer.concat(parts).toString('utf8');
       collector.text += text;
-      collector.records.push(...recordsOf(JSON.parse(text) as OtlpLogs));
+      collector.records.push(...listRecords(JSON.parse(text) as OtlpLogs));
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     });
   });

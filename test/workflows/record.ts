@@ -9,7 +9,7 @@ import { type ReceivingWebhook, startReceivers } from '#test/receiver-process.ts
 import { type ChaosServers, startServers } from '#test/region-servers.ts';
 import { insertOrganization, insertWebhook, makeChange } from '#test/webhook-changes.ts';
 import { sealingKeys, workerEnvironment } from '#test/worker-settings.ts';
-import { workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { getWorkflowId } from '#workflows/deliver-event/types.ts';
 import { becomesTrue, secondsSince } from '../../apps/dev/servers/process.ts';
 import type { Behavior } from '../chaos/plan.ts';
 import { scenarioSchedule, scenarios } from './scenarios.ts';
@@ -29,7 +29,7 @@ interface Run {
   client: Client;
   worker: AppProcess;
   webhooks: Map<string, ReceivingWebhook>;
-  urlOf: (webhookId: string) => string;
+  buildUrl: (webhookId: string) => string;
 }
 
 async function main(kinds: string[]): Promise<void> {
@@ -51,7 +51,7 @@ async function main(kinds: string[]): Promise<void> {
     const environment = workerEnvironment(servers, { DELIVERY_SCHEDULE: scenarioSchedule });
     const worker = await startAppProcess({ name: 'worker', label: 'worker', folder: servers.folder, environment });
     closers.push(() => worker.stop());
-    const run: Run = { servers, owner, client, worker, webhooks, urlOf: receivers.urlOf };
+    const run: Run = { servers, owner, client, worker, webhooks, buildUrl: receivers.buildUrl };
     const chosen = scenarios.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind));
     for (const [index, scenario] of chosen.entries()) await record(run, scenario, index + 1);
   } finally {
@@ -65,7 +65,7 @@ async function record(run: Run, scenario: Scenario, seed: number): Promise<void>
   const kept = await scenario.run(stage);
   const { organizationId, webhookId } = stage;
   const workflowId =
-    'workflowId' in kept ? kept.workflowId : workflowIdOf({ organizationId, webhookId, eventId: kept.eventId });
+    'workflowId' in kept ? kept.workflowId : getWorkflowId({ organizationId, webhookId, eventId: kept.eventId });
   const handle = run.client.workflow.getHandle(workflowId, 'runId' in kept ? kept.runId : undefined);
   const ends = ['COMPLETED', 'CONTINUED_AS_NEW', 'TERMINATED'];
   const hasEnded = async () => ends.includes((await handle.describe()).status.name);
@@ -93,7 +93,7 @@ async function setStage(run: Run, seed: number): Promise<Stage> {
   const organization = await insertOrganization(pool, seed);
   const organizationId = organization.id;
   const webhookId = crypto.randomUUID();
-  const fields = { organizationId, webhookId, number: 1, url: run.urlOf(webhookId), keys: sealingKeys };
+  const fields = { organizationId, webhookId, number: 1, url: run.buildUrl(webhookId), keys: sealingKeys };
   const { secret } = await insertWebhook(pool, fields);
   let plan: (nth: number) => Behavior = () => ({ kind: 'answer', status: 200 });
   run.webhooks.set(webhookId, { secret, plan: (_, nth) => plan(nth) });

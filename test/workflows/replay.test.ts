@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
 import { signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import '#test/worker.ts';
-import { causes, propertiesOf } from '#domain/webhooks/causes.ts';
+import { causes, getCauseProperties } from '#domain/webhooks/causes.ts';
 import { bundleWorkflows } from '#workflows/bundle-sources.ts';
 import { scenarios } from './scenarios.ts';
 
@@ -59,7 +59,7 @@ describe('saved workflow histories', () => {
   });
 
   it.each(saved)('contain only ids, numbers and known words: $kind', ({ history }) => {
-    const values = history.events.flatMap((event) => payloadsOf(event).flatMap(leavesOf));
+    const values = history.events.flatMap((event) => listPayloads(event).flatMap(listLeaves));
     expect(values.length).toBeGreaterThan(0);
     expect(
       values.filter((value) => typeof value === 'string' && !isKnown(value.replace(/^terminated by new runID: /, ''))),
@@ -81,11 +81,11 @@ describe('the bundle of workflows', () => {
       ([, file]) => file,
     );
     expect(files).toContain('workflows/deliver-event/workflow.ts');
-    const stateOf = (file = '') =>
+    const findModuleState = (file = '') =>
       readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
         .match(moduleState)
         ?.map((line) => [file, line]);
-    expect(files.flatMap((file) => stateOf(file) ?? [])).toEqual([]);
+    expect(files.flatMap((file) => findModuleState(file) ?? [])).toEqual([]);
   });
 });
 
@@ -102,7 +102,7 @@ const words = new Set([
   'checkSignatures',
   // How a receiver answered a test event: a cause with its sentence, and the result.
   ...causes,
-  ...causes.map((cause) => propertiesOf(cause).explanation),
+  ...causes.map((cause) => getCauseProperties(cause).explanation),
   ...Object.keys(signatureResultSentences),
 ]);
 /**
@@ -115,16 +115,16 @@ const isKnown = (value: string) =>
   words.has(value) || /^\d{1,3}$/.test(value) || /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value);
 
 /** The decoded payloads that the workflow code put into an event. */
-function payloadsOf(node: unknown): unknown[] {
+function listPayloads(node: unknown): unknown[] {
   if (typeof node !== 'object' || node === null) return [];
   const { metadata, data } = node as { metadata?: { encoding?: string }; data?: string };
   if (typeof data === 'string' && metadata?.encoding === Buffer.from('json/plain').toString('base64')) {
     const payload = JSON.parse(Buffer.from(data, 'base64').toString()) as unknown;
     return [payload];
   }
-  return Object.values(node).flatMap(payloadsOf);
+  return Object.values(node).flatMap(listPayloads);
 }
 
-function leavesOf(node: unknown): unknown[] {
-  return typeof node === 'object' && node !== null ? Object.values(node).flatMap(leavesOf) : [node];
+function listLeaves(node: unknown): unknown[] {
+  return typeof node === 'object' && node !== null ? Object.values(node).flatMap(listLeaves) : [node];
 }

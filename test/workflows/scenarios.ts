@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
-import { type DeliverEventInput, deliverQueue, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { type DeliverEventInput, deliverQueue, getWorkflowId } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput } from '#workflows/send-test/types.ts';
 import type { Behavior } from '../chaos/plan.ts';
 import type { Scenario, Stage } from './stage.ts';
@@ -12,12 +12,12 @@ const fail: Behavior = { kind: 'answer', status: 500 };
 const accept: Behavior = { kind: 'answer', status: 200 };
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
-const workflowOf = ({ organizationId, webhookId }: Stage, eventId: string) =>
-  workflowIdOf({ organizationId, webhookId, eventId });
+const getStageWorkflowId = ({ organizationId, webhookId }: Stage, eventId: string) =>
+  getWorkflowId({ organizationId, webhookId, eventId });
 
 /** Returns the execution that a delivery's workflow has now. */
-async function executionOf(stage: Stage, eventId: string): Promise<{ workflowId: string; runId: string }> {
-  const workflowId = workflowOf(stage, eventId);
+async function getExecution(stage: Stage, eventId: string): Promise<{ workflowId: string; runId: string }> {
+  const workflowId = getStageWorkflowId(stage, eventId);
   return { workflowId, runId: (await stage.client.workflow.getHandle(workflowId).describe()).runId };
 }
 
@@ -34,7 +34,7 @@ async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds
     `update delivery set state = 'running', run = 2, settled_at = null, due_at = now() where webhook_id = $1`,
     [webhookId],
   );
-  const workflowId = workflowOf(stage, eventId);
+  const workflowId = getStageWorkflowId(stage, eventId);
   const input: DeliverEventInput = {
     organizationId,
     webhookId,
@@ -133,7 +133,7 @@ export const scenarios: readonly Scenario[] = [
       stage.receive((nth) => (nth === 1 ? { kind: 'hang' } : accept));
       const eventId = await stage.makeEvent();
       await stage.attempts(1, 1);
-      const execution = await executionOf(stage, eventId);
+      const execution = await getExecution(stage, eventId);
       await stage.killWorker();
       await stage.state('delivered');
       return execution;
@@ -145,7 +145,7 @@ export const scenarios: readonly Scenario[] = [
       stage.receive((nth) => (nth === 1 ? fail : nth === 2 ? { kind: 'hang' } : accept));
       const eventId = await stage.makeEvent();
       await stage.attempts(2, 1);
-      const execution = await executionOf(stage, eventId);
+      const execution = await getExecution(stage, eventId);
       await stage.killWorker();
       await stage.state('delivered');
       return execution;

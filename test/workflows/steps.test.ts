@@ -17,8 +17,8 @@ import {
   type AttemptInput,
   type DeliverEventInput,
   deliverQueue,
+  getWorkflowId,
   type NextStep,
-  workflowIdOf,
 } from '#workflows/deliver-event/types.ts';
 import { timesFaster } from './virtual-time/speed.ts';
 
@@ -127,7 +127,7 @@ async function arrange(responses: (NextStep | Error)[], option: Partial<DeliverE
     dueAtMs: Date.now(),
     ...option,
   };
-  const workflowId = workflowIdOf(key);
+  const workflowId = getWorkflowId(key);
   scripts.set(key.eventId, { responses, requested });
 
   const start = () => client.workflow.start('deliverEvent', { taskQueue: deliverQueue, workflowId, args: [input] });

@@ -49,5 +49,5 @@ export const attemptTimeoutMs = 20_000;
 export const deliverQueue = 'deliver';
 
 /** Returns the id of a delivery's workflow, the same for all its runs: Temporal executes one at a time. */
-export const workflowIdOf = ({ organizationId, webhookId, eventId }: DeliveryId): string =>
+export const getWorkflowId = ({ organizationId, webhookId, eventId }: DeliveryId): string =>
   `delivery/${organizationId}/${webhookId}/${eventId}`;

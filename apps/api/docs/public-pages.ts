@@ -42,13 +42,13 @@ export function servePublicPages(baseUrls: Record<Region, string>, largeBodySend
     ctx.type = page.type;
     ctx.set(page.headers);
     if (page.body.length <= chunkBytes) ctx.body = page.body;
-    else largeBodySender.send(ctx, chunksOf(page.body), page.body.length);
+    else largeBodySender.send(ctx, splitIntoChunks(page.body), page.body.length);
     if (ctx.fresh) ctx.status = 304;
   };
 }
 
 /** Yields a shared file in chunks without copying it. */
-function* chunksOf(bytes: Buffer): Generator<Buffer> {
+function* splitIntoChunks(bytes: Buffer): Generator<Buffer> {
   for (let from = 0; from < bytes.length; from += chunkBytes) yield bytes.subarray(from, from + chunkBytes);
 }
 

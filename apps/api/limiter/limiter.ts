@@ -1,6 +1,6 @@
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { WrongRedisError } from '#runtime/redis-client.ts';
-import { RedisWindow, reasonOf } from '#runtime/redis-window.ts';
+import { describeReason, RedisWindow } from '#runtime/redis-window.ts';
 import type { RedisServer } from '#runtime/settings/redis.ts';
 
 /** How often (ms) Redis is checked, in both modes: a loss is found without calls, and a return. */
@@ -59,38 +59,39 @@ export class PodWindows {
   }
 
   /** Returns the free calls of the window that ends now. */
-  left(key: string, nowMs: number): number {
-    const times = this.#times.get(key);
+  left(fingerprint: string, nowMs: number): number {
+    const times = this.#times.get(fingerprint);
     if (times === undefined) return this.#limit;
     while (times.length > 0 && nowMs - (times[0] ?? 0) > this.#windowMs) times.shift();
     return this.#limit - times.length;
   }
 
   /** Returns the milliseconds after which the oldest call is a window old; 0 when there is none. */
-  waitMs(key: string, nowMs: number): number {
-    const oldest = this.#times.get(key)?.[0];
+  waitMs(fingerprint: string, nowMs: number): number {
+    const oldest = this.#times.get(fingerprint)?.[0];
     return oldest === undefined ? 0 : oldest + this.#windowMs - nowMs;
   }
 
   /** Counts a call; in a full window it replaces the oldest. */
-  count(key: string, nowMs: number): void {
+  count(fingerprint: string, nowMs: number): void {
     if (nowMs - this.#sweptMs > this.#windowMs) this.#sweep(nowMs);
-    const left = this.left(key, nowMs);
-    const times = this.#times.get(key) ?? [];
-    if (times.length === 0) this.#times.set(key, times);
+    const left = this.left(fingerprint, nowMs);
+    const times = this.#times.get(fingerprint) ?? [];
+    if (times.length === 0) this.#times.set(fingerprint, times);
     if (left === 0) times.shift();
     times.push(nowMs);
   }
 
   #sweep(nowMs: number): void {
     this.#sweptMs = nowMs;
-    for (const [key, times] of this.#times) if (nowMs - (times.at(-1) ?? 0) > this.#windowMs) this.#times.delete(key);
+    for (const [fingerprint, times] of this.#times)
+      if (nowMs - (times.at(-1) ?? 0) > this.#windowMs) this.#times.delete(fingerprint);
   }
 }
 
 /** A call that waits for Redis. */
 interface Call {
-  readonly key: string;
+  readonly fingerprint: string;
   /** Whether the pod has counted it, because both have to admit it. */
   readonly isCounted: boolean;
   readonly resolve: (decision: LimitDecision) => void;
@@ -154,7 +155,7 @@ export class Limiter {
       everyMs: PROBE_INTERVAL_MS,
       onError: (error) => {
         if (error instanceof WrongRedisError) this.#reportWrongRedis(error);
-        this.#leaveRedis(reasonOf(error));
+        this.#leaveRedis(describeReason(error));
       },
     });
   }
@@ -179,7 +180,7 @@ export class Limiter {
           await this.stop();
           throw error;
         }
-        this.#awayReason = reasonOf(error);
+        this.#awayReason = describeReason(error);
         if (!this.#isStopped) void this.#probes.start();
       }
     }
@@ -199,18 +200,18 @@ export class Limiter {
    * Decides one call of the key with this fingerprint (bytes, or their text as it appears in
    * Redis). Never rejects and always settles.
    */
-  decide(fingerprint: string | Buffer): Promise<LimitDecision> {
-    const key = typeof fingerprint === 'string' ? fingerprint : fingerprint.toString('base64url');
+  decide(bytesOrText: string | Buffer): Promise<LimitDecision> {
+    const fingerprint = typeof bytesOrText === 'string' ? bytesOrText : bytesOrText.toString('base64url');
     const nowMs = this.#now();
-    if (this.#mode === 'process') return Promise.resolve(this.#decideInPod(key, nowMs));
+    if (this.#mode === 'process') return Promise.resolve(this.#decideInPod(fingerprint, nowMs));
     const isCounted = nowMs <= this.#bothUntilMs;
     if (isCounted) {
-      if (this.#pod.left(key, nowMs) === 0) return Promise.resolve(this.#decideInPod(key, nowMs));
-      this.#pod.count(key, nowMs);
+      if (this.#pod.left(fingerprint, nowMs) === 0) return Promise.resolve(this.#decideInPod(fingerprint, nowMs));
+      this.#pod.count(fingerprint, nowMs);
     }
     return new Promise((resolve) => {
       if (this.#next.length === 0) setImmediate(() => this.#askRedis());
-      this.#next.push({ key, isCounted, resolve });
+      this.#next.push({ fingerprint, isCounted, resolve });
     });
   }
 
@@ -225,31 +226,36 @@ export class Limiter {
     if (this.#redis === null) return;
     this.#pending.add(batch);
     try {
-      const reply = await this.#redis.ask(batch.map(({ key }) => key));
+      const reply = await this.#redis.ask(batch.map(({ fingerprint }) => fingerprint));
       if (!this.#pending.delete(batch)) return; // decided in the pod meanwhile
       for (const [index, call] of batch.entries())
         this.#resolveByRedis(call, Number(reply[2 * index]), Number(reply[2 * index + 1]) / 1_000);
     } catch (error) {
-      if (this.#pending.has(batch)) this.#leaveRedis(reasonOf(error));
+      if (this.#pending.has(batch)) this.#leaveRedis(describeReason(error));
     }
   }
 
-  #resolveByRedis({ key, isCounted, resolve }: Call, left: number, waitMs: number): void {
+  #resolveByRedis({ fingerprint, isCounted, resolve }: Call, left: number, waitMs: number): void {
     if (left < 0) {
       resolve(this.#decision(false, 0, waitMs, 'redis'));
       return;
     }
     const nowMs = this.#now();
-    if (!isCounted) this.#pod.count(key, nowMs);
-    const leftInPod = isCounted ? this.#pod.left(key, nowMs) : left;
-    if (leftInPod < left) resolve(this.#decision(true, leftInPod, this.#pod.waitMs(key, nowMs), 'redis'));
+    if (!isCounted) this.#pod.count(fingerprint, nowMs);
+    const leftInPod = isCounted ? this.#pod.left(fingerprint, nowMs) : left;
+    if (leftInPod < left) resolve(this.#decision(true, leftInPod, this.#pod.waitMs(fingerprint, nowMs), 'redis'));
     else resolve(this.#decision(true, left, waitMs, 'redis'));
   }
 
-  #decideInPod(key: string, nowMs: number, isCounted = false): LimitDecision {
-    const admitted = isCounted || this.#pod.left(key, nowMs) > 0;
-    if (admitted && !isCounted) this.#pod.count(key, nowMs);
-    return this.#decision(admitted, admitted ? this.#pod.left(key, nowMs) : 0, this.#pod.waitMs(key, nowMs), 'process');
+  #decideInPod(fingerprint: string, nowMs: number, isCounted = false): LimitDecision {
+    const admitted = isCounted || this.#pod.left(fingerprint, nowMs) > 0;
+    if (admitted && !isCounted) this.#pod.count(fingerprint, nowMs);
+    return this.#decision(
+      admitted,
+      admitted ? this.#pod.left(fingerprint, nowMs) : 0,
+      this.#pod.waitMs(fingerprint, nowMs),
+      'process',
+    );
   }
 
   #reportWrongRedis(error: WrongRedisError): void {
@@ -263,8 +269,8 @@ export class Limiter {
     if (this.#mode === 'process') return;
     this.#mode = 'process';
     const nowMs = this.#now();
-    for (const { key, isCounted, resolve } of [...this.#pending].flat().concat(this.#next))
-      resolve(this.#decideInPod(key, nowMs, isCounted));
+    for (const { fingerprint, isCounted, resolve } of [...this.#pending].flat().concat(this.#next))
+      resolve(this.#decideInPod(fingerprint, nowMs, isCounted));
     this.#pending.clear();
     this.#next = [];
     if (!this.#isStopped) this.#options.onModeChange?.('process', reason);

@@ -45,7 +45,7 @@ export function errorComponents(baseUrls: Record<Region, string>): Record<string
         description,
         headers: responseHeaders(...ownHeaders),
         content: {
-          'application/json': { schema: schemaReference(ErrorBody), examples: examplesOf(status, baseUrls) },
+          'application/json': { schema: schemaReference(ErrorBody), examples: buildExamples(status, baseUrls) },
         },
       },
     ]),
@@ -59,7 +59,7 @@ export function errorReferences(): Record<string, { $ref: string }> {
   );
 }
 
-function examplesOf(status: number, baseUrls: Record<Region, string>): Record<string, object> {
+function buildExamples(status: number, baseUrls: Record<Region, string>): Record<string, object> {
   const values = { scope: 'org.clients.read', region: regions.ca.name, baseUrl: baseUrls.ca, retryAfterSeconds: 7 };
   const examples: Record<string, object> = {};
   for (const { code, when, message } of Object.values(errorReasons)) {

@@ -58,7 +58,7 @@ export const maxSmallBytes = 65_536;
 /**
  * Wraps the SQL of a body with the key's authorization, for several reads in one statement and so
  * in one snapshot: a request that starts after a revocation, role change or removal has committed
- * sees it: no decision is cached. `parametersOf` returns its values.
+ * sees it: no decision is cached. `buildParameters` returns its values.
  *
  * `$1` to `$3` are arrays of equal length, one element for each fingerprint of each read: the
  * read's index, the fingerprint, the organization of the path (uuid or null). Each read has its own
@@ -121,7 +121,7 @@ export function smallStatement({ scope, body, lists }: BodySql): string {
 }
 
 /** Returns `$1` to `$3` of a statement for these reads. */
-export function parametersOf(reads: readonly ReadParameters[]): unknown[] {
+export function buildParameters(reads: readonly ReadParameters[]): unknown[] {
   const indexes: number[] = [];
   const repeated: Buffer[] = [];
   const organizations: (string | null)[] = [];

@@ -257,7 +257,7 @@
   const late = new Set();
 
   /** @param {Element} part */
-  const statesOf = (part) => [...part.querySelectorAll('.badge')].map(({ textContent }) => textContent ?? '');
+  const listStates = (part) => [...part.querySelectorAll('.badge')].map(({ textContent }) => textContent ?? '');
 
   /**
    * Announces a changed badge of a live part: screen readers ignore the part itself. @param
@@ -266,7 +266,7 @@
   function sayChange(part) {
     const before = states.get(part.id);
     if (before === undefined) return;
-    const now = statesOf(part);
+    const now = listStates(part);
     states.set(part.id, now);
     const changed =
       now.length === before.length ? now.filter((state, index) => state !== before[index]) : ['The list has changed.'];
@@ -275,7 +275,7 @@
   }
 
   /** @param {number} status of a response to a live part, 0 without one */
-  function reasonOf(status) {
+  function describeReason(status) {
     if (status === 401) return 'you are signed out.';
     if (status === 0 || status >= 500) return 'the console does not respond. It tries again automatically.';
     return 'this is no longer available.';
@@ -287,7 +287,7 @@
    */
   function standStill(part, status) {
     const isSignedOut = status === 401;
-    const words = `Not up to date: ${reasonOf(status)}`;
+    const words = `Not up to date: ${describeReason(status)}`;
     const known = part.querySelector(':scope > [data-late]');
     if (known?.getAttribute('data-late') === words) return;
     known?.remove();
@@ -349,7 +349,7 @@
 
   function start() {
     fillZone();
-    for (const part of document.querySelectorAll('[hx-get][id]')) states.set(part.id, statesOf(part));
+    for (const part of document.querySelectorAll('[hx-get][id]')) states.set(part.id, listStates(part));
     showProblem();
     showTimes(document);
     showCopyButtons(document);

@@ -249,13 +249,13 @@ export const knownActions: readonly { action: string; title: string }[] = Object
 );
 
 /** Returns an action's title, which pages show instead of its code. That of an unknown action contains the code. */
-export const titleOf = (action: string): string =>
+export const getActionTitle = (action: string): string =>
   Object.hasOwn(actions, action) ? (actions[action]?.[0] ?? '') : `Unknown event (${action})`;
 
 /** Describes an entry's action, without the actor. */
 export function describeAction(entry: AuditEntry): Sentence {
   const [, describe] = Object.hasOwn(actions, entry.action) ? (actions[entry.action] ?? []) : [];
-  return describe?.(entry, entry.detail ?? {}) ?? [titleOf(entry.action)];
+  return describe?.(entry, entry.detail ?? {}) ?? [getActionTitle(entry.action)];
 }
 
 /** Actions of the system and of imports. Any other entry without a person is of an operator with orgctl. */
@@ -278,5 +278,5 @@ export function describeActor(entry: AuditEntry): Sentence {
   return [systemActions.has(entry.action) ? 'System' : 'Support'];
 }
 
-export const textOf = (parts: Sentence): string =>
+export const formatSentence = (parts: Sentence): string =>
   parts.map((part) => (typeof part === 'string' ? part : part.name)).join('');

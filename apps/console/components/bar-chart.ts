@@ -44,7 +44,7 @@ export function barChart<Key extends string>(chart: Chart<Key>): Html {
       <svg viewBox="0 0 ${bars.length * size.bar} ${size.height}" preserveAspectRatio="none" role="img"
         aria-labelledby="${id}-title ${id}-text">
         <title id="${id}-title">${title}</title>
-        <desc id="${id}-text">${sumsOf(series, bars)} The table lists every ${period.toLowerCase()}.</desc>
+        <desc id="${id}-text">${formatSums(series, bars)} The table lists every ${period.toLowerCase()}.</desc>
         ${hatchPattern(id)}
         ${ticks.map((tick) => gridLine(tick, top, bars.length))}
         ${bars.map((bar, index) => renderBar(id, series, bar, index, top))}
@@ -53,7 +53,7 @@ export function barChart<Key extends string>(chart: Chart<Key>): Html {
     </div>
     <figcaption>${series.map(
       ({ tone, label }) => html`<span class="step"><svg class="swatch" viewBox="0 0 4 4" aria-hidden="true">
-        <rect ${fillOf(id, tone)} width="4" height="4"/></svg>${label}</span> `,
+        <rect ${renderFill(id, tone)} width="4" height="4"/></svg>${label}</span> `,
     )}</figcaption>
     ${note ? html`<p class="quiet">${note}</p>` : nothing}
     <details class="aside"><summary>View as table</summary>
@@ -74,7 +74,7 @@ export function barChart<Key extends string>(chart: Chart<Key>): Html {
 }
 
 /** Returns the sums of all bars in a sentence: `12 delivered, 1 failed.` */
-function sumsOf<Key extends string>(series: readonly ChartSeries<Key>[], bars: readonly ChartBar<Key>[]): string {
+function formatSums<Key extends string>(series: readonly ChartSeries<Key>[], bars: readonly ChartBar<Key>[]): string {
   const sums = series.map(({ key, label }) => {
     const sum = bars.reduce((count, bar) => count + bar[key], 0);
     return `${sum.toLocaleString('en')} ${label.toLowerCase()}`;
@@ -92,10 +92,10 @@ export function axisTicks(highest: number): number[] {
 }
 
 const round = (length: number): number => Math.round(length * 10) / 10;
-const yOf = (count: number, top: number): number => round(size.height * (1 - count / top));
+const computeY = (count: number, top: number): number => round(size.height * (1 - count / top));
 
 function gridLine(tick: number, top: number, bars: number): Html {
-  const y = yOf(tick, top);
+  const y = computeY(tick, top);
   return html`<line class="${tick === 0 ? 'axis' : 'grid'}" x1="0" x2="${bars * size.bar}" y1="${y}" y2="${y}"/>`;
 }
 
@@ -113,14 +113,14 @@ function renderBar<Key extends string>(
   top: number,
 ): Html {
   const x = index * size.bar;
-  let y = yOf(0, top);
+  let y = computeY(0, top);
   const parts = series.map(({ key, tone }) => {
     if (bar[key] === 0) return nothing;
     // One among many is seen too.
     const height = round(Math.max((bar[key] / top) * size.height, 1));
     y = round(Math.max(y - height, 0));
     const bounds = attributes({ x: x + size.gap / 2, y, width: size.bar - size.gap, height });
-    return html`<rect ${fillOf(id, tone)}${bounds}/>`;
+    return html`<rect ${renderFill(id, tone)}${bounds}/>`;
   });
   const counts = series
     .filter(({ key }) => bar[key] > 0)
@@ -130,7 +130,7 @@ function renderBar<Key extends string>(
 }
 
 /** Failures are hatched too, for people who cannot distinguish red from green. */
-const fillOf = (id: string, tone: ChartSeries<string>['tone']): Html =>
+const renderFill = (id: string, tone: ChartSeries<string>['tone']): Html =>
   tone === 'bad' ? html`fill="url(#${id}-hatch)"` : html`class="chart-${tone}"`;
 
 const hatchPattern = (id: string): Html => html`<defs>

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { readableEmail } from '#domain/contract/email.ts';
 import { plainText } from '#domain/contract/unseen-characters.ts';
-import { type FormState, freshForm, listOf, textOf } from '../web/form.ts';
+import { type FormState, freshForm, getText, getTexts } from '../web/form.ts';
 import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
 import { notice } from './notice.ts';
@@ -128,7 +128,7 @@ export function textField(
     placeholder,
   } = field;
   const input = {
-    id: idOf(name),
+    id: getFieldId(name),
     name,
     type,
     autocomplete,
@@ -140,8 +140,8 @@ export function textField(
       type === 'password' || masked
         ? null
         : inputMode === 'email'
-          ? readableEmail(textOf(state, name))
-          : textOf(state, name),
+          ? readableEmail(getText(state, name))
+          : getText(state, name),
     autofocus: field.autofocus === true || state.problems[name] !== undefined,
     ...(exact
       ? { spellcheck: 'false', autocapitalize: 'none', autocorrect: 'off', class: masked ? 'exact masked' : 'exact' }
@@ -153,7 +153,7 @@ export function textField(
 
 /** Renders the button that shows what was typed; the script reveals it. */
 const showButton = (name: string): Html =>
-  html`<button type="button" class="link" data-show="${idOf(name)}" hidden>Show password</button>`;
+  html`<button type="button" class="link" data-show="${getFieldId(name)}" hidden>Show password</button>`;
 
 /** Renders a choice of one as a list that opens. */
 export function selectField(
@@ -161,11 +161,11 @@ export function selectField(
   field: Field & { options: readonly { value: string; label: string }[]; required?: boolean },
 ): Html {
   const { name, options, required = true } = field;
-  const chosen = textOf(state, name);
+  const chosen = getText(state, name);
   return framed(
     state,
     field,
-    html`<select${attributes({ id: idOf(name), name, required, ...described(state, field) })}>
+    html`<select${attributes({ id: getFieldId(name), name, required, ...described(state, field) })}>
       ${options.map(
         ({ value, label }) => html`<option${attributes({ value, selected: value === chosen })}>${label}</option>`,
       )}
@@ -186,14 +186,14 @@ export function choiceField(
   field: Field & { kind: 'checkbox' | 'radio'; choices: readonly Choice[] },
 ): Html {
   const { name, label, hint, kind, choices } = field;
-  const chosen = new Set(listOf(state, name));
-  const group = attributes({ id: idOf(name), ...described(state, field), 'aria-invalid': null });
+  const chosen = new Set(getTexts(state, name));
+  const group = attributes({ id: getFieldId(name), ...described(state, field), 'aria-invalid': null });
   return html`<fieldset class="choices"${group}>
     <legend>${label}</legend>
-    ${hint ? html`<small id="${idOf(name)}-hint">${hint}</small>` : nothing}
+    ${hint ? html`<small id="${getFieldId(name)}-hint">${hint}</small>` : nothing}
     ${problemLine(state, name)}
     ${choices.map((choice, index) => {
-      const id = `${idOf(name)}-${index}`;
+      const id = `${getFieldId(name)}-${index}`;
       const input = { type: kind, id, name, value: choice.value, checked: chosen.has(choice.value) };
       const about = { disabled: choice.disabled === true, 'aria-describedby': choice.hint ? `${id}-hint` : null };
       return html`<div class="choice">
@@ -206,29 +206,31 @@ export function choiceField(
 /** Renders a checkbox; its value is `on`. */
 export function checkboxField(state: FormState, field: Field & { required?: boolean }): Html {
   const { name, label, hint, required = false } = field;
-  const input = { type: 'checkbox', id: idOf(name), name, required, checked: textOf(state, name) === 'on' };
+  const input = { type: 'checkbox', id: getFieldId(name), name, required, checked: getText(state, name) === 'on' };
   return html`<div class="field choice">
-    <input${attributes({ ...input, ...described(state, field) })}><label for="${idOf(name)}">${label}</label>
-    ${hint ? html`<small id="${idOf(name)}-hint">${hint}</small>` : nothing}${problemLine(state, name)}</div>`;
+    <input${attributes({ ...input, ...described(state, field) })}><label for="${getFieldId(name)}">${label}</label>
+    ${hint ? html`<small id="${getFieldId(name)}-hint">${hint}</small>` : nothing}${problemLine(state, name)}</div>`;
 }
 
 function framed(state: FormState, { name, label, hint }: Field, input: Html): Html {
-  return html`<div class="field"><label for="${idOf(name)}">${label}</label>
-    ${hint ? html`<small id="${idOf(name)}-hint">${hint}</small>` : nothing}
+  return html`<div class="field"><label for="${getFieldId(name)}">${label}</label>
+    ${hint ? html`<small id="${getFieldId(name)}-hint">${hint}</small>` : nothing}
     ${input}${problemLine(state, name)}</div>`;
 }
 
 function problemLine(state: FormState, name: string): Html {
   const problem = state.problems[name];
-  return problem === undefined ? nothing : html`<small class="problem" id="${idOf(name)}-problem">${problem}</small>`;
+  return problem === undefined
+    ? nothing
+    : html`<small class="problem" id="${getFieldId(name)}-problem">${problem}</small>`;
 }
 
 function described(state: FormState, { name, hint }: Field): Record<string, string | null> {
   const isWrong = state.problems[name] !== undefined;
-  const ids = [hint ? `${idOf(name)}-hint` : null, isWrong ? `${idOf(name)}-problem` : null].filter(
+  const ids = [hint ? `${getFieldId(name)}-hint` : null, isWrong ? `${getFieldId(name)}-problem` : null].filter(
     (id) => id !== null,
   );
   return { 'aria-describedby': ids.length > 0 ? ids.join(' ') : null, 'aria-invalid': isWrong ? 'true' : null };
 }
 
-const idOf = (name: string) => `field-${name}`;
+const getFieldId = (name: string) => `field-${name}`;

@@ -59,7 +59,7 @@ const htmxConfig = JSON.stringify({
  */
 export function layout(visit: Visit | null, page: Page, loadsFiles = true): Html {
   const session = visit?.session?.state === 'full' ? visit.session : null;
-  const membership = session && visit && membershipOf(visit, session);
+  const membership = session && visit && findMembership(visit, session);
   return html`<!doctype html>
 <html lang="en">
   ${head(page, membership, loadsFiles)}
@@ -76,7 +76,7 @@ export function layout(visit: Visit | null, page: Page, loadsFiles = true): Html
     <div class="frame${session ? '' : ' bare'}">
       ${visit && session ? navigation(visit.path, session, membership) : nothing}
       <main id="main" tabindex="-1" class="${session ? 'wide' : 'narrow'}">
-        ${page.breadcrumbs.length === 0 ? nothing : breadcrumbsOf(page.breadcrumbs)}
+        ${page.breadcrumbs.length === 0 ? nothing : renderBreadcrumbs(page.breadcrumbs)}
         ${visit?.flash ? notice(visit.flash.kind, visit.flash.text) : nothing}
         ${pageHead(page)}
         ${page.body}
@@ -119,7 +119,7 @@ const pageHead = ({ title, badge, actions }: Page): Html => html`<div class="pag
  * Returns the membership in the organization of the path; elsewhere the only one. Null when there
  * are several to choose from, or none.
  */
-function membershipOf({ params }: Visit, { memberships }: Session): SessionMembership | null {
+function findMembership({ params }: Visit, { memberships }: Session): SessionMembership | null {
   const [first = null, ...others] = memberships;
   return (
     memberships.find(({ organizationId }) => organizationId === params.orgId) ?? (others.length === 0 ? first : null)
@@ -188,7 +188,7 @@ function account(visit: Visit, here: SessionMembership | null): Html {
   </details>`;
 }
 
-function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
+function renderBreadcrumbs(breadcrumbs: Page['breadcrumbs']): Html {
   const links = breadcrumbs.map(([label, href]) => html`<li><a href="${href}">${label}</a></li>`);
   return html`<nav class="breadcrumbs" aria-label="Breadcrumbs"><ul>${links.reverse()}</ul></nav>`;
 }

@@ -8,7 +8,7 @@ import { selectField, textField } from './form.ts';
 export const filterText = (form: RegExp) => z.string().regex(form).catch('');
 
 /** Returns a status or result as the query of an address names it: `invalid_request`. */
-export const queryNameOf = (label: string): string => label.toLowerCase().replaceAll(' ', '_');
+export const formatQueryName = (label: string): string => label.toLowerCase().replaceAll(' ', '_');
 
 /** The time range of a list's query. `zone` is the time zone of `from` and `until`. */
 export const timeRangeFields = {
@@ -33,7 +33,7 @@ export function timeRangeProblems({ from, until, zone }: TimeRange): Record<stri
  * Renders the zone of a form's times, and its name. The script fills in the viewer's zone while no
  * time is set: a time that is shown has the zone in which it was read.
  */
-export function timeZoneOf({ from, until, zone }: TimeRange): Html {
+export function renderTimeZone({ from, until, zone }: TimeRange): Html {
   const isSet = from !== '' || until !== '';
   const name = isSet && zone !== '' && findTimeZone(zone) !== null ? zone : 'UTC';
   return html`<input type="hidden" name="zone" value="${isSet ? name : ''}" data-zone>
@@ -94,7 +94,7 @@ export function filterForm(parts: {
       <div class="filter-fields">${fields.map((field) => renderField(state, field))}
         ${timeField('from', 'From')}${timeField('until', 'To')}</div>
       <p class="actions"><button type="submit" class="secondary">Apply</button>
-        ${timeZoneOf(query)}</p>
+        ${renderTimeZone(query)}</p>
     </form>
   </details>
   ${activeFilters(action, query, fields)}`;

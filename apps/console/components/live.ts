@@ -15,7 +15,7 @@ export function live(parts: { id: string; href: string; everySeconds: number; sh
   const { id, href, everySeconds, shown, body } = parts;
   if (shown === null) return html`<div id="${id}" class="live" tabindex="-1">${body}</div>`;
   const trigger = attributes({
-    'data-version': versionOf(shown),
+    'data-version': hashContent(shown),
     'hx-get': href,
     'hx-trigger': `every ${everySeconds}s, refresh`,
     'hx-select': `#${id}`,
@@ -26,4 +26,4 @@ export function live(parts: { id: string; href: string; everySeconds: number; sh
 }
 
 /** Returns a short hash of what a part of a page shows. */
-const versionOf = (shown: unknown): string => hash('sha256', JSON.stringify(shown), 'base64url').slice(0, 16);
+const hashContent = (shown: unknown): string => hash('sha256', JSON.stringify(shown), 'base64url').slice(0, 16);

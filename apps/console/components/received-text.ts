@@ -15,12 +15,12 @@ export function receivedText(label: string, response: Buffer, encoding: string |
     'hex' in read
       ? (read.hex.match(/.{1,64}/g) ?? []).join('\n')
       : (highlightJson(read.text) ?? foreignText(read.text.replaceAll('\r\n', '\n')));
-  return html`${noteOf(read, encoding)}
+  return html`${renderNote(read, encoding)}
     <pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${label}"
       ><code>${rendered}</code></pre>`;
 }
 
-function noteOf(read: ReadableResponse, encoding: string | null): Html {
+function renderNote(read: ReadableResponse, encoding: string | null): Html {
   if ('hex' in read)
     return html`<p class="quiet">The body has the encoding ${foreignText(encoding ?? '')}, which the request did not ask
       for. Its bytes are shown in hex.</p>`;

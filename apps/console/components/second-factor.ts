@@ -1,4 +1,4 @@
-import { type FormState, textOf } from '../web/form.ts';
+import { type FormState, getText } from '../web/form.ts';
 import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import { type AvailableFactors, factorFields } from '../web/second-factor.ts';
 import type { Visit } from '../web/visit.ts';
@@ -15,7 +15,7 @@ export function secondFactorForms(
 ): Html {
   const { action, factors, state, carried } = parts;
   const { code, recoveryCode } = factorFields;
-  const field = [code, recoveryCode].find((name) => textOf(state, name) !== '') ?? null;
+  const field = [code, recoveryCode].find((name) => getText(state, name) !== '') ?? null;
   const problems = field === null || state.problem === null ? {} : { [field]: state.problem };
   const each = { action, state: { values: {}, problems, problem: null } };
   const passkey = {

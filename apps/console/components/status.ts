@@ -7,7 +7,12 @@ import type { HealthKey } from '#domain/webhooks/health.ts';
 import { maxConcurrency } from '#domain/webhooks/limits.ts';
 import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
-import { type DeliveryStatus, deliveryStatusOf, type WebhookStatus, webhookStatusOf } from '#domain/webhooks/status.ts';
+import {
+  type DeliveryStatus,
+  getDeliveryStatus,
+  getWebhookStatus,
+  type WebhookStatus,
+} from '#domain/webhooks/status.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { type Html, html } from '../web/html.ts';
 import { badge, type NoticeKind } from './notice.ts';
@@ -29,7 +34,7 @@ const webhookKinds: Record<WebhookStatus, NoticeKind | 'plain'> = {
 
 /** Returns the status of a webhook, and beside it whether fewer deliveries than ten run at once. */
 export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'failingSince' | 'concurrency'>): Html {
-  const status = webhookStatusOf(webhook);
+  const status = getWebhookStatus(webhook);
   const isLimited = status === 'Active' && webhook.concurrency < maxConcurrency;
   return withRemark(badge(webhookKinds[status], status), isLimited ? 'Limited' : null);
 }
@@ -49,7 +54,7 @@ const deliveryKinds: Record<DeliveryStatus, NoticeKind | 'plain'> = {
  * Cancelled.
  */
 export function deliveryStatus(delivery: Pick<FoundDelivery, 'state' | 'attempts' | 'isAttempting'>): Html {
-  const status = deliveryStatusOf(delivery);
+  const status = getDeliveryStatus(delivery);
   return badge(deliveryKinds[status], status);
 }
 

@@ -48,13 +48,16 @@ export async function stepUpPage(
       <p>This action requires your second factor if you last used it more than 5 minutes ago.
         ${waiting === null ? 'The form comes next.' : 'Your input is kept and submitted next.'}</p>
       ${secondFactorForms(visit, { action: visit.target, factors, carried, state })}
-      <div class="dialog-foot">${cancelOf(visit, waiting === 'open' ? 'open' : waiting === null ? null : carried)}</div>
+      <div class="dialog-foot">${renderCancel(
+        visit,
+        waiting === 'open' ? 'open' : waiting === null ? null : carried,
+      )}</div>
     </section>`,
   });
 }
 
 /** Renders the way back: to the form with its input, or to the page above. */
-function cancelOf(visit: PersonVisit, carried: readonly Html[] | 'open' | null): Html {
+function renderCancel(visit: PersonVisit, carried: readonly Html[] | 'open' | null): Html {
   if (carried === 'open') return html`<button type="button" class="secondary" data-close>Cancel</button>`;
   if (carried === null) return html`<a href="${visit.path.slice(0, visit.path.lastIndexOf('/')) || '/'}">Cancel</a>`;
   return html`<form method="post" action="${visit.target}">${hiddenFields(visit)}${carried}

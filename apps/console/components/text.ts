@@ -15,7 +15,7 @@ export function truncate(text: string, max: number): string {
 }
 
 /** Returns a number with its noun: `1 event`, `2,400 events`. */
-export const countOf = (count: number, one: string, many: string): string =>
+export const formatCount = (count: number, one: string, many: string): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
 /** The rules for a new password, as its field shows them. */

@@ -23,7 +23,7 @@ interface Part {
  */
 export function timingPicture(timings: Timings, scaleMs: number): Html {
   const totalMs = timings.total ?? 0;
-  const parts = partsOf(timings, totalMs);
+  const parts = splitTimings(timings, totalMs);
   const width = (ms: number) => Math.round((ms / Math.max(scaleMs, 1)) * 1_000) / 10;
   let left = 0;
   const bars = parts.map(({ key, ms }) => {
@@ -44,10 +44,10 @@ export function timingPicture(timings: Timings, scaleMs: number): Html {
 }
 
 /** Returns the duration of the longest attempt, at least 100 ms, so that fast looks fast. */
-export const scaleOf = (all: readonly (Timings | null)[]): number =>
+export const computeScale = (all: readonly (Timings | null)[]): number =>
   Math.max(100, ...all.map((timings) => timings?.total ?? 0));
 
-function partsOf(timings: Timings, totalMs: number): Part[] {
+function splitTimings(timings: Timings, totalMs: number): Part[] {
   const known = steps.flatMap(({ key, label }): Part[] => {
     const ms = timings[key];
     return typeof ms === 'number' ? [{ key, label, ms }] : [];

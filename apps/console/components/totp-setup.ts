@@ -1,6 +1,6 @@
 import { encode } from 'uqr';
 import { z } from 'zod';
-import { type FormState, textOf } from '../web/form.ts';
+import { type FormState, getText } from '../web/form.ts';
 import { type Child, type Html, html, trusted } from '../web/html.ts';
 import { totpCode } from '../web/second-factor.ts';
 import type { Visit } from '../web/visit.ts';
@@ -44,7 +44,7 @@ function totpSteps(secret: string, uri: string): Html {
 
 /** Returns the secret and URI of a submitted form; null if they are malformed. */
 export function totpDrawnAgain(state: FormState): { secret: string; uri: string } | null {
-  const [secret, uri] = [textOf(state, 'secret'), textOf(state, 'uri')];
+  const [secret, uri] = [getText(state, 'secret'), getText(state, 'uri')];
   return /^[A-Z2-7]{16,100}$/.test(secret) && /^otpauth:\/\/totp\/[\x21-\x7e]{1,500}$/.test(uri)
     ? { secret, uri }
     : null;

@@ -1,15 +1,15 @@
 import { bodyParser } from '@koa/bodyparser';
 import { sql } from 'kysely';
 import { formIdField, formTokenField } from '../components/form.ts';
-import { domainProblemOf, fieldOfProblem } from '../web/domain-problems.ts';
-import { type FormState, freshForm, problemsOf, valuesOf } from '../web/form.ts';
+import { fieldOfProblem, findDomainProblem } from '../web/domain-problems.ts';
+import { collectProblems, type FormState, freshForm, pickValues } from '../web/form.ts';
 import { html, nothing } from '../web/html.ts';
 import { FormError, page } from '../web/response.ts';
 import type { FormCode, RouteContext, RouteMiddleware } from '../web/state.ts';
 import type { PersonVisit } from '../web/visit.ts';
 import { isFormToken, isSameOrigin } from './csrf.ts';
 import { respond } from './respond.ts';
-import { callerOf } from './session.ts';
+import { identifyCaller } from './session.ts';
 
 /**
  * The checks of a form before it is carried out, in the order of `pipeline.ts`. Input is never
@@ -51,14 +51,14 @@ export const parseForm: RouteMiddleware = async (ctx, next) => {
   const fields = new URLSearchParams(ctx.request.rawBody);
   if ([...fields.values()].some((value) => value.includes('\0')))
     throw new FormError(422, 'A field contains characters that are not allowed. Nothing was changed.');
-  ctx.state.form = { fields, values: valuesOf(ctx.state.route.schema, fields), input: {} };
+  ctx.state.form = { fields, values: pickValues(ctx.state.route.schema, fields), input: {} };
   await next();
 };
 
 /** Lets the route reject a form before any I/O. */
 export const rejectEarly: RouteMiddleware = (ctx, next) => {
   const { route, console, form } = ctx.state;
-  route.admit?.(console, callerOf(ctx), form.fields);
+  route.admit?.(console, identifyCaller(ctx), form.fields);
   return next();
 };
 
@@ -75,7 +75,7 @@ export const requireFormToken: RouteMiddleware = (ctx, next) => {
 export const validateForm: RouteMiddleware = (ctx, next) => {
   const { route, form } = ctx.state;
   const read = route.schema.safeParse(form.values);
-  if (!read.success) return rerender(ctx, 'form_rejected', problemsOf(read.error));
+  if (!read.success) return rerender(ctx, 'form_rejected', collectProblems(read.error));
   form.input = read.data;
   return next();
 };
@@ -112,7 +112,7 @@ export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
 export const submitForm: RouteMiddleware = async (ctx) => {
   const { route, visit, form, console } = ctx.state;
   const outcome = await route.run(visit, form.input).catch((error: unknown) => {
-    const problem = domainProblemOf(error);
+    const problem = findDomainProblem(error);
     if (problem === null) throw error;
     return problem;
   });

@@ -21,7 +21,7 @@ import { showPage } from './show-page.ts';
 import { respondToCheck, stepUp } from './step-up.ts';
 
 /**
- * Mounts the routes: one router per section, each route behind the middleware that `pipelineOf`
+ * Mounts the routes: one router per section, each route behind the middleware that `buildPipeline`
  * lists. Paths match exactly: letter case, trailing slash, fixed words before parameters.
  *
  * @param sections - the routes of each section of the console, by its name.
@@ -32,7 +32,7 @@ export function createRouters(
 ): Middleware<ConsoleState>[] {
   const routers = Object.values(sections).map((routes) => {
     const router = new Router<RouteState>({ exclusive: 'specificity', sensitive: true, strict: true });
-    for (const route of routes) router.register(route.path, [route.method], pipelineOf(route, console, hasPage));
+    for (const route of routes) router.register(route.path, [route.method], buildPipeline(route, console, hasPage));
     return router;
   });
   /** Whether a path leads to a page that can be opened. */
@@ -43,7 +43,11 @@ export function createRouters(
 }
 
 /** The middleware of a route, in the order in which a request passes them. */
-function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: string) => boolean): RouteMiddleware[] {
+function buildPipeline(
+  route: Route,
+  console: ConsoleDependencies,
+  hasPage: (path: string) => boolean,
+): RouteMiddleware[] {
   const begin: RouteMiddleware = (ctx, next) => {
     Object.assign(ctx.state, { console, route, operation: route.name });
     return next();

@@ -5,7 +5,7 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
-import { domainProblemOf } from '../web/domain-problems.ts';
+import { findDomainProblem } from '../web/domain-problems.ts';
 import type { Child } from '../web/html.ts';
 import {
   FormError,
@@ -42,7 +42,7 @@ async function renderProblem(
 ): Promise<void> {
   if (error instanceof ClientGoneError) return void closeWithoutResponse(ctx);
   const { requestId, operation, visit } = ctx.state;
-  const problem = problemOf(error, now);
+  const problem = describeProblem(error, now);
   ctx.state.code ??= problem.code;
   if ('cause' in problem)
     log.error({ requestId, operation, code: problem.code, error: describeError(problem.cause) }, 'internal error');
@@ -90,8 +90,8 @@ interface Problem {
   retryAfterSeconds?: number;
 }
 
-function problemOf(error: unknown, now: Date): Problem {
-  const problem = domainProblemOf(error);
+function describeProblem(error: unknown, now: Date): Problem {
+  const problem = findDomainProblem(error);
   if (error instanceof NotFoundError || problem?.isNotFound)
     return {
       status: 404,
@@ -116,7 +116,7 @@ function problemOf(error: unknown, now: Date): Problem {
       sentence: unconfirmedSentence,
       next: unconfirmedNext,
     };
-  if (error instanceof BudgetFullError) return exhaustionOf(error);
+  if (error instanceof BudgetFullError) return describeExhaustion(error);
   if (error instanceof FormError)
     return {
       status: error.status,
@@ -142,10 +142,10 @@ function problemOf(error: unknown, now: Date): Problem {
       sentence: problem.message,
       next: 'Go back and reload the page.',
     };
-  return faultOf(error);
+  return describeFault(error);
 }
 
-const exhaustionOf = ({ level }: BudgetFullError): Problem => ({
+const describeExhaustion = ({ level }: BudgetFullError): Problem => ({
   status: level === 'process' ? 503 : 429,
   code: level === 'process' ? 'busy' : 'rate_limited',
   title: 'Too many requests in progress',
@@ -154,7 +154,7 @@ const exhaustionOf = ({ level }: BudgetFullError): Problem => ({
   retryAfterSeconds: 5,
 });
 
-function faultOf(error: unknown): Problem {
+function describeFault(error: unknown): Problem {
   if (error instanceof RequestError)
     return {
       status: error.status,

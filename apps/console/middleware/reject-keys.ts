@@ -5,7 +5,7 @@ import { recordKeysAtConsoleSql } from '#domain/audit-log/record-requests.ts';
 import { errorStatus } from '#domain/contract/errors.ts';
 import type { Queryable } from '#domain/db/database.ts';
 import { checkKey, fingerprints, type KeySecrets } from '#domain/keys/key.ts';
-import { bearerOf, clientAddress } from '#runtime/client.ts';
+import { clientAddress, findBearer } from '#runtime/client.ts';
 import type { RejectedCallCounter, RejectedCalls } from '#runtime/rejected-call-counter.ts';
 import type { ConsoleState } from '../web/state.ts';
 
@@ -36,7 +36,7 @@ export function rejectKeys(dependencies: {
 }): Middleware<ConsoleState> {
   const { rejectedCalls, keys, trustedProxies } = dependencies;
   return async (ctx, next) => {
-    const bearer = bearerOf(ctx.headers.authorization);
+    const bearer = findBearer(ctx.headers.authorization);
     if (!bearer?.startsWith('aln_')) return next();
     ctx.state.code = code;
     if (checkKey(bearer, keys.region, keys.tagSecrets).ok) {

@@ -1,4 +1,4 @@
-import { hashOf } from '#domain/identity/token.ts';
+import { hashToken } from '#domain/identity/token.ts';
 import { ClientGoneError, type Reservation } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { waitMs } from '../web/shares.ts';
@@ -16,7 +16,7 @@ export const reserveSession: RouteMiddleware = async (ctx, next) => {
   const { sessions } = ctx.state.console.shares;
   const response = ctx.res as TrackedResponse;
   const startedAtMs = performance.now();
-  const reservation = await sessions.reserve({ session: hashOf(token).toString('base64') }, 1, response);
+  const reservation = await sessions.reserve({ session: hashToken(token).toString('base64') }, 1, response);
   ctx.state.sessionShare = { reservation, waitedMs: performance.now() - startedAtMs };
   await runWhileReserved(reservation, response, next);
 };

@@ -25,7 +25,7 @@ import { respond } from './respond.ts';
 const isPartRequest = (ctx: RouteContext): boolean => ctx.get('HX-Request') !== '';
 
 /** Returns the sender of a request, as far as the request itself shows. */
-export function callerOf(ctx: RouteContext): Caller {
+export function identifyCaller(ctx: RouteContext): Caller {
   const { trustedProxies, factors } = ctx.state.console;
   const browser = findBrowser(readCookie(ctx, 'browser'), factors.sealingKeys);
   return {
@@ -34,7 +34,7 @@ export function callerOf(ctx: RouteContext): Caller {
       userAgent: ctx.get('User-Agent').slice(0, 300),
       browser: browser?.token ?? null,
     },
-    browserOf: browser?.email ?? null,
+    browserEmail: browser?.email ?? null,
   };
 }
 
@@ -60,7 +60,7 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
     target: ctx.url,
     path: ctx.path,
     params: ctx.params,
-    ...callerOf(ctx),
+    ...identifyCaller(ctx),
     session,
     sessionToken,
     formToken: formToken(sessionToken ?? mark ?? ''),
@@ -141,11 +141,11 @@ export const requireMembership: RouteMiddleware = (ctx, next) => {
   if (organization === undefined)
     throw unconfirmed.includes(orgId ?? '') ? new UnconfirmedSignInError() : new NotFoundError();
   ctx.state.organizationId = organization.organizationId;
-  ctx.state.visit = memberVisitOf(visit, organization);
+  ctx.state.visit = buildMemberVisit(visit, organization);
   return next();
 };
 
-function memberVisitOf(visit: PersonVisit, organization: SessionMembership): MemberVisit {
+function buildMemberVisit(visit: PersonVisit, organization: SessionMembership): MemberVisit {
   const { organizationId, permissions } = organization;
   const by = { personId: visit.session.personId, address: visit.visitor.address };
   return {

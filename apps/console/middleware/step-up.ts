@@ -1,6 +1,6 @@
 import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
 import { cancelField, stepUpPage } from '../components/step-up-page.ts';
-import { domainProblemOf } from '../web/domain-problems.ts';
+import { findDomainProblem } from '../web/domain-problems.ts';
 import { freshForm, hasSecret } from '../web/form.ts';
 import { redirect } from '../web/response.ts';
 import type { Route } from '../web/route.ts';
@@ -64,7 +64,7 @@ async function verifyFactor(
     const completed = await consumeSecondFactor(visit, (field) => fields.get(field) ?? '');
     return { token: completed?.token ?? null, problem: null };
   } catch (error) {
-    const problem = domainProblemOf(error);
+    const problem = findDomainProblem(error);
     if (problem === null) throw error;
     return { token: null, problem: problem.message };
   }

@@ -53,13 +53,13 @@ export interface DomainProblem {
 }
 
 /** Returns an error of the domain as the console shows it; null for any other error. */
-export function domainProblemOf(error: unknown): DomainProblem | null {
+export function findDomainProblem(error: unknown): DomainProblem | null {
   if (!(error instanceof DomainError)) return null;
-  const retry = error instanceof IdentityError ? retryOf(error) : null;
+  const retry = error instanceof IdentityError ? findRetry(error) : null;
   return { reason: error.reason, message: error.message, isNotFound: notFoundReasons.has(error.reason), retry };
 }
 
-function retryOf({ reason, retryAt }: IdentityError): Retry | null {
+function findRetry({ reason, retryAt }: IdentityError): Retry | null {
   if (retryAt === null) return null;
   const kind =
     reason === 'busy'

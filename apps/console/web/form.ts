@@ -71,7 +71,7 @@ export const checkbox = z
   .transform((value) => value === 'on');
 
 /** Picks a schema's fields: lists for fields whose schema is a list, else the last text. */
-export function valuesOf(schema: z.ZodObject, sent: URLSearchParams): FormValues {
+export function pickValues(schema: z.ZodObject, sent: URLSearchParams): FormValues {
   const values: FormValues = {};
   for (const [name, field] of Object.entries(schema.shape)) {
     const all = sent.getAll(name);
@@ -82,7 +82,7 @@ export function valuesOf(schema: z.ZodObject, sent: URLSearchParams): FormValues
 }
 
 /** Returns the first problem of each field, and of the form as a whole. */
-export function problemsOf(error: z.ZodError): Pick<FormState, 'problems' | 'problem'> {
+export function collectProblems(error: z.ZodError): Pick<FormState, 'problems' | 'problem'> {
   const problems: Record<string, string> = {};
   let problem: string | null = null;
   for (const { path, message } of error.issues) {
@@ -94,13 +94,13 @@ export function problemsOf(error: z.ZodError): Pick<FormState, 'problems' | 'pro
 }
 
 /** The text of a field that comes once. */
-export function textOf(state: FormState, name: string): string {
+export function getText(state: FormState, name: string): string {
   const value = state.values[name];
   return typeof value === 'string' ? value : '';
 }
 
 /** The texts of a field that may come several times. */
-export function listOf(state: FormState, name: string): readonly string[] {
+export function getTexts(state: FormState, name: string): readonly string[] {
   const value = state.values[name];
   return Array.isArray(value) ? value : value === undefined ? [] : [value];
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
-import { type FormState, type FormValues, freshForm, valuesOf } from './form.ts';
+import { type FormState, type FormValues, freshForm, pickValues } from './form.ts';
 import type { Html } from './html.ts';
 import type { FormResponse, Page, RouteResponse } from './response.ts';
 import type { Caller, ConsoleDependencies, MemberVisit, PersonVisit, Visit } from './visit.ts';
@@ -79,7 +79,7 @@ interface FormPage<V extends Visit, F extends z.ZodObject, Q extends z.ZodObject
  * Declares the routes of one kind of visitor. The casts are safe because `session.ts` makes the
  * visit that the access names.
  */
-function routesOf<V extends Visit>(access: Access, prefix: string) {
+function declareRoutes<V extends Visit>(access: Access, prefix: string) {
   /** A page: GET, changes nothing. */
   function view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
     const { name, path, permission = null, query = z.object({}), show } = declared;
@@ -134,7 +134,7 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
     const { pageName, query = z.object({}) as unknown as Q, values, render, ...form } = declared;
     const show = async (visit: V, given: z.output<Q>) => render(visit, freshForm(await values?.(given, visit)), given);
     const { path, permission } = form;
-    const noQuery = query.parse(valuesOf(query, new URLSearchParams()));
+    const noQuery = query.parse(pickValues(query, new URLSearchParams()));
     return [
       view({ name: pageName, path, query, show, ...(permission === undefined ? {} : { permission }) }),
       action({ ...form, rerender: (visit, state) => render(visit, state, noQuery) }),
@@ -145,13 +145,13 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
 }
 
 /** Declares the routes of a kind of visitor. */
-export type Routes<V extends Visit> = ReturnType<typeof routesOf<V>>;
+export type Routes<V extends Visit> = ReturnType<typeof declareRoutes<V>>;
 
 /** Routes for everyone: sign-in, enrolment. */
-export const anyone = routesOf<Visit>('anyone', '');
+export const anyone = declareRoutes<Visit>('anyone', '');
 /** Routes after the password: the second factor. */
-export const afterPassword = routesOf<PersonVisit>('password', '');
+export const afterPassword = declareRoutes<PersonVisit>('password', '');
 /** Routes of a person in any organization: their account. */
-export const person = routesOf<PersonVisit>('person', '');
+export const person = declareRoutes<PersonVisit>('person', '');
 /** Routes within an organization. Paths begin after `/o/:orgId`. */
-export const member = routesOf<MemberVisit>('member', '/o/:orgId');
+export const member = declareRoutes<MemberVisit>('member', '/o/:orgId');

@@ -40,7 +40,7 @@ export interface ConsoleDependencies {
 export interface Caller {
   visitor: Visitor;
   /** The address that the known browser's cookie was issued for; null without one. */
-  browserOf: string | null;
+  browserEmail: string | null;
 }
 
 /** One request, as pages see it. Koa's context stays in `web/`. */

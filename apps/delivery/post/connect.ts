@@ -72,7 +72,7 @@ function reach(
   socket: Socket,
   event: 'connect' | 'secureConnect',
   signal: AbortSignal,
-  causeOf: (error: Error | null) => FailureCause,
+  getCause: (error: Error | null) => FailureCause,
 ): Promise<OpenedSocket> {
   const late = event === 'connect' ? 'connection_timeout' : 'tls_timeout';
   return new Promise((resolve) => {
@@ -82,7 +82,7 @@ function reach(
       if (!result.ok) socket.destroy();
       resolve(result);
     };
-    const fail = (error: Error | null) => end({ ok: false, cause: causeOf(error) });
+    const fail = (error: Error | null) => end({ ok: false, cause: getCause(error) });
     const close = () => fail(null);
     const abort = () => end({ ok: false, cause: late });
     socket.once(event, () => end({ ok: true, socket }));

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { type AllowList, checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { checkUrl, type Target } from '#domain/webhooks/address/url.ts';
 import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
-import { type Cause, causeOfStatus, propertiesOf } from '#domain/webhooks/causes.ts';
+import { type Cause, causeOfStatus, getCauseProperties } from '#domain/webhooks/causes.ts';
 import { postDeadlineMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange, retryAfterStatuses } from './exchange.ts';
@@ -37,7 +37,7 @@ export interface Post {
 /** How far this machine's clock may be from PostgreSQL's while it judges the dates of certificates. */
 const mostClockErrorMs = 60_000;
 
-/** What is known so far; `resultOf` turns it into a result. */
+/** What is known so far; `buildResult` turns it into a result. */
 interface Progress extends Pick<PostResult, 'timingsMs' | 'peerAddress'> {
   exchange: Exchange | null;
   /** Set before the request is written. A failure before that has sent nothing. */
@@ -74,7 +74,7 @@ export async function postOnce(post: Post): Promise<PostResult> {
     const isOfDates = cause === 'tls_expired' || cause === 'tls_not_yet_valid';
     if (isOfDates && Math.abs(Date.now() - nowMs) > mostClockErrorMs) cause = 'clock_wrong';
     progress.timingsMs.total = since(startedAt);
-    return resultOf(cause, progress, nowMs);
+    return buildResult(cause, progress, nowMs);
   } finally {
     clearTimeout(timer);
   }
@@ -154,12 +154,12 @@ async function findAddresses(target: Target, post: Post, progress: Progress, sig
   return { ok: true, addresses: resolution.addresses };
 }
 
-function resultOf(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, nowMs: number): PostResult {
+function buildResult(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, nowMs: number): PostResult {
   const status = exchange?.status ?? null;
   const retryAfter = retryAfterStatuses.includes(status) ? (exchange?.retryAfter ?? null) : null;
   const retryAfterSeconds = retryAfter === null ? null : parseRetryAfter(retryAfter, nowMs);
   return {
-    ...propertiesOf(cause),
+    ...getCauseProperties(cause),
     cause,
     status,
     timingsMs,

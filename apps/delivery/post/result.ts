@@ -1,4 +1,4 @@
-import { type AttemptOutcome, type Cause, propertiesOf } from '#domain/webhooks/causes.ts';
+import { type AttemptOutcome, type Cause, getCauseProperties } from '#domain/webhooks/causes.ts';
 
 /** The beginning of a response's body as it was sent, at most 16 KiB. */
 export interface KeptBody {
@@ -35,7 +35,7 @@ interface Timings {
 }
 
 export const nothingSent: PostResult = {
-  ...propertiesOf('internal_error'),
+  ...getCauseProperties('internal_error'),
   status: null,
   cause: 'internal_error',
   timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },

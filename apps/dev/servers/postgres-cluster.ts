@@ -53,7 +53,7 @@ export async function prepareCluster(options: {
   mkdirSync(options.stateFolder, { recursive: true });
   const stateFolder = realpathSync(options.stateFolder);
   const passwordFile = path.join(stateFolder, 'postgres.password');
-  const { inState, elsewhere } = foldersOf(stateFolder);
+  const { inState, elsewhere } = getDataFolders(stateFolder);
 
   const account = chooseAccount(path.join(existsSync(inState) ? inState : elsewhere, 'data'));
   const folder = account === null || canEnter(account, stateFolder) ? inState : elsewhere;
@@ -82,7 +82,7 @@ export async function prepareCluster(options: {
 }
 
 /** Returns where the data of a state folder (its real path) may be. */
-export function foldersOf(stateFolder: string): { inState: string; elsewhere: string } {
+export function getDataFolders(stateFolder: string): { inState: string; elsewhere: string } {
   const name = createHash('sha256').update(stateFolder).digest('hex').slice(0, 12);
   return { inState: path.join(stateFolder, 'postgres'), elsewhere: path.join(SHARED_FOLDER, name) };
 }

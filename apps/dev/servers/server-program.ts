@@ -26,13 +26,13 @@ export interface ServerProgram<Server extends { port: number }> {
 }
 
 /** The file that notes the process of a server's folder. */
-const noteOf = (folder: string) => path.join(folder, 'server.pid');
+const getPidFile = (folder: string) => path.join(folder, 'server.pid');
 
 const retryMs = 10_000;
 const progressEveryMs = 5_000;
 
 /** Stops the server of a folder that a killed process has left running. */
-export const stopLeftOver = (folder: string): Promise<void> => stopNoted(noteOf(folder));
+export const stopLeftOver = (folder: string): Promise<void> => stopNoted(getPidFile(folder));
 
 /**
  * Starts a server, after the one that a killed start has left. Resolves when it answers. `stop` may
@@ -47,7 +47,7 @@ export async function startServer<Server extends { port: number }>(program: Serv
   await stopLeftOver(folder);
   for (;;) {
     const { server, launch } = await program.prepare();
-    const process = await spawnDetached(launch, logFile, noteOf(folder));
+    const process = await spawnDetached(launch, logFile, getPidFile(folder));
     const reason = await untilUsable(program, server, process);
     if (reason === null) {
       report(`${name} is ready on 127.0.0.1:${server.port} (${secondsSince(startedAt)})`);

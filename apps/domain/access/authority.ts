@@ -20,7 +20,7 @@ export interface ClusterObject {
 }
 
 /** Returns the person who asks; null for an operator and for an object of a cluster. */
-export const findPersonOf = (by: Authority | ClusterObject): string | null =>
+export const findPersonId = (by: Authority | ClusterObject): string | null =>
   by !== 'orgctl' && 'personId' in by ? by.personId : null;
 
 /** Selects the permissions `p` that the roles of a member `m` grant, each once. */

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { allOf } from '../db/statement.ts';
+import { joinConditions } from '../db/statement.ts';
 import { canFail, kindConditions, type Result, resultConditions } from './results.ts';
 
 /** A filter of the log. Fields that are not null must match; `from` is inclusive, `to` is not. */
@@ -89,7 +89,7 @@ interface Lead {
 
 /** Returns how to search: one way, or several to try in turn. */
 export function planSearches(organizationId: string, filter: AuditLogFilter, from: From | null): [Search, ...Search[]] {
-  const conditions = conditionsOf(filter);
+  const conditions = buildConditions(filter);
   const range = [
     sql`a.organization_id = ${organizationId}::uuid`,
     filter.from && sql`a.at >= ${filter.from.toISOString()}::timestamptz`,
@@ -99,7 +99,7 @@ export function planSearches(organizationId: string, filter: AuditLogFilter, fro
   const plan = ({ covers, includes, condition }: Lead): Search => {
     const open = [...conditions].filter(([name]) => !covers.includes(name));
     return {
-      leading: allOf([...range, condition]),
+      leading: joinConditions([...range, condition]),
       rest: open.map(([, each]) => each),
       needsEntry: open.some(([name]) => inEntries.has(name)),
       atMost: open.every(([name]) => includes.includes(name)) ? entriesSearched.inIndex : entriesSearched.inEntries,
@@ -110,7 +110,7 @@ export function planSearches(organizationId: string, filter: AuditLogFilter, fro
   return [plan(first), ...others.map(plan)];
 }
 
-function conditionsOf(filter: AuditLogFilter): Map<ConditionName, Condition> {
+function buildConditions(filter: AuditLogFilter): Map<ConditionName, Condition> {
   const { keyId, personId, action, result, objectId, address, text } = filter;
   const conditions = new Map<ConditionName, Condition>();
   if (keyId !== null) conditions.set('key', sql`a.key_id = ${keyId}::uuid`);

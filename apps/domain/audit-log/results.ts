@@ -24,7 +24,7 @@ interface Outcome {
 export const canFail = (action: string): boolean => Object.hasOwn(failures, action);
 
 /** Returns the result of an entry, as `resultConditions` selects it. */
-export function resultOf({ status, action, detail }: Outcome): Result {
+export function getResult({ status, action, detail }: Outcome): Result {
   if (status === null) return canFail(action) && failures[action]?.hasFailed(detail ?? {}) ? 'Failed' : 'Completed';
   if (status < 400) return 'Succeeded';
   return deniedStatuses.includes(status) ? 'Denied' : 'Invalid request';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '../db/database.ts';
-import { allOf } from '../db/statement.ts';
+import { joinConditions } from '../db/statement.ts';
 import {
   type AuditLogFilter,
   type Direction,
@@ -93,8 +93,8 @@ export async function listAuditEntries(
   const hasMore = rows.length > pageSize;
   const found = rows.slice(0, pageSize);
   const last = found.at(-1);
-  const onward = hasMore && last !== undefined ? positionOf(last) : seenTo;
-  const back = from === null ? null : found[0] === undefined ? from.position : positionOf(found[0]);
+  const onward = hasMore && last !== undefined ? getPosition(last) : seenTo;
+  const back = from === null ? null : found[0] === undefined ? from.position : getPosition(found[0]);
   return {
     entries: direction === 'older' ? found : found.reverse(),
     ...(direction === 'older' ? { newer: back, older: onward } : { newer: onward, older: back }),
@@ -115,7 +115,7 @@ export async function findAuditEntry(
   return rows[0] ?? null;
 }
 
-const positionOf = ({ at, id }: Position): Position => ({ at, id });
+const getPosition = ({ at, id }: Position): Position => ({ at, id });
 
 const order = (direction: Direction) =>
   direction === 'older' ? sql`order by a.at desc, a.id desc` : sql`order by a.at, a.id`;
@@ -197,7 +197,7 @@ async function searchOnce(db: Queryable, search: Search, wanted: number): Promis
   const { leading, rest, atMost, direction, needsEntry } = search;
   const rows = await db.query(sql<Position & { isEnd: boolean }>`
     with seen as materialized (
-      select a.at, a.id, ${allOf(rest)} as is_match from (
+      select a.at, a.id, ${joinConditions(rest)} as is_match from (
         select a.at, a.id, a.key_id, a.person_id, a.action, a.status
           ${needsEntry ? sql`, a.code, a.address, a.detail, a.names` : sql``} from audit_entry a
         where ${leading} ${order(direction)} limit ${sql.lit(atMost)}
@@ -213,7 +213,7 @@ async function searchOnce(db: Queryable, search: Search, wanted: number): Promis
     from (select f.*, false as is_end from found f union all select l.*, true from last l) a
     ${order(direction)}`);
   const last = rows.find(({ isEnd }) => isEnd);
-  return { positions: rows.filter(({ isEnd }) => !isEnd), seenTo: last === undefined ? null : positionOf(last) };
+  return { positions: rows.filter(({ isEnd }) => !isEnd), seenTo: last === undefined ? null : getPosition(last) };
 }
 
 /** Returns whether one position is after the other. */

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Queryable } from '../db/database.ts';
 import { contains } from '../db/fold.ts';
-import { type ListPage, pageOf } from '../db/list-page.ts';
-import { allOf, withDates } from '../db/statement.ts';
+import { buildPage, type ListPage } from '../db/list-page.ts';
+import { joinConditions, withDates } from '../db/statement.ts';
 import { noSuchGrant } from './seats.ts';
 
 /** A family's access to a professional as the roster shows it: names and dates only. */
@@ -64,7 +64,7 @@ export async function listEligibleClients(
 async function selectPage(
   db: Queryable,
   page: { organizationId: string; text: string; after: string | null; pageSize: number },
-  more: Parameters<typeof allOf>[0],
+  more: Parameters<typeof joinConditions>[0],
 ): Promise<ListPage<ClientRow>> {
   const { organizationId, text, after, pageSize } = page;
   const conditions = [
@@ -77,9 +77,9 @@ async function selectPage(
   ];
   const rows = await db.query(sql<ClientRow>`
     select ${columns} ${source}
-    where ${allOf(conditions)}
+    where ${joinConditions(conditions)}
     order by g.since desc, g.id desc limit ${sql.lit(pageSize + 1)}`);
-  return pageOf(
+  return buildPage(
     rows.map((row) => withDates(row, 'since', 'endsAt')),
     pageSize,
     ({ grantId }) => grantId,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { OrganizationError } from '../access/errors.ts';
 import type { Queryable } from '../db/database.ts';
-import { type ListPage, pageOf } from '../db/list-page.ts';
+import { buildPage, type ListPage } from '../db/list-page.ts';
 import { withDates } from '../db/statement.ts';
 
 /** The seats of an organization. `free` is never below 0, also when a subscription ended. */
@@ -63,7 +63,7 @@ export async function listSeats(
     where s.organization_id = ${organizationId}
       and ${state === 'assigned' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
     order by ${moment} desc, s.id desc limit ${sql.lit(pageSize + 1)}`);
-  return pageOf(rows.map(seatOf), pageSize, ({ seatId }) => seatId);
+  return buildPage(rows.map(parseSeat), pageSize, ({ seatId }) => seatId);
 }
 
 /** The most seats of one access that are listed. */
@@ -75,7 +75,7 @@ export async function listSeatsOfGrant(db: Queryable, organizationId: string, gr
     select ${columns} ${source}
     where s.organization_id = ${organizationId} and s.grant_id = ${grantId}
     order by s.given_at desc, s.id desc limit ${sql.lit(seatsOfGrantListed)}`);
-  return rows.map(seatOf);
+  return rows.map(parseSeat);
 }
 
 /**
@@ -87,7 +87,7 @@ export async function getSeat(db: Queryable, organizationId: string, seatId: str
   const [seat] = await db.query(sql<SeatRow>`
     select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`);
   if (seat === undefined) throw new OrganizationError('no_such_seat', 'The organization has no such seat.');
-  return seatOf(seat);
+  return parseSeat(seat);
 }
 
 const columns = sql`
@@ -101,4 +101,4 @@ const source = sql`
   join family f on f.organization_id = s.organization_id and f.id = s.family_id
   join membership m on m.organization_id = s.organization_id and m.person_id = g.professional_id`;
 
-const seatOf = (row: SeatRow): SeatRow => withDates(row, 'givenAt', 'endedAt');
+const parseSeat = (row: SeatRow): SeatRow => withDates(row, 'givenAt', 'endedAt');

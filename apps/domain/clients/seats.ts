@@ -38,7 +38,7 @@ export async function assignSeat(
       await recordAuditEntry(tx, { organizationId, by, action: 'seat.give', detail: { seatId: id, grantId } });
     });
   } catch (error) {
-    throw rejectionOf(error) ?? error;
+    throw findRejection(error) ?? error;
   }
   return { id };
 }
@@ -64,7 +64,7 @@ export async function endSeat(
 
 export const noSuchGrant = () => new OrganizationError('no_such_grant', 'The organization has no such client access.');
 
-function rejectionOf(error: unknown): OrganizationError | null {
+function findRejection(error: unknown): OrganizationError | null {
   switch (brokenConstraint(error)) {
     case 'seat_within_plan':
     case 'seat_plan_of_seat':

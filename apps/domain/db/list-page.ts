@@ -5,8 +5,12 @@ export interface ListPage<Row> {
 }
 
 /** Returns the page of rows that were queried with one more than its size. */
-export function pageOf<Row>(found: readonly Row[], pageSize: number, keyOf: (row: Row) => string): ListPage<Row> {
+export function buildPage<Row>(
+  found: readonly Row[],
+  pageSize: number,
+  getCursor: (row: Row) => string,
+): ListPage<Row> {
   const rows = found.slice(0, pageSize);
   const last = rows.at(-1);
-  return { rows, next: found.length > pageSize && last !== undefined ? keyOf(last) : null };
+  return { rows, next: found.length > pageSize && last !== undefined ? getCursor(last) : null };
 }

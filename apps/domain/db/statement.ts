@@ -14,7 +14,7 @@ export function withDates<Row extends object>(row: Row, ...columns: (keyof Row)[
 }
 
 /** Joins the conditions that are set with `and`; there is at least one. */
-export const allOf = (conditions: readonly (RawBuilder<unknown> | null | '')[]): RawBuilder<unknown> =>
+export const joinConditions = (conditions: readonly (RawBuilder<unknown> | null | '')[]): RawBuilder<unknown> =>
   sql.join(
     conditions.filter((condition) => condition !== null && condition !== ''),
     sql` and `,

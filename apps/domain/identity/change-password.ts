@@ -7,7 +7,7 @@ import { assertNewPassword, hashPassword, isPassword, opaqueString } from './pas
 import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
 import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
 import { clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
-import { generateToken, hashOf } from './token.ts';
+import { generateToken, hashToken } from './token.ts';
 import type { Session, Visitor } from './types.ts';
 
 /**
@@ -24,7 +24,7 @@ export async function changePassword(
   now: () => Date = () => new Date(),
 ): Promise<{ token: string }> {
   assertSteppedUp(session, now());
-  await assertNewPassword(newPassword, contextOf(session));
+  await assertNewPassword(newPassword, listContextWords(session));
   const { personId } = session;
   const failure = ownFailure('old_password', personId);
   await countFailure(database, failure, now());
@@ -44,7 +44,7 @@ export async function changePassword(
     if (signIn === null || own === null) throw sessionExpired();
     const token = generateToken();
     signIn.changePassword(newHash, now());
-    own.tokenHash = hashOf(token);
+    own.tokenHash = hashToken(token);
     await tx.flush();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
@@ -56,7 +56,7 @@ export async function changePassword(
 }
 
 /** Returns what a password may not contain: the person's names, addresses and organizations. */
-function contextOf(session: Session): string[] {
+function listContextWords(session: Session): string[] {
   return [
     session.email,
     ...session.memberships.flatMap(({ name, email, organizationName }) => [name, email, organizationName]),

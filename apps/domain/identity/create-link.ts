@@ -29,7 +29,7 @@ import { AlreadyMemberError, IdentityError } from './errors.ts';
 import { Enrolment } from './identity.entity.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
-import { findTokenHash, generateToken, hashOf } from './token.ts';
+import { findTokenHash, generateToken, hashToken } from './token.ts';
 import type { EnrolmentKind } from './types.ts';
 
 /**
@@ -190,7 +190,7 @@ async function writeLink(
   const hours = link.kind === 'recover' ? recoveryHours : enrolmentHours;
   const expiresAt = new Date(createdAt.getTime() + hours * hourMs);
   const nothingChosen = { passwordHash: null, totpSealed: null, challenge: null };
-  await tx.upsert(Enrolment, { ...link, ...nothingChosen, tokenHash: hashOf(token), createdAt, expiresAt });
+  await tx.upsert(Enrolment, { ...link, ...nothingChosen, tokenHash: hashToken(token), createdAt, expiresAt });
   return { token, expiresAt };
 }
 

@@ -55,7 +55,7 @@ export function verifyNewTotp(
   if (totpLastStep === null) throw wrongCode();
   const id = randomUUIDv7();
   const totpSealed = sealTotp(secret, id, keys);
-  return { id, kind: 'totp', name: nameOf(name, 'Authenticator app'), totpSealed, totpLastStep };
+  return { id, kind: 'totp', name: truncateName(name, 'Authenticator app'), totpSealed, totpLastStep };
 }
 
 /**
@@ -69,7 +69,7 @@ export async function verifyNewPasskey(
   party: RelyingParty,
 ): Promise<NewFactor> {
   const passkey = await getNewPasskey(response, challenge, party);
-  return { id: randomUUIDv7(), kind: 'passkey', name: nameOf(name, 'Passkey'), ...passkey };
+  return { id: randomUUIDv7(), kind: 'passkey', name: truncateName(name, 'Passkey'), ...passkey };
 }
 
 /**
@@ -97,6 +97,6 @@ async function assertBelowMaximum(tx: Transaction, personId: string): Promise<vo
 }
 
 /** Returns the name that the person gave it, cut to 100 characters. */
-function nameOf(name: string, otherwise: string): string {
+function truncateName(name: string, otherwise: string): string {
   return [...name.trim()].slice(0, 100).join('') || otherwise;
 }

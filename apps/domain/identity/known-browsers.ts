@@ -2,7 +2,7 @@ import { dayMs } from '../contract/durations.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { KnownBrowser } from './identity.entity.ts';
 import { browsersPerPerson, knownBrowserDays } from './limits.ts';
-import { findTokenHash, generateToken, hashOf } from './token.ts';
+import { findTokenHash, generateToken, hashToken } from './token.ts';
 
 /**
  * Browsers with which a person has signed in with both factors (OWASP's device cookies). Failures
@@ -24,7 +24,7 @@ export async function rememberBrowser(
   for (const oldest of browsers.slice(browsersPerPerson - 1)) tx.remove(oldest);
   const token = generateToken();
   tx.create(KnownBrowser, {
-    tokenHash: hashOf(token),
+    tokenHash: hashToken(token),
     personId,
     createdAt: now,
     expiresAt: new Date(now.getTime() + knownBrowserDays * dayMs),

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
  * Returns the network whose failures count together: an IPv4 address itself, or the /64 of an IPv6
  * address, which one client gets. Two spellings of one network give the same text.
  */
-export function networkOf(address: string): string {
+export function getNetwork(address: string): string {
   if (isIP(address) !== 6) return address;
   const [head = '', tail] = address.split('::');
   const groups = head === '' ? [] : head.split(':');

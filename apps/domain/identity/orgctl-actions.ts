@@ -62,7 +62,7 @@ export async function getSignIn(
  *
  * @throws IdentityError `no_such_sign_in`, `not_an_active_member`, `email_malformed`.
  */
-export async function confirmSignInOf(
+export async function confirmSignInByAddress(
   database: Database,
   { email, organizationId }: { email: string; organizationId: string },
   now: () => Date = () => new Date(),
@@ -87,7 +87,10 @@ export async function confirmSignInOf(
  *
  * @throws IdentityError `no_such_sign_in`, `email_malformed`
  */
-export async function endSessionsOf(database: Database, email: string): Promise<{ personId: string; ended: number }> {
+export async function endSessionsByAddress(
+  database: Database,
+  email: string,
+): Promise<{ personId: string; ended: number }> {
   return database.change(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);

@@ -15,7 +15,7 @@ const types = { okp: 1, rsa: 3 };
  */
 export function isWholePublicKey(encoded: Uint8Array): boolean {
   try {
-    const jwk = jwkOf(decodeCredentialPublicKey(new Uint8Array(encoded)) as unknown as Map<number, unknown>);
+    const jwk = buildJwk(decodeCredentialPublicKey(new Uint8Array(encoded)) as unknown as Map<number, unknown>);
     const { asymmetricKeyDetails } = createPublicKey({ key: jwk, format: 'jwk' });
     return (asymmetricKeyDetails?.modulusLength ?? rsaMinBits) >= rsaMinBits;
   } catch {
@@ -24,7 +24,7 @@ export function isWholePublicKey(encoded: Uint8Array): boolean {
 }
 
 /** @throws when a part is missing, of another type, or not as long as its curve demands. */
-function jwkOf(key: Map<number, unknown>): webcrypto.JsonWebKey {
+function buildJwk(key: Map<number, unknown>): webcrypto.JsonWebKey {
   const part = (name: number, length?: number): string => {
     const bytes = key.get(name);
     if (!(bytes instanceof Uint8Array) || (length !== undefined && bytes.length !== length))

@@ -89,8 +89,8 @@ export async function getNewPasskey(response: unknown, challenge: string, party:
  * @throws IdentityError `passkey_attested`; `wrong_passkey` when it cannot be decoded.
  */
 function withoutAttestation(credential: unknown): RegistrationResponseJSON {
-  const response = memberOf(credential, 'response');
-  const { statement, authData } = decodeAttestation(memberOf(response, 'attestationObject'));
+  const response = getProperty(credential, 'response');
+  const { statement, authData } = decodeAttestation(getProperty(response, 'attestationObject'));
   for (const key of statement.keys()) if (key !== 'alg' && key !== 'sig') throw passkeyAttested();
   const none = new Map<string, unknown>([
     ['fmt', 'none'],
@@ -139,7 +139,7 @@ export async function getNewCounter(
 
 /** Returns the id of the passkey in a response, or null for anything else. */
 export function findCredentialId(response: unknown): string | null {
-  const id = memberOf(response, 'id');
+  const id = getProperty(response, 'id');
   return typeof id === 'string' ? id : null;
 }
 
@@ -148,11 +148,11 @@ export function findCredentialId(response: unknown): string | null {
  * or null. It only selects the stored challenge to compare with: the signature is verified over it.
  */
 export function findAnsweredChallenge(response: unknown): string | null {
-  const inner = memberOf(response, 'response');
-  const encoded = memberOf(inner, 'clientDataJSON');
+  const inner = getProperty(response, 'response');
+  const encoded = getProperty(inner, 'clientDataJSON');
   if (typeof encoded !== 'string') return null;
   try {
-    const challenge = memberOf(JSON.parse(Buffer.from(encoded, 'base64url').toString()), 'challenge');
+    const challenge = getProperty(JSON.parse(Buffer.from(encoded, 'base64url').toString()), 'challenge');
     return typeof challenge === 'string' && /^[\w-]{1,200}$/.test(challenge) ? challenge : null;
   } catch {
     return null;
@@ -163,7 +163,7 @@ export function findAnsweredChallenge(response: unknown): string | null {
 const knownTransports = (sent: unknown): string[] =>
   Array.isArray(sent) ? transportNames.filter((name) => sent.includes(name)) : [];
 
-const memberOf = (value: unknown, name: string): unknown =>
+const getProperty = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 
 const expected = (challenge: string, { id, origin }: RelyingParty) => ({

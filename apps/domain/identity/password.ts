@@ -17,7 +17,7 @@ const hashBytes = 32;
 const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{16,171})$/;
 
 /** The hash for an unknown address: it takes the same work and never matches. */
-const unknownPerson = phcOf(Buffer.alloc(saltBytes, 1), Buffer.alloc(hashBytes, 1));
+const unknownPerson = formatPhc(Buffer.alloc(saltBytes, 1), Buffer.alloc(hashBytes, 1));
 
 /** Concurrent hashes: one core stays free for pages, and one of Node's four threads. */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
@@ -35,7 +35,7 @@ export const hashLoad = () => ({ ...hashing.load(), done: hashed });
  */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(saltBytes);
-  return phcOf(salt, await derive(opaqueString(password), salt, current, hashBytes));
+  return formatPhc(salt, await derive(opaqueString(password), salt, current, hashBytes));
 }
 
 /**
@@ -47,7 +47,7 @@ export async function hashPassword(password: string): Promise<string> {
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {
   // For a text longer than any password another one is hashed, at the same cost; none is truncated.
   const typed = password.length > 4 * passwordMaxLength ? '' : opaqueString(password);
-  const isPossible = typed !== '' && lengthOf(typed) <= passwordMaxLength;
+  const isPossible = typed !== '' && countCharacters(typed) <= passwordMaxLength;
   const parsed = parse(hash ?? unknownPerson);
   const derived = await derive(isPossible ? typed : '', parsed.salt, parsed, parsed.hash.length);
   return timingSafeEqual(derived, parsed.hash) && isPossible && hash !== null;
@@ -68,7 +68,7 @@ export function isOutdated(hash: string): boolean {
  */
 export async function assertNewPassword(password: string, context: readonly string[]): Promise<void> {
   const typed = opaqueString(password);
-  const length = lengthOf(typed);
+  const length = countCharacters(typed);
   if (length < passwordMinLength)
     throw new IdentityError(
       'password_too_short',
@@ -93,7 +93,7 @@ export async function assertNewPassword(password: string, context: readonly stri
  */
 export const opaqueString = (password: string) => password.replace(/\p{Zs}/gu, ' ').normalize('NFC');
 
-const lengthOf = (password: string) => [...password].length;
+const countCharacters = (password: string) => [...password].length;
 
 function derive(
   password: string,
@@ -122,7 +122,7 @@ function parse(phc: string) {
 }
 
 /** Returns a hash with the costs of `current` in PHC form, whose base64 has no padding. */
-function phcOf(...saltAndHash: Buffer[]): string {
+function formatPhc(...saltAndHash: Buffer[]): string {
   const [salt, hash] = saltAndHash.map((bytes) => bytes.toString('base64').replace(/=+$/, ''));
   return `$argon2id$v=19$m=${current.memory},t=${current.passes},p=${current.parallelism}$${salt}$${hash}`;
 }

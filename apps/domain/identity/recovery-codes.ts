@@ -4,7 +4,7 @@ import { writeLock } from '../db/locks.ts';
 import { IdentityError } from './errors.ts';
 import { RecoveryCode } from './identity.entity.ts';
 import { recoveryCodes } from './limits.ts';
-import { hashOf } from './token.ts';
+import { hashToken } from './token.ts';
 
 /**
  * Recovery codes: 28 characters, `XXXX-XXXX-XXXX-XXXX-XXXX-XXXX-XXXX`, of an alphabet of 32, so 140
@@ -21,7 +21,7 @@ export async function replaceRecoveryCodes(tx: Transaction, personId: string, no
   const codes = Array.from({ length: recoveryCodes }, generateRecoveryCode);
   await tx.nativeDelete(RecoveryCode, { personId });
   for (const code of codes)
-    tx.create(RecoveryCode, { personId, codeHash: hashOf(plain(code)), createdAt: now, usedAt: null });
+    tx.create(RecoveryCode, { personId, codeHash: hashToken(plain(code)), createdAt: now, usedAt: null });
   await tx.flush();
   return codes;
 }
@@ -33,7 +33,7 @@ export async function consumeRecoveryCode(
   code: string,
   now: Date,
 ): Promise<boolean> {
-  const found = await tx.findOne(RecoveryCode, { personId, codeHash: hashOf(plain(code)), usedAt: null }, writeLock);
+  const found = await tx.findOne(RecoveryCode, { personId, codeHash: hashToken(plain(code)), usedAt: null }, writeLock);
   if (found === null) return false;
   found.usedAt = now;
   await tx.flush();

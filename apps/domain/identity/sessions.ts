@@ -17,7 +17,7 @@ import {
   stepUpMinutes,
 } from './limits.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
-import { findTokenHash, generateToken, hashOf } from './token.ts';
+import { findTokenHash, generateToken, hashToken } from './token.ts';
 import type { Session, SessionRow, Visitor } from './types.ts';
 
 /** Sessions of the console, by OWASP ASVS 5.0, V7. */
@@ -83,7 +83,7 @@ export async function startSession(
   const sessionId = randomUUIDv7();
   tx.create(ConsoleSession, {
     id: sessionId,
-    tokenHash: hashOf(token),
+    tokenHash: hashToken(token),
     personId,
     state: 'password_passed',
     createdAt: now,
@@ -116,7 +116,7 @@ export async function recordSecondFactor(tx: Transaction, sessionId: string, now
   const session = await tx.findOne(ConsoleSession, { id: sessionId, expiresAt: { $gt: now } }, writeLock);
   if (session === null) throw sessionExpired();
   const token = generateToken();
-  session.recordSecondFactor(hashOf(token), now, minutesAfter(now, sessionAbsoluteHours * 60));
+  session.recordSecondFactor(hashToken(token), now, minutesAfter(now, sessionAbsoluteHours * 60));
   await tx.flush();
   return { token };
 }

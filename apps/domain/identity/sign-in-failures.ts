@@ -13,7 +13,7 @@ import {
   personWindowHours,
   rejectionsInMemory,
 } from './limits.ts';
-import { networkOf } from './network.ts';
+import { getNetwork } from './network.ts';
 
 /**
  * Sign-in failures, counted in PostgreSQL so that every pod uses the same counts (ASVS 6.3.1).
@@ -47,12 +47,12 @@ export interface SignInFailure {
   address: string | null;
 }
 
-const keyOf = (...parts: string[]) => createHash('sha256').update(parts.join('\0')).digest('hex');
+const hashParts = (...parts: string[]) => createHash('sha256').update(parts.join('\0')).digest('hex');
 
 /** Password attempts: the address that was typed, known or not, in canonical form. */
-export const passwordSubject = (email: string) => keyOf('password', email);
+export const passwordSubject = (email: string) => hashParts('password', email);
 /** The subject of second factors at sign-in, after a correct password. */
-export const factorSubject = (personId: string) => keyOf('factor', personId);
+export const factorSubject = (personId: string) => hashParts('factor', personId);
 
 /** A step of signing in: of a stranger, or from a known browser, by the hash of its token. */
 export const signInFailure = (
@@ -62,23 +62,26 @@ export const signInFailure = (
 ): SignInFailure =>
   browserHash === null
     ? { subject, address }
-    : { subject: keyOf('browser', step, browserHash.toString('hex')), address: null };
+    : { subject: hashParts('browser', step, browserHash.toString('hex')), address: null };
 
 /** What has a count that no outsider can use up: of a person who is signed in, or of a link. */
 type OwnKind = 'step_up' | 'old_password' | 'compromised_key' | 'enrolment_password' | 'enrolment_factor';
 
 /** An attempt of one kind, by the id of its person, or of a link by its hash in hex. */
-export const ownFailure = (kind: OwnKind, id: string): SignInFailure => ({ subject: keyOf(kind, id), address: null });
+export const ownFailure = (kind: OwnKind, id: string): SignInFailure => ({
+  subject: hashParts(kind, id),
+  address: null,
+});
 
 type Limit = 'network' | 'pair' | 'subject';
 
 /** Returns what an attempt counts for, in the order in which it is counted. */
-function countsOf({ subject, address }: SignInFailure): { limit: Limit; key: string }[] {
+function listCounters({ subject, address }: SignInFailure): { limit: Limit; key: string }[] {
   if (address === null) return [{ limit: 'pair', key: subject }];
-  const network = networkOf(address);
+  const network = getNetwork(address);
   return [
-    { limit: 'network', key: keyOf('network', network) },
-    { limit: 'pair', key: keyOf('pair', subject, network) },
+    { limit: 'network', key: hashParts('network', network) },
+    { limit: 'pair', key: hashParts('pair', subject, network) },
     { limit: 'subject', key: subject },
   ];
 }
@@ -111,11 +114,11 @@ function createLimiters(pool: Pool) {
 }
 
 const limiters = new WeakMap<Pool, ReturnType<typeof createLimiters>>();
-const limitersOf = ({ pool }: Database) => limiters.getOrInsertComputed(pool, createLimiters);
-const waitOf = (key: string) => keyOf('wait', key);
+const getLimiters = ({ pool }: Database) => limiters.getOrInsertComputed(pool, createLimiters);
+const hashWait = (key: string) => hashParts('wait', key);
 
 /** Returns at most how many rejections this process remembers. */
-export const rememberedRejections = (database: Database): number => limitersOf(database).remembered;
+export const rememberedRejections = (database: Database): number => getLimiters(database).remembered;
 
 /** The library rejects with a result when a limit is exceeded, and with an error otherwise. */
 function rejectionOnly(thrown: unknown): RateLimiterRes {
@@ -129,8 +132,10 @@ function rejectionOnly(thrown: unknown): RateLimiterRes {
  * @throws TooManyAttemptsError
  */
 export function assertAdmitted(database: Database, failure: SignInFailure, now: Date): void {
-  const { waits } = limitersOf(database);
-  const rejectedMs = Math.max(...countsOf(failure).map(({ key }) => waits.getInMemoryBlockMsBeforeExpire(waitOf(key))));
+  const { waits } = getLimiters(database);
+  const rejectedMs = Math.max(
+    ...listCounters(failure).map(({ key }) => waits.getInMemoryBlockMsBeforeExpire(hashWait(key))),
+  );
   if (rejectedMs > 0) throw new TooManyAttemptsError(new Date(now.getTime() + rejectedMs), now);
 }
 
@@ -141,14 +146,14 @@ export function assertAdmitted(database: Database, failure: SignInFailure, now: 
  */
 export async function countFailure(database: Database, failure: SignInFailure, now: Date): Promise<void> {
   assertAdmitted(database, failure, now);
-  const limiters = limitersOf(database);
-  for (const { limit, key } of countsOf(failure)) {
+  const limiters = getLimiters(database);
+  for (const { limit, key } of listCounters(failure)) {
     const counted = await limiters[limit].consume(key).catch(rejectionOnly);
     if (counted.consumedPoints <= limiters[limit].points) continue;
     // A wait ends with the window of its count, from which on all pods admit again.
     const windowSeconds = Math.max(1, Math.floor(counted.msBeforeNext / 1000));
     const customDuration = Math.min(failureWaitMinutes * 60, windowSeconds);
-    const waited = await limiters.waits.consume(waitOf(key), 1, { customDuration }).catch(rejectionOnly);
+    const waited = await limiters.waits.consume(hashWait(key), 1, { customDuration }).catch(rejectionOnly);
     if (waited.consumedPoints === 1) continue;
     // A forgotten rejection costs one statement, and admits nothing.
     if (waited.consumedPoints > 1 && limiters.remembered++ >= rejectionsInMemory) {
@@ -171,10 +176,10 @@ export async function clearFailure(
   failure: SignInFailure,
   limits: readonly Limit[] = ['network', 'pair', 'subject'],
 ): Promise<void> {
-  const { waits, ...counts } = limitersOf(database);
+  const { waits, ...counts } = getLimiters(database);
   const clear = ({ limit, key }: { limit: Limit; key: string }): Promise<unknown> =>
-    limit === 'pair' ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))]) : removeOne(database, key);
-  for (const count of countsOf(failure)) if (limits.includes(count.limit)) await clear(count).catch(() => {});
+    limit === 'pair' ? Promise.all([counts.pair.delete(key), waits.delete(hashWait(key))]) : removeOne(database, key);
+  for (const count of listCounters(failure)) if (limits.includes(count.limit)) await clear(count).catch(() => {});
 }
 
 /**
@@ -182,9 +187,9 @@ export async function clearFailure(
  * was the one that was admitted above a limit, another one is.
  */
 export async function withdrawFailure(database: Database, failure: SignInFailure): Promise<void> {
-  const { waits } = limitersOf(database);
-  for (const { key } of countsOf(failure))
-    await Promise.all([removeOne(database, key), waits.delete(waitOf(key))]).catch(() => {});
+  const { waits } = getLimiters(database);
+  for (const { key } of listCounters(failure))
+    await Promise.all([removeOne(database, key), waits.delete(hashWait(key))]).catch(() => {});
 }
 
 const removeOne = (database: Database, key: string): Promise<unknown> =>

@@ -11,11 +11,11 @@ export function generateToken(): string {
 
 /** Returns the stored form, 32 bytes, or null for a text that is not a token. */
 export function findTokenHash(token: string): Buffer | null {
-  return form.test(token) ? hashOf(token) : null;
+  return form.test(token) ? hashToken(token) : null;
 }
 
 /** SHA-256: enough for 112 random bits or more (ASVS 6.5.2, 11.4). Never for a password. */
-export function hashOf(text: string): Buffer {
+export function hashToken(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 

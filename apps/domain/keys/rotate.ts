@@ -1,4 +1,4 @@
-import { type Authority, findPersonOf } from '../access/authority.ts';
+import { type Authority, findPersonId } from '../access/authority.ts';
 import { keyRotationOverlapMaxDays } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import type { Database, Transaction } from '../db/database.ts';
@@ -50,7 +50,7 @@ export async function rotateKey(
     const successor = {
       organizationId,
       by,
-      creatorId: findPersonOf(by) ?? old.creatorId,
+      creatorId: findPersonId(by) ?? old.creatorId,
       scopes: old.scopes as Scope[],
       label: old.label,
       expiresAt,

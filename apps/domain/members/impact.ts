@@ -49,9 +49,9 @@ export async function listKeysOfCreator(
 ): Promise<MemberKey[]> {
   const creators = await listCreators(db, organizationId, { personId, roleId: null }, now);
   return creators.flatMap((creator) => {
-    const permissions = permissionsOf(creator);
-    const workingOf = (key: { scopes: Scope[] }) => key.scopes.filter((scope) => permissions.has(scope));
-    return creator.keys.map((key) => ({ ...key, creatorId: personId, working: workingOf(key) }));
+    const permissions = collectPermissions(creator);
+    const listWorkingScopes = (key: { scopes: Scope[] }) => key.scopes.filter((scope) => permissions.has(scope));
+    return creator.keys.map((key) => ({ ...key, creatorId: personId, working: listWorkingScopes(key) }));
   });
 }
 
@@ -93,8 +93,8 @@ export async function previewRoleImpact(
 
 function findAffectedKeys(creators: Creator[], after: (creator: Creator) => Creator): AffectedKey[] {
   return creators.flatMap((creator) => {
-    const before = permissionsOf(creator);
-    const left = permissionsOf(after(creator));
+    const before = collectPermissions(creator);
+    const left = collectPermissions(after(creator));
     return creator.keys
       .map((key) => {
         const lost = key.scopes.filter((scope) => before.has(scope) && !left.has(scope));
@@ -110,7 +110,7 @@ function findAffectedKeys(creators: Creator[], after: (creator: Creator) => Crea
   });
 }
 
-const permissionsOf = ({ isActive, roles }: Creator): ReadonlySet<Permission> =>
+const collectPermissions = ({ isActive, roles }: Creator): ReadonlySet<Permission> =>
   new Set(isActive ? roles.flatMap(({ permissions }) => permissions) : []);
 
 /** Lists members with live keys by id: the one given, or all who hold the role given. */

@@ -5,8 +5,8 @@ import { OrganizationError } from '../access/errors.ts';
 import { canonicalEmail } from '../contract/email.ts';
 import type { Queryable } from '../db/database.ts';
 import { contains } from '../db/fold.ts';
-import { type ListPage, pageOf } from '../db/list-page.ts';
-import { allOf, withDates } from '../db/statement.ts';
+import { buildPage, type ListPage } from '../db/list-page.ts';
+import { joinConditions, withDates } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
 
 export type MemberStatus = MemberAccess['status'];
@@ -76,10 +76,10 @@ export async function listMembers(
   const rows = await db.query(sql<MemberRow>`
     with m as (
       select m.organization_id, m.person_id, m.name, m.email, m.title, m.status, m.accepted from membership m
-      where ${allOf(conditions)} order by ${order('m')} limit ${sql.lit(pageSize + 1)}
+      where ${joinConditions(conditions)} order by ${order('m')} limit ${sql.lit(pageSize + 1)}
     )
     select ${columns(now)} from m order by ${order('m')}`);
-  return pageOf(
+  return buildPage(
     rows.map((row) => withDates(row, 'lastSeenAt')),
     pageSize,
     ({ personId }) => personId,

@@ -40,7 +40,7 @@ export async function createRole(
     const fields = { name: readText(input.name, 1), description: readText(input.description ?? '', 0) };
     const permissions = readPermissions(input.permissions);
     assertHasPermissions(actor, permissions);
-    const key = readKey(input.key ?? keyOf(fields.name));
+    const key = readKey(input.key ?? deriveRoleKey(fields.name));
     await assertFree(tx, organizationId, key);
     const id = randomUUIDv7();
     tx.create(Role, { id, organizationId, key, ...fields, permissions, position: null });
@@ -160,7 +160,7 @@ function readKey(key: string): string {
 }
 
 /** Derives a key from a name: "Case manager" gives `case-manager`. */
-const keyOf = (name: string) =>
+const deriveRoleKey = (name: string) =>
   name
     .normalize('NFKD')
     .toLowerCase()

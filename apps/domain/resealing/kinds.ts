@@ -18,7 +18,7 @@ export interface SealedKind<Ids extends SealedIds = SealedIds> {
   /** SQL: whether a row may still be unsealed; others are only waiting to be deleted. */
   living: string;
   /** Names a row for its seal. */
-  rowOf(ids: Ids): string;
+  nameRow(ids: Ids): string;
 }
 
 const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id: string }> = {
@@ -27,7 +27,7 @@ const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id
   key: ['organizationId', 'webhookId', 'id'],
   ids: { organizationId: 'organization_id', webhookId: 'webhook_id', id: 'id' },
   living: '(valid_until is null or valid_until > now())',
-  rowOf: secretRow,
+  nameRow: secretRow,
 };
 
 const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
@@ -36,7 +36,7 @@ const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
   key: ['id'],
   ids: { id: 'id', personId: 'person_id' },
   living: 'true',
-  rowOf: ({ id }) => totpRow(id),
+  nameRow: ({ id }) => totpRow(id),
 };
 
 /** A session's one challenge with a secret is `totp_setup`, so the session identifies the row. */
@@ -46,7 +46,7 @@ const appsBeingAdded: SealedKind<{ sessionId: string }> = {
   key: ['sessionId'],
   ids: { sessionId: 'session_id' },
   living: 'expires_at > now()',
-  rowOf: ({ sessionId }) => totpRow(sessionId),
+  nameRow: ({ sessionId }) => totpRow(sessionId),
 };
 
 const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }> = {
@@ -55,7 +55,7 @@ const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }>
   key: ['organizationId', 'personId'],
   ids: { organizationId: 'organization_id', personId: 'person_id' },
   living: 'expires_at > now()',
-  rowOf: (ids) => totpRow(enrolmentRow(ids)),
+  nameRow: (ids) => totpRow(enrolmentRow(ids)),
 };
 
 /** All of them; a test compares the list with the schema. */

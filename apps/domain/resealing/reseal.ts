@@ -89,7 +89,7 @@ async function resealRow(
  */
 function sealAgain(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys): Buffer | 'current' | UnopenedRow {
   try {
-    const row = kind.rowOf(ids);
+    const row = kind.nameRow(ids);
     const resealed = reseal(sealed, row, keys);
     if (resealed === null) unseal(sealed, row, keys);
     return resealed ?? 'current';
@@ -102,7 +102,7 @@ function sealAgain(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKe
 /** Lists the next rows of a kind by its key, after `after`. */
 async function listPage(db: Queryable, kind: SealedKind, after: SealedIds | null): Promise<SealedRow[]> {
   const ids = Object.entries(kind.ids).map(([id, column]) => sql`${sql.lit(id)}, ${sql.ref(column)}`);
-  const { columns, values } = keyOf(kind, after ?? {});
+  const { columns, values } = buildPrimaryKey(kind, after ?? {});
   return db.query(sql<SealedRow>`
     select json_build_object(${sql.join(ids)}) as ids, ${sql.ref(kind.column)} as sealed from ${sql.table(kind.table)}
     where ${sql.raw(isSealedSql(kind))} ${after === null ? sql`` : sql`and (${columns}) > (${values})`}
@@ -111,7 +111,7 @@ async function listPage(db: Queryable, kind: SealedKind, after: SealedIds | null
 
 /** Replaces a row's sealed text; false when it is not what it was. */
 async function swap(db: Queryable, kind: SealedKind, ids: SealedIds, was: Buffer, sealed: Buffer): Promise<boolean> {
-  const { columns, values } = keyOf(kind, ids);
+  const { columns, values } = buildPrimaryKey(kind, ids);
   const swapped = await db.query(sql`
     update ${sql.table(kind.table)} set ${sql.ref(kind.column)} = ${sealed}
     where (${columns}) = (${values}) and ${sql.ref(kind.column)} = ${was} returning 1`);
@@ -120,7 +120,7 @@ async function swap(db: Queryable, kind: SealedKind, ids: SealedIds, was: Buffer
 
 /** Returns the sealed text of a row; null when the row is gone or has expired. */
 async function findSealed(db: Queryable, kind: SealedKind, ids: SealedIds): Promise<Buffer | null> {
-  const { columns, values } = keyOf(kind, ids);
+  const { columns, values } = buildPrimaryKey(kind, ids);
   const [row] = await db.query(sql<{ sealed: Buffer }>`
     select ${sql.ref(kind.column)} as sealed from ${sql.table(kind.table)}
     where (${columns}) = (${values}) and ${sql.raw(isSealedSql(kind))}`);
@@ -128,7 +128,7 @@ async function findSealed(db: Queryable, kind: SealedKind, ids: SealedIds): Prom
 }
 
 /** Returns the columns of a kind's key, and the values of one row. */
-function keyOf({ key, ids: columns }: SealedKind, ids: SealedIds) {
+function buildPrimaryKey({ key, ids: columns }: SealedKind, ids: SealedIds) {
   return {
     columns: sql.join(key.map((id) => sql.ref(columns[id] ?? id))),
     values: sql.join(key.map((id) => ids[id])),

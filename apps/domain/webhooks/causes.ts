@@ -111,7 +111,7 @@ export type Cause = 'accepted' | UrlProblem | FailureCause;
 export type FailureCause = keyof typeof failures;
 
 /** Returns what a cause alone determines. */
-export function propertiesOf(cause: Cause): CauseProperties {
+export function getCauseProperties(cause: Cause): CauseProperties {
   if (cause === 'accepted') return { outcome: 'delivered', explanation: 'The receiver accepted the event.' };
   if (cause in urlProblems) return failed(urlProblems[cause as UrlProblem]);
   return failures[cause as FailureCause];
@@ -149,5 +149,5 @@ export function causeOfStatus(status: number): Cause {
 export function describeCause(cause: string | null): string {
   if (cause === 'lost') return 'The outcome was not recorded';
   const known = causes.find((each): each is Cause => each === cause);
-  return known === undefined ? 'Unknown cause' : (propertiesOf(known).explanation.split(/[:.] |\.$/)[0] ?? '');
+  return known === undefined ? 'Unknown cause' : (getCauseProperties(known).explanation.split(/[:.] |\.$/)[0] ?? '');
 }

@@ -3,7 +3,7 @@ import { lockOrganization } from '../db/locks.ts';
 import { lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { WebhookError } from './errors.ts';
-import { assertDescription, assertUrl, assertUrlIsFree, hostOf, readEventTypes } from './fields.ts';
+import { assertDescription, assertUrl, assertUrlIsFree, findHost, readEventTypes } from './fields.ts';
 
 /** A field that is absent does not change. */
 export interface ChangeWebhook extends WebhookRequest {
@@ -37,7 +37,7 @@ export async function changeWebhook(database: Database, input: ChangeWebhook, al
     const { eventTypes, ordered } = fields;
     await recordWebhookEntry(tx, input, 'webhook.change', {
       changed: changeable.filter((field) => input[field] !== undefined),
-      ...(url === undefined ? {} : { host: hostOf(url) }),
+      ...(url === undefined ? {} : { host: findHost(url) }),
       ...(eventTypes === undefined ? {} : { eventTypes }),
       ...(ordered === undefined ? {} : { ordered }),
     });

@@ -5,7 +5,7 @@ import { lockOrganization } from '../db/locks.ts';
 import { assertMayManageWebhooks, recordWebhookEntry, type WebhookAuthority, type WebhooksRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { WebhookError } from './errors.ts';
-import { assertDescription, assertSecret, assertUrl, assertUrlIsFree, hostOf, readEventTypes } from './fields.ts';
+import { assertDescription, assertSecret, assertUrl, assertUrlIsFree, findHost, readEventTypes } from './fields.ts';
 import { webhooksPerOrganization } from './limits.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
@@ -69,7 +69,7 @@ export async function createWebhook(
       suspendedReason: null,
       signatureResult: null,
       signatureCheckedAt: null,
-      ...managerOf(by),
+      ...getManager(by),
     });
     await tx.flush(); // the secret's row refers to it
     const sealed = sealSecret(secret, { organizationId, webhookId: id }, sealingKeys);
@@ -83,12 +83,12 @@ export async function createWebhook(
     });
     await tx.flush();
     const created = { organizationId, webhookId: id, by };
-    await recordWebhookEntry(tx, created, 'webhook.create', { host: hostOf(url), eventTypes });
+    await recordWebhookEntry(tx, created, 'webhook.create', { host: findHost(url), eventTypes });
     return { id, secret };
   });
 }
 
-const managerOf = (by: WebhookAuthority) =>
+const getManager = (by: WebhookAuthority) =>
   by !== 'orgctl' && 'objectUid' in by
     ? { managedBy: by.objectName, managedUid: by.objectUid }
     : { managedBy: null, managedUid: null };

@@ -80,6 +80,6 @@ export function assertSecret(secret: string): void {
 }
 
 /** Returns the host of a URL for the audit log: paths and queries often contain a token. */
-export function hostOf(url: string): string | null {
+export function findHost(url: string): string | null {
   return URL.parse(url)?.host ?? null;
 }

@@ -70,7 +70,7 @@ export async function listHealth(
 ): Promise<HealthBucket[]> {
   const { organizationId, webhookId } = request;
   await assertShown(db, request);
-  const buckets = bucketsOf(span, now);
+  const buckets = listBuckets(span, now);
   const rows = await db.query(sql<HealthCounts>`
     select c.* from ${buckets.source}
     cross join lateral (${selectHealth(sql`d.organization_id = ${organizationId} and d.webhook_id = ${webhookId}
@@ -80,7 +80,7 @@ export async function listHealth(
 }
 
 /** Returns the bars of a chart, oldest first. `source`: ids, `b (from_id, until_id, position)`. */
-export function bucketsOf(span: HealthSpan, now: Date) {
+export function listBuckets(span: HealthSpan, now: Date) {
   const { count, lengthMs } = healthSpans[span];
   const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
   const begins = Array.from({ length: count + 1 }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
@@ -121,4 +121,4 @@ export const selectHealth = (matching: RawBuilder<unknown>): RawBuilder<unknown>
   ) d`;
 
 /** Returns how many events the counts cover. */
-export const totalOf = (counts: HealthCounts): number => healthKeys.reduce((total, key) => total + counts[key], 0);
+export const sumCounts = (counts: HealthCounts): number => healthKeys.reduce((total, key) => total + counts[key], 0);

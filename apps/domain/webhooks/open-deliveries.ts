@@ -10,7 +10,7 @@ export const isOpenSql = /* sql */ `(d.state in ('queued', 'running', 'blocked')
 /** Whether a webhook `w` is paused or suspended, and holds its open deliveries. */
 export const isHoldingSql = /* sql */ `w.state in ('paused', 'suspended')`;
 
-const overdueOf = (state: 'queued' | 'running') => /* sql */ `(select d.due_at from delivery d
+const buildOverdueSql = (state: 'queued' | 'running') => /* sql */ `(select d.due_at from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = '${state}'
         and d.due_at < statement_timestamp() - interval '1 minute' and not exists (
           select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
@@ -24,5 +24,5 @@ const overdueOf = (state: 'queued' | 'running') => /* sql */ `(select d.due_at f
  */
 export const overdueOfWebhookSql = /* sql */ `(
     select count(*) as count, min(l.due_at) as oldest from (
-      ${overdueOf('queued')} union all ${overdueOf('running')} limit 1000
+      ${buildOverdueSql('queued')} union all ${buildOverdueSql('running')} limit 1000
     ) l where ${isSendingSql})`;

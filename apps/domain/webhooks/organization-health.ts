@@ -3,7 +3,7 @@ import type { EventType } from '../contract/events.ts';
 import type { Queryable } from '../db/database.ts';
 import { assertMayManageWebhooks, type WebhooksRequest } from './access.ts';
 import { deliveryState, type ShownState } from './deliveries.ts';
-import { bucketsOf, type HealthBucket, type HealthCounts, healthKeys, selectHealth } from './health.ts';
+import { type HealthBucket, type HealthCounts, healthKeys, listBuckets, selectHealth } from './health.ts';
 
 /**
  * Returns the outcomes of all webhooks' events by the hour (24), oldest first. Of each webhook and
@@ -17,7 +17,7 @@ export async function listOrganizationHealth(
   now: Date,
 ): Promise<HealthBucket[]> {
   await assertMayManageWebhooks(db, request);
-  const buckets = bucketsOf('24h', now);
+  const buckets = listBuckets('24h', now);
   const rows = await db.query(sql<HealthCounts>`
     select ${sums} from ${buckets.source}
     left join lateral (

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
-import { findPersonOf } from '../access/authority.ts';
+import { findPersonId } from '../access/authority.ts';
 import { firstEventIdAt } from '../contract/events.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import type { Database, Queryable } from '../db/database.ts';
@@ -92,7 +92,7 @@ export async function requestRedelivery(
         rangeFrom: 'from' in selection ? new Date(selection.from) : null,
         rangeTo: 'from' in selection ? new Date(selection.to) : null,
         failedSince: 'from' in selection ? null : new Date(selection.failedSince),
-        requestedBy: findPersonOf(by),
+        requestedBy: findPersonId(by),
         endReason: null,
         cancelRequestedAt: null,
         finishedAt: null,

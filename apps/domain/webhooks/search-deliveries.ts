@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
 import { firstEventIdAt } from '../contract/events.ts';
 import type { Queryable } from '../db/database.ts';
-import { allOf } from '../db/statement.ts';
+import { joinConditions } from '../db/statement.ts';
 import { assertMayManageWebhooks, type WebhookRequest, type WebhooksRequest } from './access.ts';
 import {
   assertShown,
@@ -136,7 +136,7 @@ export function searchSql(
   const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.attempts, d.created_at`;
   // Plans are generic, so a bound that is not set must not be part of the statement: `$1 is null or
   // …` is no condition of an index.
-  const wanted = allOf([
+  const wanted = joinConditions([
     isIndexed ? inState : sql`true`,
     before && sql`(d.event_id, d.webhook_id) < (${before.eventId}::uuid, ${before.webhookId}::uuid)`,
     webhookId && sql`d.webhook_id = ${webhookId}`,
@@ -152,7 +152,7 @@ export function searchSql(
       select ${columns} from delivery d where d.organization_id = w.organization_id and d.webhook_id = w.id
         and ${wanted} ${newestFirst}
     ) d where w.organization_id = ${organizationId} ${newestFirst}`;
-  const isExact = allOf([
+  const isExact = joinConditions([
     sql`true`,
     from && sql`d.created_at >= ${from.toISOString()}::timestamptz`,
     to && sql`d.created_at < ${to.toISOString()}::timestamptz`,

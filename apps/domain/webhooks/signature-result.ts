@@ -30,7 +30,7 @@ interface TestPost {
 }
 
 /** Returns the result; `bad` null: not sent, because the good event was not accepted. */
-export function signatureResultOf(good: TestPost, bad: TestPost | null): SignatureResult {
+export function getSignatureResult(good: TestPost, bad: TestPost | null): SignatureResult {
   if (!good.delivered) return isRejection(good.status) ? 'rejects_good_signatures' : 'no_response';
   if (bad === null) return 'no_response';
   if (bad.delivered) return 'accepts_bad_signatures';

@@ -19,7 +19,7 @@ export const statusOfWebhookState = {
 export const holdsDeliveries = (state: WebhookState): boolean => state === 'paused' || state === 'suspended';
 
 /** Returns the status of a webhook. A person paused it, or the service suspended it. */
-export function webhookStatusOf(w: Pick<WebhookSummary, 'state' | 'failingSince'>): WebhookStatus {
+export function getWebhookStatus(w: Pick<WebhookSummary, 'state' | 'failingSince'>): WebhookStatus {
   return w.state === 'active' && w.failingSince !== null ? 'Failing' : statusOfWebhookState[w.state];
 }
 
@@ -57,7 +57,7 @@ export const selectionOfStatus: Record<DeliveryStatus, { state: ShownState; prog
 };
 
 /** Returns the status of a delivery. One that waits and was attempted before is Retrying. */
-export function deliveryStatusOf(d: Pick<FoundDelivery, 'state' | 'attempts' | 'isAttempting'>): DeliveryStatus {
+export function getDeliveryStatus(d: Pick<FoundDelivery, 'state' | 'attempts' | 'isAttempting'>): DeliveryStatus {
   if (d.state !== 'waiting') return statusOfState[d.state];
   if (d.isAttempting) return 'Delivering';
   return d.attempts > 0 ? 'Retrying' : 'Pending';

@@ -92,13 +92,13 @@ export const openCountedTo = 10_000;
 export function pageCounts(now: Date): WebhookCounts<PageCounts> {
   const yesterday = firstEventIdAt(new Date(now.getTime() - dayMs));
   return {
-    columns: sql`, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('held')}`,
+    columns: sql`, row_to_json(h) as day, ${countOpen('waiting')}, ${countOpen('held')}`,
     source: sql`cross join lateral (${selectHealth(sql`d.organization_id = w.organization_id and d.webhook_id = w.id
       and d.event_id >= ${yesterday}::uuid`)}) h`,
   };
 }
 
-const openOf = (state: 'waiting' | 'held') => sql`(
+const countOpen = (state: 'waiting' | 'held') => sql`(
   select count(*)::integer from (
     select from delivery d
     where d.organization_id = w.organization_id and d.webhook_id = w.id and ${isOpen}

@@ -8,7 +8,7 @@ import type { DocumentClock } from './resolve.ts';
  * statement returns rows of (path, problem).
  */
 
-const familyOf = (list: string, staged: string) => `
+const checkFamily = (list: string, staged: string) => `
   select ${itemPath('x', list, 'familyId')}, 'is the id of no family of the organization, in the file or the database'
   from ${staged} x
   where x.family_id is not null and x.organization_id is not null
@@ -16,7 +16,7 @@ const familyOf = (list: string, staged: string) => `
     and not exists (select from family f where f.organization_id = x.organization_id and f.id = x.family_id)`;
 
 const references = [
-  familyOf('grants', 'staged_grant'),
+  checkFamily('grants', 'staged_grant'),
   `select ${itemPath('g', 'grants', 'professionalUserId')},
     'is the userId of no member of the organization, in the file or the database'
    from staged_grant g
@@ -27,7 +27,7 @@ const references = [
      and m.person_id = g.professional_id)`,
   `select ${itemPath('s', 'seats', 'grantId')}, 'is the id of no grant of the organization, in the file or the database'
    from staged_seat s where s.grant_id is not null and s.organization_id is not null and not s.grant_found`,
-  familyOf('familyDays', 'staged_family_day'),
+  checkFamily('familyDays', 'staged_family_day'),
 ];
 
 const states = [

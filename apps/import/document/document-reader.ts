@@ -95,7 +95,7 @@ export class DocumentReader<Kind extends string> {
   #open(container: Frame<Kind>['container']): void {
     const isList = Array.isArray(container);
     const parent = this.#top;
-    const known = this.#layoutOf(isList);
+    const known = this.#findLayout(isList);
     if (this.#stack.length === depthMax)
       throw new UnreadableDocumentError(this.#path, `is nested deeper than ${depthMax} levels`);
     const frame: Frame<Kind> = {
@@ -115,7 +115,7 @@ export class DocumentReader<Kind extends string> {
   }
 
   /** Returns the layout of the object or list that begins in the innermost frame. */
-  #layoutOf(isList: boolean): Layout<Kind> | undefined {
+  #findLayout(isList: boolean): Layout<Kind> | undefined {
     const parent = this.#top;
     if (parent === undefined) return isList ? undefined : this.#layout;
     if (parent.items !== undefined) return isList ? undefined : parent.items;

@@ -36,7 +36,7 @@ export const word = storable(wordLengthMax).refine((value) => value.trim() !== '
 
 export const uuid = z.guid(expected('a UUID'));
 export const yesOrNo = z.boolean(expected('true or false'));
-export const oneOf = (values: readonly string[]) => z.enum(values, expected(`one of ${values.join(', ')}`));
+export const choice = (values: readonly string[]) => z.enum(values, expected(`one of ${values.join(', ')}`));
 
 const countUpTo = (max: number) =>
   z.int(expected('a whole number')).min(0, 'is negative').max(max, `is larger than ${max}`);
@@ -82,7 +82,7 @@ export const streamedList = z.array(z.unknown(), expected('a list')).optional();
 export const streamedObject = z.looseObject({}, expected('an object')).optional();
 
 /** A list of distinct texts. */
-export const listOf = (item: z.ZodType<string>) =>
+export const distinctList = (item: z.ZodType<string>) =>
   z.array(item, expected('a list')).superRefine((values, context) => {
     const seen = new Set<string>();
     for (const [index, value] of values.entries()) {

@@ -7,13 +7,13 @@ import type { Layout } from './document-reader.ts';
 import {
   anyText,
   cents,
+  choice,
   dateTime,
   day,
   dayCount,
+  distinctList,
   emailText,
-  listOf,
   month,
-  oneOf,
   price,
   seatCount,
   streamedList,
@@ -114,7 +114,7 @@ export const formats: Record<Kind, KindFormat> = {
       id,
       name,
       slug: stagedText(word, 'slug'),
-      kind: staged(oneOf(Organization.shape.kind.options), 'kind text'),
+      kind: staged(choice(Organization.shape.kind.options), 'kind text'),
       status: staged(word, 'status text'),
       createdAt: staged(dateTime, 'created_at timestamptz'),
       roles: list,
@@ -134,15 +134,15 @@ export const formats: Record<Kind, KindFormat> = {
     key: stagedText(word, 'key'),
     name,
     description: staged(anyText, 'description text'),
-    permissions: staged(listOf(oneOf(permissions)), 'permissions text[]'),
+    permissions: staged(distinctList(choice(permissions)), 'permissions text[]'),
   }),
   member: listed('import_member', {
     userId: stagedText(word, 'user_id'),
     name,
     email: staged(emailText, 'email text'),
     title: staged(anyText.nullable(), 'title text'),
-    status: staged(oneOf(['invited', 'active', 'suspended', 'left']), 'status text'),
-    roleKeys: staged(listOf(word), 'role_keys text[]'),
+    status: staged(choice(['invited', 'active', 'suspended', 'left']), 'status text'),
+    roleKeys: staged(distinctList(word), 'role_keys text[]'),
   }),
   family: listed('import_family', { id, name }),
   seatPlan: {
@@ -156,7 +156,7 @@ export const formats: Record<Kind, KindFormat> = {
   },
   subscription: listed('import_subscription', {
     id,
-    status: staged(oneOf(subscriptionStatuses), 'status text'),
+    status: staged(choice(subscriptionStatuses), 'status text'),
     quantity: staged(seatCount, 'quantity integer'),
     renewsAt: staged(dateTime.nullable(), 'renews_at timestamptz'),
     cancelAtPeriodEnd: staged(yesOrNo, 'cancel_at_period_end boolean'),
@@ -165,12 +165,12 @@ export const formats: Record<Kind, KindFormat> = {
     'import_grant',
     {
       id,
-      kind: staged(oneOf(['attorney', 'neutral']), 'kind text'),
+      kind: staged(choice(['attorney', 'neutral']), 'kind text'),
       professionalUserId: stagedText(word, 'professional_id'),
       familyId: staged(uuid, 'family_id uuid'),
       since: staged(dateTime, 'since timestamptz'),
       endsAt: staged(dateTime.nullable(), 'ends_at timestamptz'),
-      endReason: staged(oneOf(['ended', 'moved']).nullable(), 'end_reason text'),
+      endReason: staged(choice(['ended', 'moved']).nullable(), 'end_reason text'),
     },
     (grant) => {
       const problems = notBefore(grant, 'endsAt', 'since');
@@ -186,7 +186,7 @@ export const formats: Record<Kind, KindFormat> = {
       grantId: staged(uuid, 'grant_id uuid'),
       givenAt: staged(dateTime, 'given_at timestamptz'),
       endedAt: staged(dateTime.nullable(), 'ended_at timestamptz'),
-      reason: staged(oneOf(seatEndReasons).nullable(), 'end_reason text'),
+      reason: staged(choice(seatEndReasons).nullable(), 'end_reason text'),
     },
     (seat) => {
       const problems = notBefore(seat, 'endedAt', 'givenAt');
@@ -208,7 +208,7 @@ export const formats: Record<Kind, KindFormat> = {
   referral: {
     table: 'import_referral',
     positions: ['organization', 'code_position', 'position'],
-    fields: { id, state: staged(oneOf(['signed_up', 'qualified', 'not_counted']), 'state text') },
+    fields: { id, state: staged(choice(['signed_up', 'qualified', 'not_counted']), 'state text') },
   },
   referralInvoice: listed('import_referral_invoice', {
     id,
@@ -238,7 +238,7 @@ export const formats: Record<Kind, KindFormat> = {
 
 /** The fields of the document itself, beside its organizations. */
 export const documentFields: Record<'region' | 'asOf' | 'organizations', Field> = {
-  region: { type: oneOf(regionCodes) },
+  region: { type: choice(regionCodes) },
   asOf: { type: day },
   organizations: { type: streamedList.unwrap() },
 };

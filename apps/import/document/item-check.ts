@@ -13,18 +13,18 @@ type Check = (path: string, value: unknown) => CheckedItem;
 /** The check of each kind. A misspelled key would lose its value, so unknown keys are rejected. */
 export const checks: Record<Kind | 'document', Check> = {
   ...(Object.fromEntries(
-    Object.entries(formats).map(([kind, format]) => [kind, checkOf(format.fields, format.rules)]),
+    Object.entries(formats).map(([kind, format]) => [kind, buildCheck(format.fields, format.rules)]),
   ) as Record<Kind, Check>),
-  document: checkOf(documentFields),
+  document: buildCheck(documentFields),
 };
 
-function checkOf(fields: KindFormat['fields'], rules?: KindFormat['rules']): Check {
+function buildCheck(fields: KindFormat['fields'], rules?: KindFormat['rules']): Check {
   const shape = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.type]));
   const schema = z.strictObject(shape, { error: () => 'must be an object' });
   return (path, raw) => {
     const parsed = schema.safeParse(raw);
     const value = parsed.success ? parsed.data : rightFields(raw, parsed.error.issues);
-    const problems = parsed.success ? [] : parsed.error.issues.flatMap((issue) => problemsOf(path, issue));
+    const problems = parsed.success ? [] : parsed.error.issues.flatMap((issue) => listProblems(path, issue));
     for (const [field, problem] of rules?.(value) ?? []) problems.push({ path: keyPath(path, field), problem });
     return { value, problems };
   };
@@ -38,7 +38,7 @@ function rightFields(raw: unknown, issues: z.core.$ZodIssue[]): Record<string, u
   return value;
 }
 
-function problemsOf(parent: string, issue: z.core.$ZodIssue): { path: string; problem: string }[] {
+function listProblems(parent: string, issue: z.core.$ZodIssue): { path: string; problem: string }[] {
   const path = issue.path.reduce<string>(
     (text, key) => (typeof key === 'number' ? `${text}[${key}]` : keyPath(text, String(key))),
     parent,

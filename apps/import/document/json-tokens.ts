@@ -33,7 +33,7 @@ export async function* readTokens(source: Bytes): AsyncGenerator<Piece> {
   const parse = jsonParser({ streamValues: false });
   let withoutToken = 0;
 
-  const pieceOf = (text: string, bytes: number): Piece => {
+  const parsePiece = (text: string, bytes: number): Piece => {
     positioned(() => verify(text));
     const parsed: unknown = parse(text);
     const tokens = typeof parsed === 'object' && parsed !== null ? (parsed as { values: Token[] }).values : [];
@@ -44,10 +44,10 @@ export async function* readTokens(source: Bytes): AsyncGenerator<Piece> {
   };
 
   for await (const piece of pieces(source)) {
-    yield pieceOf(decoded(decoder, piece), piece.length);
+    yield parsePiece(decoded(decoder, piece), piece.length);
   }
   // A final line break ends a number or a word at the end of the file.
-  yield pieceOf(`${decoded(decoder)}\n`, 0);
+  yield parsePiece(`${decoded(decoder)}\n`, 0);
 }
 
 async function* pieces(source: Bytes): AsyncGenerator<Uint8Array> {

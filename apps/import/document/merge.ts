@@ -174,9 +174,9 @@ export async function mergeStaged(client: Client, report: (stage: string) => voi
   await merge(client, families);
   await merge(client, seatPlans);
   await merge(client, subscriptions);
-  await write(client, seats.kind, 'updated', updateOf(seats));
+  await write(client, seats.kind, 'updated', buildUpdate(seats));
   await merge(client, grants);
-  await write(client, seats.kind, 'inserted', insertOf(seats));
+  await write(client, seats.kind, 'inserted', buildInsert(seats));
   report('writing referrals and family days');
   await merge(client, referralCodes);
   await merge(client, referrals);
@@ -190,14 +190,14 @@ export const changeTableSql = `
   create temp table import_change (kind text, change text, organization_id uuid, rows bigint) on commit drop`;
 
 async function merge(client: Client, step: Merge): Promise<void> {
-  await write(client, step.kind, 'updated', updateOf(step));
-  await write(client, step.kind, 'inserted', insertOf(step));
+  await write(client, step.kind, 'updated', buildUpdate(step));
+  await write(client, step.kind, 'inserted', buildInsert(step));
 }
 
 /** Merges in one statement: a sum that is checked after each statement may be exact only at its end. */
 async function mergeAtOnce(client: Client, step: Merge): Promise<void> {
   await client.query(`
-    with updated as (${updateOf(step)}), inserted as (${insertOf(step)})
+    with updated as (${buildUpdate(step)}), inserted as (${buildInsert(step)})
     insert into import_change
       select '${step.kind}', 'updated', organization_id, count(*) from updated group by organization_id
       union all
@@ -211,24 +211,24 @@ async function write(client: Client, kind: string, change: keyof Changes, statem
       from done group by organization_id`);
 }
 
-const organizationOf = (merge: Merge) => (merge.table === 'organization' ? 'id' : 'organization_id');
+const getOrganizationColumn = (merge: Merge) => (merge.table === 'organization' ? 'id' : 'organization_id');
 
 const sameKey = (merge: Merge) => merge.key.map((column) => `t.${column} = s.${column}`).join(' and ');
 
-function updateOf(merge: Merge): string {
+function buildUpdate(merge: Merge): string {
   const of = (alias: string) => `row(${merge.columns.map((column) => `${alias}.${column}`).join(', ')})`;
   return `
     update ${merge.table} t set ${merge.columns.map((column) => `${column} = s.${column}`).join(', ')}
     from ${merge.source} s
     where ${sameKey(merge)} and ${of('t')} is distinct from ${of('s')} and ${merge.updatable ?? 'true'}
-    returning t.${organizationOf(merge)} as organization_id`;
+    returning t.${getOrganizationColumn(merge)} as organization_id`;
 }
 
-function insertOf(merge: Merge): string {
+function buildInsert(merge: Merge): string {
   const columns = [...merge.key, ...(merge.fixed ?? []), ...merge.columns];
   return `
     insert into ${merge.table} (${columns.join(', ')})
     select ${columns.map((column) => `s.${column}`).join(', ')} from ${merge.source} s
     where not exists (select from ${merge.table} t where ${sameKey(merge)})
-    returning ${organizationOf(merge)} as organization_id`;
+    returning ${getOrganizationColumn(merge)} as organization_id`;
 }

@@ -12,7 +12,7 @@ export type Staging = Awaited<ReturnType<typeof openStaging>>;
 export async function openStaging(client: Client) {
   const kinds = Object.entries(formats) as [Kind, KindFormat][];
   for (const [, format] of kinds) {
-    await client.query(`create temp table ${format.table} (${columnsOf(format).join(', ')}) on commit drop`);
+    await client.query(`create temp table ${format.table} (${listColumns(format).join(', ')}) on commit drop`);
   }
   const batches = new Map<Kind, Record<string, unknown>[]>(kinds.map(([kind]) => [kind, []]));
   const counts = new Map<Kind, number>();
@@ -37,20 +37,20 @@ export async function openStaging(client: Client) {
     async flush(): Promise<void> {
       for (const [kind, rows] of batches) {
         if (rows.length === 0) continue;
-        await client.query(insertOf(formats[kind]), [JSON.stringify(rows)]);
+        await client.query(buildInsert(formats[kind]), [JSON.stringify(rows)]);
         rows.length = 0;
       }
     },
   };
 }
 
-function columnsOf(format: KindFormat): string[] {
+function listColumns(format: KindFormat): string[] {
   const fields = Object.values(format.fields).flatMap(({ column }) => column ?? []);
   return [...format.positions.map((name) => `${name} integer`), ...fields];
 }
 
-function insertOf(format: KindFormat): string {
-  const columns = columnsOf(format);
+function buildInsert(format: KindFormat): string {
+  const columns = listColumns(format);
   const names = columns.map(columnName).join(', ');
   return `insert into ${format.table} (${names}) select ${names}
     from json_to_recordset($1::json) as r (${columns.join(', ')})`;

@@ -1,7 +1,7 @@
 import { dayMs } from '#domain/contract/durations.ts';
 import type { Region } from '#domain/contract/regions.ts';
 import { familyName, organizationName, personName } from './names.ts';
-import { seededRandom, uuidOf } from './random.ts';
+import { deriveUuid, seededRandom } from './random.ts';
 
 /** The parameters of a sample. The same values give the same document, byte for byte. */
 export interface SampleOptions {
@@ -22,7 +22,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   const seedPath = [options.seed, options.region, organization] as const;
   const startOfAsOf = Date.parse(`${options.asOf}T00:00:00.000Z`);
   const moment = (ms: number) => new Date(ms).toISOString();
-  const id = (...path: (string | number)[]) => uuidOf(...seedPath, ...path);
+  const id = (...path: (string | number)[]) => deriveUuid(...seedPath, ...path);
   const families = options.familiesPerOrganization;
   const members = 8 + Math.min(40, Math.ceil(families / 20));
   const userId = (member: number) => `usr_${id('member', member).replaceAll('-', '').slice(0, 15)}`;
@@ -105,13 +105,13 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     };
   };
 
-  const grantsOf = (family: number) =>
+  const countGrants = (family: number) =>
     options.grantsPerFamily ?? (seededRandom(...seedPath, 'grants', family).chance(0.15) ? 2 : 1);
 
   /** The last grant is mostly active, some with an end in the future; earlier ones have ended. */
   function grant(family: number, nth: number) {
     const d = seededRandom(...seedPath, 'grant', family, nth);
-    const outcome = nth < grantsOf(family) - 1 ? 0.9 : d.whole(0, 99) / 100;
+    const outcome = nth < countGrants(family) - 1 ? 0.9 : d.whole(0, 99) / 100;
     const since = startOfAsOf - d.whole(2 * dayMs, 500 * dayMs);
     const ended = outcome >= 0.8;
     const endsAt = ended ? d.whole(since, startOfAsOf - 1) : startOfAsOf + d.whole(2 * dayMs, 200 * dayMs);
@@ -128,14 +128,14 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* grants() {
     for (let family = 0; family < families; family += 1)
-      for (let nth = 0; nth < grantsOf(family); nth += 1) yield grant(family, nth);
+      for (let nth = 0; nth < countGrants(family); nth += 1) yield grant(family, nth);
   }
 
   /** Seats that ended with their access, and assigned ones while the plan has free seats. */
   function* seats() {
     let free = plan().seats;
     for (let family = 0; family < families; family += 1) {
-      for (const seat of seatsOf(family)) {
+      for (const seat of generateSeats(family)) {
         const isCurrent = seat.endedAt === null;
         if (isCurrent && free === 0) continue;
         if (isCurrent) free -= 1;
@@ -145,8 +145,8 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   }
 
   /** At most one assigned seat per family, on its last grant, and sometimes an ended one before. */
-  function* seatsOf(family: number) {
-    const nth = grantsOf(family) - 1;
+  function* generateSeats(family: number) {
+    const nth = countGrants(family) - 1;
     const d = seededRandom(...seedPath, 'seat', family);
     if (nth < 0 || !d.chance(0.6)) return;
     const of = grant(family, nth);

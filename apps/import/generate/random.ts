@@ -35,7 +35,7 @@ export function seededRandom(...path: Path): Random {
 }
 
 /** Returns the path's UUID, in the form of version 4. */
-export function uuidOf(...path: Path): string {
+export function deriveUuid(...path: Path): string {
   const bytes = hash('sha256', `id:${path.join('/')}`, 'buffer').subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);

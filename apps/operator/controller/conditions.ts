@@ -7,7 +7,7 @@ export function condition(type: string, holds: boolean | null, reason: Reason, m
 }
 
 /** Returns functions that make conditions of one type. */
-export const conditionsOf = (type: string) => ({
+export const createConditions = (type: string) => ({
   holds: (reason: Reason, message: string) => condition(type, true, reason, message),
   fails: (reason: Reason, message: string) => condition(type, false, reason, message),
   unknown: (reason: Reason, message: string) => condition(type, null, reason, message),

@@ -1,7 +1,7 @@
 import type { CustomObjectsApi } from '@kubernetes/client-node';
 import { DomainError } from '#domain/contract/domain-error.ts';
 import { SecretNotUnsealedError } from '#domain/webhooks/seal.ts';
-import { conflictsOf, describeConflicts, statusOf } from '../kube/client.ts';
+import { describeConflicts, findStatus, listConflicts } from '../kube/client.ts';
 import {
   type AnyController,
   type CustomResource,
@@ -60,7 +60,7 @@ export async function reconcile(
     failed.push({ cause });
   }
   if (failed.length > 0) signal.throwIfAborted();
-  const failures = failed.map(({ cause, action }) => ({ ...failureOf(cause), action }));
+  const failures = failed.map(({ cause, action }) => ({ ...describeFailure(cause), action }));
   for (const { reason, message } of failures)
     if (isNew(resource, { reason })) await options.recordEvent(resource, 'Warning', { reason, message });
   await writeStatus(resource, observed, failures, options);
@@ -86,7 +86,7 @@ async function writeStatus(
       if (note !== undefined && isNew(resource, note)) await recordEvent(resource, 'Warning', note);
   } catch (cause) {
     // It was deleted meanwhile: the last finalizer went, for example.
-    if (statusOf(cause) !== 404 && statusOf(cause) !== 409) throw cause;
+    if (findStatus(cause) !== 404 && findStatus(cause) !== 409) throw cause;
   }
 }
 
@@ -107,7 +107,7 @@ async function applyReport(
     await apply(completeStatus(resource, report, now));
     return undefined;
   } catch (cause) {
-    const conflicts = conflictsOf(cause);
+    const conflicts = listConflicts(cause);
     if (conflicts.length === 0) throw cause;
     const conflict = condition('StatusApplied', false, 'FieldConflict', describeConflicts(conflicts));
     const status = completeStatus(resource, { ...report, conditions: [...report.conditions, conflict] }, now);
@@ -116,11 +116,11 @@ async function applyReport(
   }
 }
 
-function failureOf(cause: unknown): Failure {
+function describeFailure(cause: unknown): Failure {
   if (cause instanceof ReconcileError) return { reason: cause.reason, message: cause.message };
-  if (cause instanceof DomainError) return { reason: reasonOf(cause), message: cause.message };
+  if (cause instanceof DomainError) return { reason: getReason(cause), message: cause.message };
   if (cause instanceof SecretNotUnsealedError) return { reason: 'SecretNotUnsealed', message: cause.message };
-  const status = statusOf(cause);
+  const status = findStatus(cause);
   if (status === undefined) return { reason: 'InternalError', message: 'The operator failed; its log says why.' };
   return {
     reason: 'ApiServerRejected',
@@ -129,7 +129,7 @@ function failureOf(cause: unknown): Failure {
 }
 
 /** Names an error of the domain: `url_invalid` is `UrlInvalid`. Without such a reason: `Rejected`. */
-function reasonOf({ reason: rejection }: DomainError): Reason {
+function getReason({ reason: rejection }: DomainError): Reason {
   const name = rejection.split('_').map(capitalize).join('');
   return reasons.find((reason) => reason === name) ?? 'Rejected';
 }

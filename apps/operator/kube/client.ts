@@ -33,7 +33,7 @@ export function createApis(options: {
   const bounded: Middleware = {
     async pre(context) {
       context.setSignal(AbortSignal.any([AbortSignal.timeout(deadlineMs), findSignal()].filter(isSet)));
-      onRequest({ method: context.getHttpMethod(), resource: resourceOf(context.getUrl()) });
+      onRequest({ method: context.getHttpMethod(), resource: parseResource(context.getUrl()) });
       return context;
     },
     post: async (context) => context,
@@ -49,7 +49,7 @@ export function createApis(options: {
 }
 
 /** Of `/apis/g/v1/namespaces/n/regions/region/status`: `regions/status`. */
-function resourceOf(url: string): string {
+function parseResource(url: string): string {
   const parts = new URL(url, 'http://server').pathname.split('/').filter(Boolean);
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
   const [plural = 'discovery', , subresource] = rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest;
@@ -57,7 +57,7 @@ function resourceOf(url: string): string {
 }
 
 /** Returns the HTTP status with which the API server rejected; undefined for any other error. */
-export const statusOf = (error: unknown): number | undefined =>
+export const findStatus = (error: unknown): number | undefined =>
   error instanceof ApiException ? error.code : undefined;
 
 /** Returns null for a response that is not the API server's, such as a proxy's page. */
@@ -77,7 +77,7 @@ export interface FieldConflict {
 }
 
 /** Returns the fields for which the API server rejected an apply; none for any other error. */
-export function conflictsOf(error: unknown): FieldConflict[] {
+export function listConflicts(error: unknown): FieldConflict[] {
   const causes = error instanceof ApiException ? readBody(error)?.details?.causes : undefined;
   return (causes ?? [])
     .filter(({ reason }) => reason === 'FieldManagerConflict')

@@ -1,6 +1,6 @@
 import { KubeConfig, type RequestContext } from '@kubernetes/client-node';
 
-type OptionsOf = KubeConfig['createDispatcherOptions'];
+type CreateDispatcherOptions = KubeConfig['createDispatcherOptions'];
 type Dispatcher = NonNullable<ReturnType<RequestContext['getDispatcher']>>;
 
 /**
@@ -12,7 +12,7 @@ export class ReusedKubeConfig extends KubeConfig {
   #wanted = '';
   #kept: { options: string; dispatcher: Dispatcher } | undefined;
 
-  override createDispatcherOptions(...given: Parameters<OptionsOf>): ReturnType<OptionsOf> {
+  override createDispatcherOptions(...given: Parameters<CreateDispatcherOptions>): ReturnType<CreateDispatcherOptions> {
     const options = super.createDispatcherOptions(...given);
     this.#wanted = JSON.stringify(options);
     return options.type === 'agent' ? { ...options, connect: { ...options.connect, ...onlyHttp1 } } : options;

@@ -18,7 +18,7 @@ export const mergeOptions = setHeaderOptions('Content-Type', PatchStrategy.Merge
 
 /** Makes the calls for the objects of a custom kind. */
 export function customObjects(api: CustomObjectsApi, { group, version, plural }: ResourceKind) {
-  const addressOf = ({ metadata: { namespace, name } }: CustomResource) => ({
+  const getAddress = ({ metadata: { namespace, name } }: CustomResource) => ({
     group,
     version,
     plural,
@@ -39,7 +39,7 @@ export function customObjects(api: CustomObjectsApi, { group, version, plural }:
       const { name, namespace, uid } = resource.metadata;
       // The uid keeps the status off an object that was deleted and created again.
       const body = { apiVersion, kind, metadata: { name, namespace, uid }, status };
-      await api.patchNamespacedCustomObjectStatus({ ...addressOf(resource), body, fieldManager }, applyOptions);
+      await api.patchNamespacedCustomObjectStatus({ ...getAddress(resource), body, fieldManager }, applyOptions);
       return true;
     },
 
@@ -56,7 +56,7 @@ export function customObjects(api: CustomObjectsApi, { group, version, plural }:
       const others = found.filter((name) => name !== finalizer);
       const finalizers = change === 'addFinalizer' ? [...others, finalizer] : others;
       const body = { metadata: { resourceVersion, finalizers } };
-      await api.patchNamespacedCustomObject({ ...addressOf(resource), body }, mergeOptions);
+      await api.patchNamespacedCustomObject({ ...getAddress(resource), body }, mergeOptions);
     },
   };
 }
@@ -99,6 +99,6 @@ export function applyObject<T extends KubernetesObject>(api: KubernetesObjectApi
 }
 
 /** An owner reference: the object is deleted with its owner. */
-export function ownerOf({ apiVersion, kind, metadata: { name, uid } }: CustomResource) {
+export function buildOwnerReference({ apiVersion, kind, metadata: { name, uid } }: CustomResource) {
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: false };
 }

@@ -7,13 +7,13 @@ import { openDatabase } from '#domain/open-database.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import { findSignal } from '#runtime/flow/cancellation.ts';
 import { readSettings } from '#runtime/settings/read.ts';
-import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { findTemporalServer, type TemporalServer, temporalAccess } from '#runtime/settings/temporal.ts';
 import { TriedValue, type TryValue } from '#runtime/settings/tried-value.ts';
 import { tryLogin } from '#runtime/settings/try-connection.ts';
 import { databaseUrl, temporalAddress } from '#runtime/settings/types.ts';
 import type { SettingReport } from '#runtime/settings/watch.ts';
 import { connectionOptions, tryTemporal } from '#workflows/connection.ts';
-import { statusOf } from '../kube/client.ts';
+import { findStatus } from '../kube/client.ts';
 import { ReconcileError, type SecretRef } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 
@@ -74,7 +74,7 @@ export class Connections {
       this.#secrets.set(name, { secret, at: this.#now() });
       return secret.data ?? {};
     } catch (cause) {
-      const status = statusOf(cause);
+      const status = findStatus(cause);
       if (status === 404) throw new ReconcileError('SecretMissing', `There is no Secret ${name}.`, { cause });
       if (status === 403)
         throw new ReconcileError('SecretForbidden', `The operator's Role does not allow it to read ${name}.`, {
@@ -129,12 +129,14 @@ export class Connections {
   }
 
   /** The Temporal of a Region, and a key that changes with it. @throws ReconcileError */
-  async serverOf({ spec: { temporal: spec, ...region } }: Region): Promise<{ key: string; server: TemporalServer }> {
+  async readTemporalServer({
+    spec: { temporal: spec, ...region },
+  }: Region): Promise<{ key: string; server: TemporalServer }> {
     const texts: Record<string, string | undefined> = {
       TEMPORAL_ADDRESS: spec.address,
       TEMPORAL_TLS: String(spec.tls),
       TEMPORAL_TLS_SERVER_NAME: spec.tlsServerName,
-      ALLOW_PLAINTEXT: plaintextOf(region),
+      ALLOW_PLAINTEXT: formatPlaintext(region),
     };
     const references = [
       ['TEMPORAL_TLS_CA', spec.caSecretRef, 'ca.crt'],
@@ -147,7 +149,7 @@ export class Connections {
     const { text, value } = await this.readValue<TemporalServer>('TEMPORAL_ADDRESS', {
       identity: JSON.stringify([spec, region.allowPlaintext]),
       text: JSON.stringify(texts),
-      parse: (json) => temporalServerOf(readSettings(TemporalSettings, JSON.parse(json)), spec.namespace),
+      parse: (json) => findTemporalServer(readSettings(TemporalSettings, JSON.parse(json)), spec.namespace),
       tryValue: tryTemporal,
     });
     return { key: JSON.stringify([spec, text]), server: value };
@@ -172,7 +174,7 @@ export class Connections {
   async openDatabase(region: Region): Promise<Database> {
     const { secretRef } = region.spec.database;
     const { value: server } = await this.readValue<PostgresServer>('DATABASE_URL', {
-      identity: JSON.stringify([secretRef, plaintextOf(region.spec)]),
+      identity: JSON.stringify([secretRef, formatPlaintext(region.spec)]),
       text: await this.readKey(secretRef, 'OPERATOR_DATABASE_URL'),
       parse: (text) => parseDatabase(text, region, 'OPERATOR_DATABASE_URL'),
       tryValue: (next) => tryLogin(next, 'operator'),
@@ -207,7 +209,7 @@ export class Connections {
 
   /** A connection to a Region's Temporal, opened by the first call. @throws ReconcileError */
   async openTemporal(region: Region): Promise<Connection> {
-    const { key, server } = await this.serverOf(region);
+    const { key, server } = await this.readTemporalServer(region);
     if (this.#temporal?.key !== key) {
       const before = this.#temporal;
       this.#temporal = {
@@ -240,12 +242,12 @@ export class Connections {
 
 /** @throws InvalidSettingsError that names the key of the Secret. */
 function parseDatabase(text: string, { spec }: Region, key: string): PostgresServer {
-  const values = { [key]: text, ALLOW_PLAINTEXT: plaintextOf(spec) };
+  const values = { [key]: text, ALLOW_PLAINTEXT: formatPlaintext(spec) };
   return readSettings(z.object({ [key]: databaseUrl }), values)[key] as PostgresServer;
 }
 
 /** Servers that a Region allows to be reached without TLS, as the setting of the other apps has them. */
-const plaintextOf = ({ allowPlaintext = [] }: Pick<Region['spec'], 'allowPlaintext'>): string =>
+const formatPlaintext = ({ allowPlaintext = [] }: Pick<Region['spec'], 'allowPlaintext'>): string =>
   allowPlaintext.join(',');
 
 /** @throws ReconcileError instead of InvalidSettingsError. */

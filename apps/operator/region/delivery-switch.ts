@@ -1,5 +1,5 @@
 import type { DeliverySwitch, SwitchState } from '#domain/webhooks/delivery-switch.ts';
-import { capitalize, conditionsOf } from '../controller/conditions.ts';
+import { capitalize, createConditions } from '../controller/conditions.ts';
 import type { Failure, ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
@@ -16,7 +16,7 @@ export function planSwitch({ spec }: Region, { database }: ObservedRegion): Swit
   return [{ kind: 'setDeliverySwitch', state: spec.delivery.state.toLowerCase() as SwitchState }];
 }
 
-const { holds, fails, unknown } = conditionsOf('Delivering');
+const { holds, fails, unknown } = createConditions('Delivering');
 
 /**
  * Reports whether deliveries are sent, and why their state could not be set. Those held on purpose

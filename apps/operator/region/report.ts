@@ -1,6 +1,6 @@
 import { currentMigration, migrationNames } from '#domain/db/schema-version.ts';
 import { isBalanced, ledgerFaults } from '#domain/webhooks/ledger.ts';
-import { capitalize, condition, conditionsOf, findProblem } from '../controller/conditions.ts';
+import { capitalize, condition, createConditions, findProblem } from '../controller/conditions.ts';
 import type { Failure, Report, ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import { evaluateSwitch } from './delivery-switch.ts';
@@ -40,7 +40,7 @@ function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'condi
   const state = capitalize(deliverySwitch.state);
   const { underWay } = deliverySwitch;
   return {
-    schema: { applied: newestOf(database), expected: currentMigration },
+    schema: { applied: getNewestMigration(database), expected: currentMigration },
     deliveries: {
       state,
       underWay,
@@ -53,7 +53,7 @@ function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'condi
   };
 }
 
-const newestOf = ({ migrations }: { migrations: string[] }): string => migrations.at(-1) ?? 'none';
+const getNewestMigration = ({ migrations }: { migrations: string[] }): string => migrations.at(-1) ?? 'none';
 
 /** Ready: the first condition that does not hold says why. */
 function summarize(parts: readonly ReportedCondition[]): ReportedCondition {
@@ -61,14 +61,14 @@ function summarize(parts: readonly ReportedCondition[]): ReportedCondition {
   return { ...(findProblem(parts) ?? condition('Ready', true, 'AllConditionsHold', message)), type: 'Ready' };
 }
 
-const schema = conditionsOf('SchemaCurrent');
+const schema = createConditions('SchemaCurrent');
 
 function evaluateSchema({ database }: ObservedRegion): ReportedCondition {
   if (isUnreadable(database)) {
     const { reason, message } = database;
     return reason === 'NotMigrated' ? schema.fails(reason, message) : schema.unknown(reason, message);
   }
-  const newest = newestOf(database);
+  const newest = getNewestMigration(database);
   const { failedMigration } = database;
   if (failedMigration !== null) {
     const names = failedMigration.names.join(', ');
@@ -86,7 +86,7 @@ function evaluateSchema({ database }: ObservedRegion): ReportedCondition {
   return schema.holds('MigrationsApplied', `The newest migration is ${newest}.`);
 }
 
-const balance = conditionsOf('LedgerBalanced');
+const balance = createConditions('LedgerBalanced');
 
 function evaluateLedger({ database }: ObservedRegion): ReportedCondition {
   if (isUnreadable(database)) return balance.unknown(database.reason, database.message);

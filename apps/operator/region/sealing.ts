@@ -1,6 +1,6 @@
 import type { Sealing } from '#domain/resealing/count.ts';
 import { resealAll } from '#domain/resealing/reseal.ts';
-import { conditionsOf } from '../controller/conditions.ts';
+import { createConditions } from '../controller/conditions.ts';
 import { type Failure, ReconcileError, type ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
@@ -44,7 +44,7 @@ export async function resealSecrets(region: Region, connections: Connections, si
   );
 }
 
-const { holds, fails, unknown } = conditionsOf('KeysFresh');
+const { holds, fails, unknown } = createConditions('KeysFresh');
 
 /** Evaluates whether an older key is no longer needed. The region is Ready either way. */
 export function evaluateKeys({ sealing }: ObservedRegion, failures: readonly Failure[]): ReportedCondition {

@@ -1,4 +1,4 @@
-import { conditionsOf } from '../controller/conditions.ts';
+import { createConditions } from '../controller/conditions.ts';
 import { type Failure, type ReportedCondition, readSeconds } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
@@ -21,7 +21,7 @@ function planSettings({ spec }: Region, found: ObservedNamespace): TemporalActio
   return [{ kind: 'setRetention', retentionSeconds: readSeconds(retention) }];
 }
 
-const { holds, fails, unknown } = conditionsOf('TemporalReady');
+const { holds, fails, unknown } = createConditions('TemporalReady');
 
 /** Evaluates whether Temporal answers for the namespace, which is as the spec declares it. */
 export function evaluateTemporal(

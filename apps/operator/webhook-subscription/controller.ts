@@ -49,7 +49,7 @@ export function createSubscriptionController(options: {
       const { sealingKeys } = await readWebhookSettings();
       const { organizationId } = resource.spec;
       const webhook = await findManagedWebhook(database, resource.metadata.uid);
-      const request = webhook && { organizationId, webhookId: webhook.id, by: objectOf(resource) };
+      const request = webhook && { organizationId, webhookId: webhook.id, by: getClusterObject(resource) };
       const newest = request && (await getNewestSecret(database, request, sealingKeys));
       return {
         now: new Date(),
@@ -64,7 +64,7 @@ export function createSubscriptionController(options: {
       if (action.kind === 'addFinalizer' || action.kind === 'removeFinalizer')
         return objects.changeFinalizer(resource, action.kind, subscriptionFinalizer);
       const { database, readWebhookSettings } = await getRegion();
-      const by = objectOf(resource);
+      const by = getClusterObject(resource);
       if (action.kind === 'createWebhook') {
         const fields = { organizationId, by, url, eventTypes, ordered, description: '' };
         const input = { ...fields, ...referenced(resource, secrets) };
@@ -119,7 +119,7 @@ const notes: Record<SubscriptionAction['kind'], Note | null> = {
 };
 
 /** The object as the audit log and the console name it. */
-const objectOf = ({ metadata: { uid, namespace, name } }: WebhookSubscription): ClusterObject => ({
+const getClusterObject = ({ metadata: { uid, namespace, name } }: WebhookSubscription): ClusterObject => ({
   objectUid: uid,
   objectName: `WebhookSubscription ${namespace}/${name}`,
 });

@@ -1,13 +1,13 @@
 import type { ManagedWebhook } from '#domain/webhooks/managed.ts';
-import { conditionsOf } from '../controller/conditions.ts';
+import { createConditions } from '../controller/conditions.ts';
 import type { Failure, Report, ReportedCondition } from '../kube/custom-resource.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 import type { ObservedSubscription } from './plan.ts';
 import { secretLabel } from './secrets.ts';
 
-const ready = conditionsOf('Ready');
-const published = conditionsOf('SecretPublished');
-const delivering = conditionsOf('Delivering');
+const ready = createConditions('Ready');
+const published = createConditions('SecretPublished');
+const delivering = createConditions('Delivering');
 
 /** Returns the status of a subscription. When a pass failed, what was known stays. */
 export function reportSubscription(

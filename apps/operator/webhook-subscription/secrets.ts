@@ -1,7 +1,7 @@
 import type { CoreV1Api, KubeConfig, KubernetesObjectApi, V1Secret } from '@kubernetes/client-node';
-import { conflictsOf, describeConflicts, nullOn } from '../kube/client.ts';
+import { describeConflicts, listConflicts, nullOn } from '../kube/client.ts';
 import { ReconcileError } from '../kube/custom-resource.ts';
-import { applyObject, ownerOf } from '../kube/objects.ts';
+import { applyObject, buildOwnerReference } from '../kube/objects.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 import { ObjectWatch } from '../kube/watch.ts';
 
@@ -104,7 +104,7 @@ export class Secrets {
         namespace: this.#options.namespace,
         labels: { [secretLabel]: subscription },
         annotations: { [ownerAnnotation]: uid },
-        ...(resource.spec.reclaimPolicy === 'delete' ? { ownerReferences: [ownerOf(resource)] } : {}),
+        ...(resource.spec.reclaimPolicy === 'delete' ? { ownerReferences: [buildOwnerReference(resource)] } : {}),
       },
       type: 'Opaque',
       data: { [signingKey]: Buffer.from(value).toString('base64') },
@@ -112,7 +112,7 @@ export class Secrets {
     try {
       this.#applied.set(name, await applyObject(this.#options.objects, secret));
     } catch (cause) {
-      const conflicts = conflictsOf(cause);
+      const conflicts = listConflicts(cause);
       if (conflicts.length === 0) throw cause;
       const message = `Secret ${name} is not published. ${describeConflicts(conflicts)}`;
       throw new ReconcileError('SecretConflict', message, { cause });

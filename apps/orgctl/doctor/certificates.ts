@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { connect, TLSSocket } from 'node:tls';
 import { dayMs } from '#domain/contract/durations.ts';
-import { type Finding, findingsOf } from './finding.ts';
+import { createFindings, type Finding } from './finding.ts';
 
-const { ok, warning, failed } = findingsOf('certificates');
+const { ok, warning, failed } = createFindings('certificates');
 /** How many days before its end a certificate needs a person: renewals come earlier. */
 const warnDays = 14;
 const connectTimeoutMs = 5_000;

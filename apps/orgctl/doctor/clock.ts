@@ -1,6 +1,6 @@
-import { type Finding, findingsOf } from './finding.ts';
+import { createFindings, type Finding } from './finding.ts';
 
-const { expectThat } = findingsOf('clock');
+const { expectThat } = createFindings('clock');
 /** A code of an authenticator app is accepted for a minute, and receivers accept five. */
 const differenceMs = 5_000;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isSecret } from '#domain/webhooks/secret.ts';
 import { readSettings } from '#runtime/settings/read.ts';
-import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { findTemporalServer, temporalAccess } from '#runtime/settings/temporal.ts';
 import {
   addressBlocks,
   databaseUrl,
@@ -64,7 +64,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     region: s.REGION,
     logins,
     redis: s.REDIS_URL ?? null,
-    temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE),
+    temporal: findTemporalServer(s, s.TEMPORAL_NAMESPACE),
     trustedProxies: s.TRUSTED_PROXIES,
     hosts: [
       ...logins.map(({ setting, server }) => ({ setting, host: server.host })),
@@ -77,12 +77,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
         ? []
         : [{ setting: 'API_URL', host: new URL(s.API_URL).hostname.replace(/^\[|\]$/g, '') }]),
     ],
-    probe: probeOf(s),
+    probe: findProbe(s),
   });
 }
 
 /** Null: without all of its settings there is no probe. */
-function probeOf(s: z.output<typeof Settings>) {
+function findProbe(s: z.output<typeof Settings>) {
   const { API_URL: api, PROBE_KEY: key, PROBE_ORGANIZATION_ID: organizationId } = s;
   const { PROBE_WEBHOOK_ID: webhookId, PROBE_WEBHOOK_SECRET: webhookSecret } = s;
   if (!api || !key || !organizationId || !webhookId || !webhookSecret) return null;

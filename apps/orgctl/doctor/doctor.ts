@@ -1,6 +1,6 @@
 import { type Noun, OwnRun } from '../command.ts';
 import { type DoctorConfig, readConfig } from './config.ts';
-import { type Finding, findingsOf, showFinding } from './finding.ts';
+import { createFindings, type Finding, showFinding } from './finding.ts';
 import { checkNames, checkTrustedProxies } from './network.ts';
 
 /** `orgctl doctor` */
@@ -52,11 +52,14 @@ async function examine(config: DoctorConfig): Promise<Finding[]> {
   const found = await Promise.all(
     Object.entries(checks).map(([check, run]) =>
       run().catch((error: Error) => [
-        findingsOf(check).failed(`the check could not run: ${error.message.split('\n')[0]}`, 'Report this as a bug.'),
+        createFindings(check).failed(
+          `the check could not run: ${error.message.split('\n')[0]}`,
+          'Report this as a bug.',
+        ),
       ]),
     ),
   );
   return found.flat();
 }
 
-const skip = (check: string, message: string): Finding[] => [findingsOf(check).skipped(message)];
+const skip = (check: string, message: string): Finding[] => [createFindings(check).skipped(message)];

@@ -10,7 +10,7 @@ export interface Finding {
 }
 
 /** Returns functions that make the findings of one check. */
-export const findingsOf = (check: string) => ({
+export const createFindings = (check: string) => ({
   ok: (message: string): Finding => ({ check, state: 'ok', message, remedy: null }),
   warning: (message: string, remedy: string): Finding => ({ check, state: 'warning', message, remedy }),
   failed: (message: string, remedy: string): Finding => ({ check, state: 'failed', message, remedy }),

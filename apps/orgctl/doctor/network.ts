@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns/promises';
 import { type BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { type Finding, findingsOf } from './finding.ts';
+import { createFindings, type Finding } from './finding.ts';
 
-const dns = findingsOf('dns');
-const proxies = findingsOf('trusted-proxies');
+const dns = createFindings('dns');
+const proxies = createFindings('trusted-proxies');
 
 /** Checks that the names of servers resolve. */
 export async function checkNames(hosts: readonly { setting: string; host: string }[]): Promise<Finding[]> {

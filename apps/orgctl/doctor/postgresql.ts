@@ -6,9 +6,9 @@ import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import { checkPeer, checkPem } from './certificates.ts';
 import { checkClock } from './clock.ts';
-import { type Finding, findingsOf } from './finding.ts';
+import { createFindings, type Finding } from './finding.ts';
 
-const { ok, warning, failed, expectThat } = findingsOf('postgresql');
+const { ok, warning, failed, expectThat } = createFindings('postgresql');
 const connectTimeoutMs = 5_000;
 
 /** A login to check: the setting that names it, and whose it is. */

@@ -9,9 +9,9 @@ import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
 import { WorkflowError } from '#workflows/errors.ts';
 import type { ProbeConfig } from './config.ts';
-import { type Finding, findingsOf } from './finding.ts';
+import { createFindings, type Finding } from './finding.ts';
 
-const { ok, failed, expectThat } = findingsOf('probe');
+const { ok, failed, expectThat } = createFindings('probe');
 
 /** A request that the probe's receiver got. */
 interface Post {
@@ -24,7 +24,7 @@ const timeoutMs = 10_000;
 const serviceDelayMs = 5_000;
 const workerRemedy = 'See the logs of the workers, and that a network policy lets them reach this receiver.';
 const temporalRemedy = 'See what the check of Temporal says. A server that accepts connections can lack a service.';
-const remedyOf = ({ reason }: WorkflowError) => (reason === 'temporal_away' ? temporalRemedy : workerRemedy);
+const getRemedy = ({ reason }: WorkflowError) => (reason === 'temporal_away' ? temporalRemedy : workerRemedy);
 
 /**
  * Reads with the probe's key, sees that a key of the other region is rejected, and receives a
@@ -80,12 +80,12 @@ async function checkDelivery(
 ): Promise<Finding[]> {
   await wait(serviceDelayMs);
   const client = await openWorkflowClient(temporal).catch(rejectedOnly);
-  if (client instanceof WorkflowError) return [failed(client.message, remedyOf(client))];
+  if (client instanceof WorkflowError) return [failed(client.message, getRemedy(client))];
   const result = await client
     .sendTest({ organizationId, webhookId, eventType: 'client.started' })
     .catch(rejectedOnly)
     .finally(() => client.close());
-  if (result instanceof WorkflowError) return [failed(result.message, remedyOf(result))];
+  if (result instanceof WorkflowError) return [failed(result.message, getRemedy(result))];
   if (result === null)
     return [failed('the probe’s webhook is deleted', 'Run orgctl probe create --renew yes, and apply its Secret.')];
   const delivered = expectThat(

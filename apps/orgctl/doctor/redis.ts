@@ -2,13 +2,13 @@ import type { Redis } from 'ioredis';
 import type { Region } from '#domain/contract/regions.ts';
 import { WrongRedisError } from '#runtime/redis-client.ts';
 import type { RedisServer } from '#runtime/settings/redis.ts';
-import { codeOf } from '#runtime/settings/try-connection.ts';
+import { getErrorCode } from '#runtime/settings/try-connection.ts';
 import { tryRedisWindow } from '#runtime/try-redis.ts';
 import { checkPeer } from './certificates.ts';
 import { checkClock } from './clock.ts';
-import { type Finding, findingsOf } from './finding.ts';
+import { createFindings, type Finding } from './finding.ts';
 
-const { ok, failed, expectThat } = findingsOf('redis');
+const { ok, failed, expectThat } = createFindings('redis');
 const timeoutMs = 5_000;
 
 /**
@@ -26,7 +26,7 @@ export async function checkRedis(server: RedisServer, region: Region): Promise<F
     if (error instanceof WrongRedisError) return [failed(error.problem, error.remedy)];
     return [
       failed(
-        `Redis cannot be used at REDIS_URL (${codeOf(error)})`,
+        `Redis cannot be used at REDIS_URL (${getErrorCode(error)})`,
         'Start it, correct REDIS_URL, or give its user the rights of docs/operations/prepare-redis.md.',
       ),
     ];
@@ -50,8 +50,8 @@ export interface RedisFacts {
 }
 
 function readFacts(...pages: string[]): RedisFacts {
-  const factOf = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(pages.join('\n'))?.[1] ?? 'unknown';
-  return { version: factOf('redis_version'), policy: factOf('maxmemory_policy') };
+  const readFact = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(pages.join('\n'))?.[1] ?? 'unknown';
+  return { version: readFact('redis_version'), policy: readFact('maxmemory_policy') };
 }
 
 export const checkRedisSettings = ({ version, policy }: RedisFacts): Finding[] => [

@@ -3,9 +3,9 @@ import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions, describeAway, describeRejection, isNotFound, isRejection } from '#workflows/connection.ts';
 import { findUnmetNeeds } from '#workflows/server-needs.ts';
 import { checkPem, checkServer } from './certificates.ts';
-import { type Finding, findingsOf } from './finding.ts';
+import { createFindings, type Finding } from './finding.ts';
 
-const { ok, warning, failed } = findingsOf('temporal');
+const { ok, warning, failed } = createFindings('temporal');
 const timeoutMs = 5_000;
 const dayS = 86_400;
 

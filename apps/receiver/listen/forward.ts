@@ -79,7 +79,7 @@ export function startListener(options: {
       rawHeaders,
       body,
       eventId: String(headers['webhook-id'] ?? '?'),
-      type: typeOf(body),
+      type: readEventType(body),
       attempt: (headers['webhook-attempt'] as string | undefined) ?? null,
     });
   }
@@ -117,7 +117,10 @@ async function forward(forwardTo: string, rawHeaders: readonly string[], body: B
     const head = { status, headers: Object.fromEntries(kept) as Record<string, string>, body: responseBody };
     return { response: { status, problem: null, durationMs: durationMs() }, head };
   } catch (error) {
-    return { response: { status: null, problem: problemOf(error, forwardTo), durationMs: durationMs() }, head: null };
+    return {
+      response: { status: null, problem: describeProblem(error, forwardTo), durationMs: durationMs() },
+      head: null,
+    };
   }
 }
 
@@ -139,7 +142,7 @@ function post(forwardTo: string, rawHeaders: readonly string[], body: Buffer): P
   });
 }
 
-function problemOf(error: unknown, forwardTo: string): string {
+function describeProblem(error: unknown, forwardTo: string): string {
   const { code, name } = error as NodeJS.ErrnoException;
   const host = new URL(forwardTo).host;
   if (name === 'AbortError' || name === 'TimeoutError' || code === 'ABORT_ERR')
@@ -148,7 +151,7 @@ function problemOf(error: unknown, forwardTo: string): string {
   return `${host} cannot be reached (${code ?? name})`;
 }
 
-function typeOf(body: Buffer): string {
+function readEventType(body: Buffer): string {
   try {
     const { type } = JSON.parse(body.toString('utf8')) as { type?: unknown };
     return typeof type === 'string' ? type : '?';

@@ -9,7 +9,7 @@ import type { OpenStack } from './stack.ts';
  * Names the process that a webhook is for, so that the next process deletes the webhook of a killed
  * one.
  */
-const descriptionOf = (pid: number) => `npm run tool -- listen, process ${pid}`;
+const formatDescription = (pid: number) => `npm run tool -- listen, process ${pid}`;
 
 /**
  * Creates a webhook for this process, after deleting those of processes that have ended. `remove`
@@ -26,7 +26,7 @@ export async function subscribe(
   }
   const allow = new BlockList();
   allow.addSubnet('127.0.0.0', 8, 'ipv4');
-  const description = descriptionOf(process.pid);
+  const description = formatDescription(process.pid);
   const { id, secret } = await createWebhook(
     database,
     { ...of, url, eventTypes: events, description },

@@ -42,7 +42,7 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
     [...texts].flatMap(([name, text]) => {
       if (text === undefined) return [];
       const tryValue = tries?.[name] as TryValue<unknown> | undefined;
-      return [[name, new TriedValue<unknown>(text, settings[name], { parse: parserOf(schema, name), tryValue })]];
+      return [[name, new TriedValue<unknown>(text, settings[name], { parse: createParser(schema, name), tryValue })]];
     }),
   );
   const values = Object.defineProperties(
@@ -61,7 +61,7 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
   return { settings, followed: { values, names: [...files.keys()], check } };
 }
 
-function parserOf(schema: z.ZodObject, name: string): (text: string) => unknown {
+function createParser(schema: z.ZodObject, name: string): (text: string) => unknown {
   return (text) => {
     const result = schema.shape[name]?.safeParse(text, { reportInput: false });
     if (result?.success) return result.data;

@@ -35,7 +35,7 @@ export function parseOtlpEndpoint(text: string): OtlpEndpoint {
 }
 
 /** Returns the URL that a signal's records are sent to. */
-export function otlpUrlOf({ host, port, path, tls }: OtlpEndpoint, signal: 'traces' | 'logs'): string {
+export function buildOtlpUrl({ host, port, path, tls }: OtlpEndpoint, signal: 'traces' | 'logs'): string {
   const origin = `${tls === null ? 'http' : 'https'}://${hostAndPort({ host, port })}`;
   const base = path.split('/').map(encodeURIComponent).join('/');
   return `${origin}${base === '' ? '' : `/${base}`}/v1/${signal}`;

@@ -25,22 +25,22 @@ const defaultPort = 5432;
 export function parsePostgresUrl(text: string): PostgresServer {
   const url = parseConnectionUrl(text, ['postgresql', 'postgres'], example);
   rejectParameters(url, read);
-  const host = hostOf(url);
+  const host = getHost(url);
   if (url.user === null && url.password !== null) throw new InvalidValueError('must have a user with its password');
   if (url.path === '') throw new InvalidValueError('must name a database');
   return Object.freeze({
     protocol: 'postgresql',
     host,
-    port: portOf(url),
+    port: getPort(url),
     database: url.path,
     user: url.user ?? userOfProcess(),
     password: url.password,
-    tls: tlsOf(url, host),
+    tls: findTls(url, host),
   });
 }
 
 /** Returns a URL that reads as the server. */
-export function postgresUrlOf(server: PostgresServer): string {
+export function formatPostgresUrl(server: PostgresServer): string {
   const { user, password, host, port, database, tls } = server;
   const login = [user, ...(password === null ? [] : [password])].map(encodeURIComponent).join(':');
   const url = `postgresql://${login}@${isIPv6(host) ? `[${host}]` : encodeURIComponent(host)}:${port}/`;
@@ -54,7 +54,7 @@ export function postgresUrlOf(server: PostgresServer): string {
 }
 
 /** The host of the authority or, when that has none, of the parameter. */
-function hostOf({ host, parameters }: ConnectionUrl): string {
+function getHost({ host, parameters }: ConnectionUrl): string {
   const parameter = parameters.get('host');
   if (host !== '' && parameter !== undefined)
     throw new InvalidValueError('names a host twice: before its path and in the parameter host');
@@ -65,7 +65,7 @@ function hostOf({ host, parameters }: ConnectionUrl): string {
   return found;
 }
 
-function portOf({ port, parameters }: ConnectionUrl): number {
+function getPort({ port, parameters }: ConnectionUrl): number {
   const parameter = parameters.get('port');
   if (parameter === undefined) return port ?? defaultPort;
   if (port !== null) throw new InvalidValueError('names a port twice: before its path and in the parameter port');
@@ -85,7 +85,7 @@ function userOfProcess(): string {
  * Plain text: no `sslmode`, `disable`, and `allow` and `prefer`, which may end in it. `require` and
  * `no-verify` encrypt for a server that may be any. Only `verify-full` counts as TLS.
  */
-function tlsOf({ parameters }: ConnectionUrl, host: string): PostgresTls | null {
+function findTls({ parameters }: ConnectionUrl, host: string): PostgresTls | null {
   const mode = parameters.get('sslmode') ?? 'disable';
   const files = ['sslrootcert', 'sslcert', 'sslkey'].filter((name) => parameters.has(name));
   if (['disable', 'allow', 'prefer'].includes(mode)) {

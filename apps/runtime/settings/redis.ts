@@ -56,7 +56,7 @@ export function parseRedisUrl(text: string): RedisServer {
   const isCluster = readCluster(parameters.get('cluster'));
   const sentinel = readSentinel(parameters);
   if (isCluster && sentinel !== null) throw new InvalidValueError('must have cluster or sentinel, and not both');
-  const [first, ...others] = isSocket ? [socketOf(url)] : readAddresses(url, sentinel);
+  const [first, ...others] = isSocket ? [getSocket(url)] : readAddresses(url, sentinel);
   if (others.length > 0 && !isCluster && sentinel === null)
     throw new InvalidValueError('must name one host, or say what several are: ?cluster=true or ?sentinel=NAME');
   if (url.user !== null && url.password === null)
@@ -76,7 +76,7 @@ export function parseRedisUrl(text: string): RedisServer {
   });
 }
 
-function socketOf({ host, port, others, path }: ConnectionUrl): RedisAddress {
+function getSocket({ host, port, others, path }: ConnectionUrl): RedisAddress {
   if (host !== '' || port !== null || others.length > 0 || path === '')
     throw new InvalidValueError('must have a path and no host with unix://');
   return { host: readHost(encodeURIComponent(`/${path}`)), port: defaultPort };
@@ -112,7 +112,7 @@ function readSentinel(parameters: ReadonlyMap<string, string>): RedisSentinel | 
 }
 
 /** Returns a URL that reads as the server. */
-export function redisUrlOf(server: RedisServer): string {
+export function formatRedisUrl(server: RedisServer): string {
   const { host, others, isCluster, sentinel, user, password, database, tls } = server;
   const login = password === null ? '' : `${encodeURIComponent(user ?? '')}:${encodeURIComponent(password)}@`;
   if (host.startsWith('/')) return `unix://${login}${host.split('/').map(encodeURIComponent).join('/')}?db=${database}`;

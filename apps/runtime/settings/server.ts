@@ -37,7 +37,7 @@ type ServerSettings = z.output<z.ZodObject<ReturnType<typeof serverSettings>>>;
  * @param responseDeadlineMs - from a request to the last byte of its response: as long as the app's
  * largest body may take.
  */
-export const serverConfigOf = (s: ServerSettings, responseDeadlineMs: number) => ({
+export const buildServerConfig = (s: ServerSettings, responseDeadlineMs: number) => ({
   databasePoolMax: s.DATABASE_POOL_MAX,
   host: s.HOST,
   port: s.PORT,
@@ -53,4 +53,4 @@ export const serverConfigOf = (s: ServerSettings, responseDeadlineMs: number) =>
   logLevel: s.LOG_LEVEL,
 });
 
-export type ServerConfig = ReturnType<typeof serverConfigOf>;
+export type ServerConfig = ReturnType<typeof buildServerConfig>;

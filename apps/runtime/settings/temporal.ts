@@ -68,12 +68,12 @@ type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: TemporalAddress | u
  * @throws InvalidSettingsError when they are incomplete or contradict each other: nothing is ever
  * sent with less protection than was configured.
  */
-export function temporalServerOf<S extends Parsed>(
+export function findTemporalServer<S extends Parsed>(
   s: S,
   namespace: string,
   apiKeyNow?: () => string | undefined,
 ): TemporalServer | (S extends { TEMPORAL_ADDRESS: TemporalAddress } ? never : null);
-export function temporalServerOf(
+export function findTemporalServer(
   s: Parsed,
   namespace: string,
   apiKeyNow?: () => string | undefined,

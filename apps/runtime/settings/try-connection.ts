@@ -11,7 +11,7 @@ const anotherServer = 'names another server or database, which takes effect when
 export const tryPostgres =
   (role: LoginRole) =>
   async (next: PostgresServer, old: PostgresServer): Promise<string | null> =>
-    addressOf(next) === addressOf(old) ? tryLogin(next, role) : anotherServer;
+    describeAddress(next) === describeAddress(old) ? tryLogin(next, role) : anotherServer;
 
 /**
  * Returns why a PostgreSQL server cannot be used by an app, as the end of a sentence, or null: it
@@ -26,7 +26,7 @@ export async function tryLogin(server: PostgresServer, role: LoginRole): Promise
     const { groups } = await readLoginRights(session);
     return groups.includes(groupRoles[role]) ? null : `names a login without the role ${groupRoles[role]}`;
   } catch (error) {
-    return `cannot be used to connect to PostgreSQL (${codeOf(error)})`;
+    return `cannot be used to connect to PostgreSQL (${getErrorCode(error)})`;
   } finally {
     session.end().catch(() => {}); // a silent server never answers it
   }
@@ -34,25 +34,25 @@ export async function tryLogin(server: PostgresServer, role: LoginRole): Promise
 
 /** Tries a new login of the same Redis by a call as the limiter makes them. */
 export async function tryRedis(next: RedisServer, old: RedisServer, region: Region): Promise<string | null> {
-  if (addressOf(next) !== addressOf(old)) return anotherServer;
+  if (describeAddress(next) !== describeAddress(old)) return anotherServer;
   const { tryRedisWindow } = await import('../try-redis.ts');
   try {
     await tryRedisWindow({ server: next, region, timeoutMs: connectTimeoutMs }, async () => {});
     return null;
   } catch (error) {
-    return `cannot be used to connect to Redis (${codeOf(error)})`;
+    return `cannot be used to connect to Redis (${getErrorCode(error)})`;
   }
 }
 
 /** Where a server is and how it is verified; the login and the files of TLS may change. */
-function addressOf(server: PostgresServer | RedisServer): string {
+function describeAddress(server: PostgresServer | RedisServer): string {
   const { host, port, database, tls } = server;
   const redis = server.protocol === 'redis' ? [server.others, server.isCluster, server.sentinel?.name] : [];
   return JSON.stringify([host, port, database, tls?.isVerified, ...redis]);
 }
 
 /** Returns SQLSTATE, Node's code, or the first word of a response of Redis, for example WRONGPASS. */
-export function codeOf(error: unknown): string {
+export function getErrorCode(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof code === 'string') return code;
   return /^[A-Z]{2,}/.exec(String(message))?.[0] ?? 'no response';

@@ -9,8 +9,8 @@ type Secret = { version: number; secret: Buffer } | Buffer;
  * another secret.
  */
 export async function trySecrets(next: readonly Secret[], old: readonly Secret[]): Promise<string | null> {
-  const versions = new Map(old.map((one) => [versionOf(one), one]));
-  const changed = next.map(versionOf).find((version, index) => {
+  const versions = new Map(old.map((one) => [findVersion(one), one]));
+  const changed = next.map(findVersion).find((version, index) => {
     const before = version === null ? undefined : versions.get(version);
     return before !== undefined && !isDeepStrictEqual(before, next[index]);
   });
@@ -20,4 +20,4 @@ export async function trySecrets(next: readonly Secret[], old: readonly Secret[]
     : 'lacks the first secret in use: another one must have been the first before it can be removed';
 }
 
-const versionOf = (secret: Secret): number | null => ('version' in secret ? secret.version : null);
+const findVersion = (secret: Secret): number | null => ('version' in secret ? secret.version : null);

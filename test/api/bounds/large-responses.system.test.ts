@@ -91,7 +91,7 @@ async function blockAuditLog(): Promise<pg.PoolClient> {
   return client;
 }
 
-const tagOf = (body: Buffer) => `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+const computeTag = (body: Buffer) => `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
 
 const countWaiting = async (condition: string, applicationName = 'org-api') => {
   const { rows } = await shared().owner.pool.query<{ count: number }>(
@@ -107,7 +107,7 @@ it('chunks and entity tag are those of the response in one piece', async () => {
   const read = await readChunks();
 
   expect(read?.row).toMatchObject({ decision: 'ok', bytes: whole.length });
-  expect(read?.row.etag).toBe(tagOf(whole));
+  expect(read?.row.etag).toBe(computeTag(whole));
   expect(read?.chunks.map(({ length }) => length)).toEqual(
     Array.from({ length: Math.ceil(whole.length / chunkBytes) }, (_, n) =>
       Math.min(chunkBytes, whole.length - n * chunkBytes),
@@ -134,11 +134,11 @@ it('what commits while its statement runs changes neither decision, entity tag n
   const read = await reading;
   expect(read?.row.decision).toBe('ok');
   expect(Buffer.concat(read?.chunks ?? []).equals(before)).toBe(true);
-  expect(read?.row.etag).toBe(tagOf(before));
+  expect(read?.row.etag).toBe(computeTag(before));
   expect((await readRoster(pool, values, room, []))?.row.decision).toBe('revoked');
   const after = await readChunks();
   expect(after?.row.etag).not.toBe(read?.row.etag);
-  expect(after?.row.etag).toBe(tagOf(Buffer.concat(after?.chunks ?? [])));
+  expect(after?.row.etag).toBe(computeTag(Buffer.concat(after?.chunks ?? [])));
 });
 
 it('a response that its client has already, or that is too long, leaves no chunk of it in PostgreSQL’s reply', async () => {

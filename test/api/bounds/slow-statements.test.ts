@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import type { MadeKey } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
-import { statementsOf } from '#test/statements-of.ts';
+import { watchStatements } from '#test/watch-statements.ts';
 import { untilFigures } from './figures.ts';
 import { giveGrants, openReader } from './readers.ts';
 
@@ -74,7 +74,7 @@ it('slow reads of one operation take three of ten connections, and other reads a
   const installation = await setup({ DATABASE_POOL_MAX: '10' });
   const firms = await makeFirms(installation, 5);
   const readBeside = await makeBystander(installation);
-  const unlock = await statementsOf(installation.owner, 'org-api').lock('client_grant');
+  const unlock = await watchStatements(installation.owner, 'org-api').lock('client_grant');
   const rosters = [readRosters(installation, firms)];
   for (const blocked of [1, 2, 3]) {
     await expect.poll(() => countBlocked(installation), { timeout: 30_000 }).toBeGreaterThanOrEqual(blocked);
@@ -97,7 +97,7 @@ it.each([
   expect(await readOther()).toBe(200);
   const { key, orgId } = await make.apiKey();
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
-  const unlock = await statementsOf(owner, 'org-api').lock('client_grant');
+  const unlock = await watchStatements(owner, 'org-api').lock('client_grant');
   const reads = Array.from({ length: 80 }, () => api.get(path(other.orgId), { key }));
   await untilFigures(api.metricsUrl, ({ waiting }) => waiting > 0);
   expect(await readOther()).toBe(200);
@@ -122,7 +122,7 @@ it('slow reads with large bodies take one of ten connections, and other reads ar
 it('the statement of a large response ends when the last client that waits for it disconnects', async () => {
   const installation = await setup();
   const { api, owner } = installation;
-  const { until, expectEnded } = statementsOf(owner, 'org-api');
+  const { until, expectEnded } = watchStatements(owner, 'org-api');
   const [firm] = await makeFirms(installation, 1);
   const { path = '', keys: [{ key } = { key: '' }] = [] } = firm ?? {};
   const unlock = await lockNames(installation);

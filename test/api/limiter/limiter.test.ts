@@ -21,7 +21,7 @@ afterEach(async () => {
  * Starts a limiter with a unique key prefix in Redis. The long timeout prevents a busy machine from
  * looking like a lost Redis.
  */
-async function limiterOf(
+async function startLimiter(
   options: Partial<LimiterOptions> & { limit: number; windowSeconds: number },
 ): Promise<Limiter> {
   const limiter = new Limiter({
@@ -77,7 +77,7 @@ function expectExact(calls: Timed[], limit: number, windowMs: number): void {
 
 describe('the limiter with Redis', () => {
   it('admits 120 of 200 parallel calls, counts down, and rejects the others within the minute', async () => {
-    const limiter = await limiterOf({ limit: 120, windowSeconds: 60 });
+    const limiter = await startLimiter({ limit: 120, windowSeconds: 60 });
     expect(limiter.mode).toBe('redis');
     const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.decide('key')));
     const admitted = decisions.filter((decision) => decision.admitted);
@@ -87,14 +87,14 @@ describe('the limiter with Redis', () => {
   });
 
   it('asks Redis again after a rejection, and counts each key separately', async () => {
-    const limiter = await limiterOf({ limit: 3, windowSeconds: 60 });
+    const limiter = await startLimiter({ limit: 3, windowSeconds: 60 });
     for (let call = 0; call < 4; call++) await limiter.decide('key');
     expect(await limiter.decide('key')).toEqual({ admitted: false, left: 0, resetSeconds: 60, decidedBy: 'redis' });
     expect(await limiter.decide('other')).toEqual({ admitted: true, left: 2, resetSeconds: 60, decidedBy: 'redis' });
   });
 
   it('stores the same compact fingerprint for bytes and for text', async () => {
-    const limiter = await limiterOf({ limit: 3, windowSeconds: 60, keyPrefix: 'limit:us:' });
+    const limiter = await startLimiter({ limit: 3, windowSeconds: 60, keyPrefix: 'limit:us:' });
     const fingerprint = Buffer.alloc(32, 255);
     await limiter.decide(fingerprint);
     expect((await limiter.decide(fingerprint.toString('base64url'))).left).toBe(1);
@@ -109,7 +109,7 @@ describe('the limiter with Redis', () => {
     });
     const callWith = async (gapsMs: number[]) => {
       const shared = { limit, windowSeconds: windowMs / 1_000, keyPrefix: `arrivals:${prefixes++}:` };
-      const limiters = [await limiterOf(shared), await limiterOf(shared)];
+      const limiters = [await startLimiter(shared), await startLimiter(shared)];
       const calls: Promise<Timed>[] = [];
       for (const [index, gapMs] of gapsMs.entries()) {
         if (gapMs > 0) await wait(gapMs);
@@ -125,7 +125,7 @@ describe('the limiter with Redis', () => {
 
   it('admits a single caller that waits for resetSeconds after a rejection', async () => {
     const lone = async (windowSeconds: number, pauseMs: number) => {
-      const limiter = await limiterOf({ limit: 4, windowSeconds });
+      const limiter = await startLimiter({ limit: 4, windowSeconds });
       for (const asksAgain of [false, true, false]) {
         const first = await untilRejected(limiter, pauseMs);
         const rejected = asksAgain ? await limiter.decide('key') : first; // rejected calls meanwhile change nothing
@@ -142,7 +142,7 @@ describe('the limiter without Redis', () => {
   it('counts in the process, reports it once, and keeps the announced wait on its own clock', async () => {
     const modeChanges: string[] = [];
     let nowMs = 0;
-    const limiter = await limiterOf({
+    const limiter = await startLimiter({
       redis: null,
       limit: 120,
       windowSeconds: 60,

@@ -28,7 +28,7 @@ interface Draft {
   [keyword: string]: any;
 }
 
-const eventOf = ({ webhooks }: Draft, type: string) =>
+const getEventSchema = ({ webhooks }: Draft, type: string) =>
   webhooks[type].post.requestBody.content['application/json'].schema;
 const getOrg = (draft: Draft) => draft.paths['/v1/orgs/{orgId}'].get;
 
@@ -147,7 +147,7 @@ const rejected: [what: string, change: (draft: Draft) => void, path: string][] =
   ['a removed event', ({ webhooks }) => delete webhooks['seat.given'], 'webhooks.seat.given'],
   [
     'a field of an event removed',
-    (draft) => delete eventOf(draft, 'seat.ended').properties.data.properties.reason,
+    (draft) => delete getEventSchema(draft, 'seat.ended').properties.data.properties.reason,
     'data.properties.reason',
   ],
   [
@@ -168,7 +168,7 @@ const allowed: [what: string, change: (draft: Draft) => void][] = [
   ],
   [
     'a field more in an event',
-    (draft) => set(eventOf(draft, 'seat.given').properties.data.properties, 'kind', { type: 'string' }),
+    (draft) => set(getEventSchema(draft, 'seat.given').properties.data.properties, 'kind', { type: 'string' }),
   ],
   ['a read more', ({ paths }) => set(paths, '/v1/orgs/{orgId}/invoices', { get: {} })],
   ['an event more', ({ webhooks }) => set(webhooks, 'member.joined', { post: {} })],
@@ -197,16 +197,16 @@ const allowed: [what: string, change: (draft: Draft) => void][] = [
 describe('the comparison of two versions of the document', () => {
   it.each(rejected)('rejects %s', (_what, change, path) => {
     const breaks = findBreaks(
-      draftOf(() => {}),
-      draftOf(change),
+      draftChange(() => {}),
+      draftChange(change),
     );
     expect(breaks).not.toEqual([]);
     expect(breaks.join('\n')).toContain(path);
   });
 
   it.each(allowed)('allows %s', (_what, change) => {
-    const before = draftOf(() => {});
-    const after = draftOf(change);
+    const before = draftChange(() => {});
+    const after = draftChange(change);
     expect(after).not.toEqual(before);
     expect(findBreaks(before, after)).toEqual([]);
   });
@@ -214,7 +214,7 @@ describe('the comparison of two versions of the document', () => {
 
 describe('the document', () => {
   it('has only gained content since its first commit', () => {
-    const commits = commitsOf(file);
+    const commits = listCommits(file);
     const texts = commits.map((commit) => git('show', `${commit}:${file}`));
     const versions = [
       ...texts.map((text): object => JSON.parse(text ?? '{}')),
@@ -235,7 +235,7 @@ describe('the document', () => {
   });
 });
 
-function draftOf(change: (draft: Draft) => void): Draft {
+function draftChange(change: (draft: Draft) => void): Draft {
   const draft = structuredClone(openApiDocument({ baseUrls: defaultBaseUrls }));
   change(draft);
   return draft;
@@ -255,7 +255,7 @@ function rename(target: Draft, from: string, to: string): void {
  * Returns the commits that changed a file, oldest first. A merge is one step, so parallel branches
  * are not compared with each other.
  */
-function commitsOf(path: string): string[] {
+function listCommits(path: string): string[] {
   const log = git('log', '--first-parent', '--format=%H', '--diff-filter=AM', '--', path) ?? '';
   return log.split('\n').filter(Boolean).reverse();
 }

@@ -9,7 +9,7 @@ import { readConfig } from '../../../apps/api/config.ts';
 
 const needed = { REGION: 'us', API_DATABASE_URL: 'postgresql://api:pw@localhost/org_api', ...testKeySettings };
 
-function problemsOf(environment: Record<string, string>): readonly string[] {
+function listProblems(environment: Record<string, string>): readonly string[] {
   try {
     readConfig(environment);
   } catch (error) {
@@ -43,7 +43,7 @@ it('the configuration reports every problem at once by name, without a value', (
     LOG_LEVEL: secret,
     OTEL_EXPORTER_OTLP_ENDPOINT: secret,
   };
-  const problems = problemsOf(wrong);
+  const problems = listProblems(wrong);
   for (const name of Object.keys(wrong))
     expect(
       problems.some((problem) => problem.startsWith(name)),
@@ -56,12 +56,12 @@ it('the configuration reports every problem at once by name, without a value', (
 it.each(['10.0.0.0/', '10.0.0.0/a', '10.0.0', '10.0.0.0/8/8', '::1/129', 'proxy.example'])(
   'rejects %s as a trusted proxy',
   (proxy) => {
-    expect(problemsOf({ ...needed, TRUSTED_PROXIES: proxy })).toEqual([expect.stringMatching(/^TRUSTED_PROXIES: /)]);
+    expect(listProblems({ ...needed, TRUSTED_PROXIES: proxy })).toEqual([expect.stringMatching(/^TRUSTED_PROXIES: /)]);
   },
 );
 
 it('the configuration says what each missing setting is for, and treats an empty one as missing', () => {
-  const problems = problemsOf({ REGION: '', KEY_PEPPERS: '' });
+  const problems = listProblems({ REGION: '', KEY_PEPPERS: '' });
   expect(problems).toEqual([
     expect.stringMatching(/^REGION is missing: /),
     expect.stringMatching(/^API_DATABASE_URL is missing: /),
@@ -79,7 +79,7 @@ it('the configuration reads any setting from the file in NAME_FILE without the t
   expect(readConfig({ ...needed, KEY_PEPPERS_FILE: path.join(folder, 'none') }).keys.peppers).toEqual(
     testKeySecrets.peppers,
   );
-  expect(problemsOf({ ...rest, KEY_PEPPERS_FILE: path.join(folder, 'none') })).toEqual([
+  expect(listProblems({ ...rest, KEY_PEPPERS_FILE: path.join(folder, 'none') })).toEqual([
     expect.stringMatching(/^KEY_PEPPERS_FILE: the file cannot be read \(ENOENT\)/),
     expect.stringMatching(/^KEY_PEPPERS is missing/),
   ]);
@@ -87,6 +87,6 @@ it('the configuration reads any setting from the file in NAME_FILE without the t
 
 it('the configuration rejects two peppers of one version, and one that is too short', () => {
   const long = Buffer.alloc(32, 7).toString('base64');
-  expect(problemsOf({ ...needed, KEY_PEPPERS: `1:${Buffer.alloc(8).toString('base64')}` })).toHaveLength(1);
-  expect(problemsOf({ ...needed, KEY_PEPPERS: `1:${long},1:${long}` })).toHaveLength(1);
+  expect(listProblems({ ...needed, KEY_PEPPERS: `1:${Buffer.alloc(8).toString('base64')}` })).toHaveLength(1);
+  expect(listProblems({ ...needed, KEY_PEPPERS: `1:${long},1:${long}` })).toHaveLength(1);
 });

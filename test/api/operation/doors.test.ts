@@ -45,7 +45,7 @@ it('after 600 failed authentications a minute from one address, further ones get
 it('X-Forwarded-For is read from trusted proxies only, up to its nearest untrusted address', async () => {
   const { api, make, owner } = await setup({ TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8, ::1, fd00::/8' });
   const direct = await setup();
-  const addressOf = async (installation: typeof direct, forwarded: string | null) => {
+  const readAddress = async (installation: typeof direct, forwarded: string | null) => {
     const { key, orgId } = await installation.make.apiKey();
     const headers = forwarded === null ? {} : from(forwarded);
     const response = await installation.api.get(`/v1/orgs/${orgId}`, { key, headers });
@@ -83,8 +83,8 @@ it('X-Forwarded-For is read from trusted proxies only, up to its nearest untrust
     ['[2001:db8::7:4711', '127.0.0.1'],
   ];
   for (const [forwarded, address] of cases)
-    expect([forwarded, await addressOf(proxied, forwarded)]).toEqual([forwarded, address]);
-  expect(await addressOf(direct, '203.0.113.9')).toBe('127.0.0.1');
+    expect([forwarded, await readAddress(proxied, forwarded)]).toEqual([forwarded, address]);
+  expect(await readAddress(direct, '203.0.113.9')).toBe('127.0.0.1');
 });
 
 it('failures behind a trusted proxy count for each client, and for a whole /64 network of IPv6', async () => {

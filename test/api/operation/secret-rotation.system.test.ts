@@ -20,7 +20,7 @@ const newPepper = { version: 2, secret: Buffer.from('another pepper of the tests
 const newPeppers = `2:${newPepper.secret.toString('base64')},${testKeySettings.KEY_PEPPERS}`;
 
 it('a new database login and a new pepper are loaded while reads continue, and no read fails', async () => {
-  const { database, owner, make, newLogin, sessionsOf, start } = await setup();
+  const { database, owner, make, newLogin, countConnections, start } = await setup();
   const first = await newLogin();
   const { api, secret, values, logLines } = await start(first.url);
   const members = await Promise.all(Array.from({ length: 12 }, () => make.member()));
@@ -52,7 +52,7 @@ it('a new database login and a new pepper are loaded while reads continue, and n
   await lock.query('begin; lock table organization in access exclusive mode');
   const waiting: Promise<number>[] = [];
   for (const [index, key] of [...keys, ...keys, ...keys].entries()) {
-    if ((await sessionsOf(second.user)) > 0) break;
+    if ((await countConnections(second.user)) > 0) break;
     waiting.push(read(api, key, endpoints[index % endpoints.length]?.resource));
     await wait(15);
   }
@@ -60,7 +60,7 @@ it('a new database login and a new pepper are loaded while reads continue, and n
   lock.release();
   const errors = () => logLines.filter((line) => line.includes('internal error')).join('');
   expect(new Set(await Promise.all(waiting)), errors()).toEqual(new Set([200]));
-  expect(await sessionsOf(second.user)).toBeGreaterThan(0);
+  expect(await countConnections(second.user)).toBeGreaterThan(0);
 
   await vi.waitFor(() => expect(reads.statuses.length).toBeGreaterThan(50), patient);
   const statuses = await reads.stop();
@@ -183,7 +183,7 @@ async function setup() {
       return { url: url.href, user, password };
     },
     /** Counts the pool's connections of a login, and not the API's session that tried the login. */
-    async sessionsOf(user: string): Promise<number> {
+    async countConnections(user: string): Promise<number> {
       const { rows } = await owner.pool.query<{ sessions: number }>(
         `select count(*)::int as sessions from pg_stat_activity where usename = $1 and application_name = 'org-api'`,
         [user],
@@ -234,7 +234,7 @@ function keepReading(api: TestApi, keys: { key: string; orgId: string }[]) {
   return { statuses, stop };
 }
 
-const settingsOf = (lines: string[], message: string) =>
+const listSettings = (lines: string[], message: string) =>
   lines
     .filter((line) => line.includes(message))
     .map((line) => (JSON.parse(line) as { setting: string }).setting)
@@ -244,5 +244,5 @@ function figuresIn(page: string, metric: string): Record<string, number> {
   const found = page.matchAll(new RegExp(`^${metric}\\{setting="(\\w+)"\\} (\\S+)$`, 'gm'));
   return Object.fromEntries([...found].map(([, setting = '', value]) => [setting, Number(value)]));
 }
-const changesIn = (lines: string[]) => settingsOf(lines, 'read again from its file');
-const rejectionsIn = (lines: string[]) => settingsOf(lines, 'is rejected; the old one');
+const changesIn = (lines: string[]) => listSettings(lines, 'read again from its file');
+const rejectionsIn = (lines: string[]) => listSettings(lines, 'is rejected; the old one');

@@ -145,11 +145,11 @@ it('a restored permission or membership is seen by the next read', async () => {
   const { api, make, owner } = shared();
   const creator = await make.member({ permissions: ['org.read'] });
   const { key } = await make.apiKey({ creator, scopes: ['org.read'] });
-  const statusOf = async () => (await api.get(`/v1/orgs/${creator.orgId}`, { key })).status;
+  const readStatus = async () => (await api.get(`/v1/orgs/${creator.orgId}`, { key })).status;
   for (let turn = 0; turn < 10; turn += 1) {
     await owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [creator.userId]);
-    expect(await statusOf()).toBe(403);
+    expect(await readStatus()).toBe(403);
     await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [creator.userId]);
-    expect(await statusOf()).toBe(200);
+    expect(await readStatus()).toBe(200);
   }
 });

@@ -28,13 +28,13 @@ it('access is ended in roster, seat counts and seat families from its end on, al
     counts: (await get('/seats')) as { used: number },
     families: (await get('/seats/families')) as SeatFamilies,
   });
-  const statusOf = ({ clients }: Roster, id: string) => clients.find(({ grantId }) => grantId === id)?.status;
+  const findStatus = ({ clients }: Roster, id: string) => clients.find(({ grantId }) => grantId === id)?.status;
 
   const endsAt = new Date(Date.now() + 3_000);
   await owner.pool.query('update client_grant set ends_at = $1 where id in ($2, $3)', [endsAt, seated.id, eligible.id]);
   const before = await read();
   expect(Date.now()).toBeLessThan(endsAt.getTime());
-  expect([seated, eligible, lasting].map(({ id }) => statusOf(before.roster, id))).toEqual([
+  expect([seated, eligible, lasting].map(({ id }) => findStatus(before.roster, id))).toEqual([
     'active',
     'active',
     'active',
@@ -46,7 +46,11 @@ it('access is ended in roster, seat counts and seat families from its end on, al
 
   await expect.poll(() => Date.now(), { timeout: 10_000, interval: 20 }).toBeGreaterThan(endsAt.getTime());
   const after = await read();
-  expect([seated, eligible, lasting].map(({ id }) => statusOf(after.roster, id))).toEqual(['ended', 'ended', 'active']);
+  expect([seated, eligible, lasting].map(({ id }) => findStatus(after.roster, id))).toEqual([
+    'ended',
+    'ended',
+    'active',
+  ]);
   expect(after.roster.seats).toEqual({ members: 1, professionalsWithClients: 1, activeFamilies: 1 });
   expect(after.counts.used).toBe(1);
   expect(after.families.seats).toMatchObject([{ id: lastingSeat }]);

@@ -31,12 +31,13 @@ it('the header If-None-Match may be a list, weak, strong, or *', async () => {
   const { key, orgId } = await make.apiKey();
   const path = `/v1/orgs/${orgId}`;
   const etag = (await api.get(path, { key })).headers.get('etag') ?? '';
-  const statusOf = async (value: string) => (await api.get(path, { key, headers: { 'if-none-match': value } })).status;
+  const readStatus = async (value: string) =>
+    (await api.get(path, { key, headers: { 'if-none-match': value } })).status;
 
   for (const value of [etag, `W/${etag}`, `"x", ${etag}`, `"x" ,W/${etag},"y"`, '*'])
-    expect([value, await statusOf(value)]).toEqual([value, 304]);
+    expect([value, await readStatus(value)]).toEqual([value, 304]);
   for (const value of ['"x"', etag.slice(1, -1), `${etag.slice(0, -1)}x"`, '', 'W/', ','])
-    expect([value, await statusOf(value)]).toEqual([value, 200]);
+    expect([value, await readStatus(value)]).toEqual([value, 200]);
 });
 
 it('a key that may not read never gets 304, whatever If-None-Match contains', async () => {

@@ -122,12 +122,12 @@ async function setupOutcomes() {
 }
 
 it('outcomes equal a computation day by day, for any grants and counts', async () => {
-  const outcomesOf = await setupOutcomes();
+  const readOutcomes = await setupOutcomes();
   let shown = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(family, { minLength: 3, maxLength: 9 }), async (families) => {
       const today = new Date().toISOString().slice(0, 10);
-      const outcomes = await outcomesOf(families);
+      const outcomes = await readOutcomes(families);
       fc.pre(new Date().toISOString().slice(0, 10) === today); // midnight passed meanwhile
       expect(outcomes).toEqual(expectedOutcomes(families));
       if ((outcomes as { calmMessages: unknown }).calmMessages !== null) shown += 1;

@@ -39,11 +39,11 @@ async function makeFullOrganization({ make, owner }: TestInstallation): Promise<
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Returns every value of a response with its path; items of a list share one path. */
-function* valuesOf(value: unknown, path = ''): Generator<[path: string, value: unknown]> {
+function* listValues(value: unknown, path = ''): Generator<[path: string, value: unknown]> {
   yield [path, value];
-  if (Array.isArray(value)) for (const item of value) yield* valuesOf(item, `${path}[]`);
+  if (Array.isArray(value)) for (const item of value) yield* listValues(item, `${path}[]`);
   else if (typeof value === 'object' && value !== null)
-    for (const [name, item] of Object.entries(value)) yield* valuesOf(item, `${path}.${name}`);
+    for (const [name, item] of Object.entries(value)) yield* listValues(item, `${path}.${name}`);
 }
 
 /**
@@ -51,7 +51,7 @@ function* valuesOf(value: unknown, path = ''): Generator<[path: string, value: u
  * empty.
  */
 function expectValues(body: unknown, full: boolean): void {
-  for (const [path, value] of valuesOf(body)) {
+  for (const [path, value] of listValues(body)) {
     if (/(At|since)$/.test(path) && value !== null)
       expect([path, value]).toEqual([path, expect.stringMatching(moment)]);
     if (full) expect([path, value]).not.toEqual([path, []]);

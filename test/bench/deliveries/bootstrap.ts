@@ -17,11 +17,11 @@ const resamples = 2_000;
 export function intervalOfRatio(rounds: readonly RoundPair[], share: number): [low: number, high: number] {
   const next = createChance(1);
   const pick = <T>(from: readonly T[]): T => from[Math.floor(next() * from.length)] as T;
-  const percentileOf = (lists: readonly (readonly number[])[]) =>
+  const computePercentile = (lists: readonly (readonly number[])[]) =>
     shareOfSorted(Float64Array.from(lists.flatMap((values) => values.map(() => pick(values)))).sort(), share);
   const ratios = Float64Array.from({ length: resamples }, () => {
     const drawn = rounds.map(() => pick(rounds));
-    return percentileOf(drawn.map(({ above }) => above)) / percentileOf(drawn.map(({ below }) => below));
+    return computePercentile(drawn.map(({ above }) => above)) / computePercentile(drawn.map(({ below }) => below));
   }).sort();
   return [shareOfSorted(ratios, 0.025), shareOfSorted(ratios, 0.975)];
 }

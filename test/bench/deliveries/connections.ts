@@ -2,7 +2,7 @@ import { postOnce } from '#delivery/post/post.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { median } from '../reads/compare.ts';
-import { cpuMicrosOf } from '../reads/processes.ts';
+import { findCpuMicros } from '../reads/processes.ts';
 import { percentile } from './measures.ts';
 import type { BenchOptions } from './options.ts';
 import { type Receiver, startReceiver } from './processes.ts';
@@ -87,13 +87,13 @@ async function measureTurn(options: { receiver: Receiver; ca: string; posts: num
       tookMs.push(performance.now() - startedAt);
     }
   };
-  const receiverBefore = cpuMicrosOf(receiver.pid) ?? Number.NaN;
+  const receiverBefore = findCpuMicros(receiver.pid) ?? Number.NaN;
   const senderBefore = process.cpuUsage();
   const startedAt = performance.now();
   await Promise.all(Array.from({ length: underWay }, postInTurn));
   const seconds = (performance.now() - startedAt) / 1_000;
   const { user, system } = process.cpuUsage(senderBefore);
-  const receiverMicros = ((cpuMicrosOf(receiver.pid) ?? Number.NaN) - receiverBefore) / posts;
+  const receiverMicros = ((findCpuMicros(receiver.pid) ?? Number.NaN) - receiverBefore) / posts;
   await receiver.takePosts();
   return {
     postsPerSecond: posts / seconds,

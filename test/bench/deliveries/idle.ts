@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { cpuMicrosOf } from '../reads/processes.ts';
+import { findCpuMicros } from '../reads/processes.ts';
 import type { Result } from './results.ts';
 import type { BenchStack } from './stack.ts';
 
@@ -18,7 +18,7 @@ export async function measureIdle(stack: BenchStack, report: (line: string) => v
         `select sum(xact_commit)::float8 as calls from pg_stat_database where datname = current_database()`,
       )
     ).rows[0]?.calls ?? 0;
-  const read = () => [stack.pids.postgres, stack.pids.worker].map((pid) => cpuMicrosOf(pid) ?? Number.NaN);
+  const read = () => [stack.pids.postgres, stack.pids.worker].map((pid) => findCpuMicros(pid) ?? Number.NaN);
   const [before, callsBefore] = [read(), await calls()];
   await wait(seconds * 1_000);
   const share = read().map((micros, nth) => (micros - (before[nth] ?? 0)) / (seconds * 1e6));

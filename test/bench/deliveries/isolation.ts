@@ -119,7 +119,7 @@ async function compareBeside([stack, options, report]: Run, { what, aim, sides, 
     report(`isolation, round ${round + 1} of ${rounds}: ${described}`);
   }
   if (attempts === 0) throw new Error('what disturbs had no attempt: nothing was isolated');
-  const postsOf: Record<Side, number> = { without: 0, beside: attempts, fast: fastPosts };
+  const postsBySide: Record<Side, number> = { without: 0, beside: attempts, fast: fastPosts };
   return {
     title: `first attempt of others' events beside ${what}`,
     headline: `p99 beside / without = ${describeRatio(times.beside, times.without)}; aim under ${aim.toFixed(2)}`,
@@ -134,7 +134,7 @@ async function compareBeside([stack, options, report]: Run, { what, aim, sides, 
       ...sides.map(
         (side) =>
           `${side}: ${describe(times[side].flat())} (${times[side].flat().length} events at ${isolationPerSecond}/s` +
-          `; ${(postsOf[side] / rounds).toFixed(0)} other posts a turn)`,
+          `; ${(postsBySide[side] / rounds).toFixed(0)} other posts a turn)`,
       ),
     ],
   };

@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   try {
     await removeDeadRunFolders(report);
     for (const store of options.stores) {
-      const parts = partsOf(options, store);
+      const parts = selectParts(options, store);
       if (parts.length === 0) continue;
       report(`Temporal ${store === 'memory' ? 'in memory' : 'with a file'}`);
       const { settings, profile } = options;
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
  * All parts but throughput and latency depend on slots, queues and PostgreSQL, not on Temporal's
  * store. They run once, with the faster store, where a ratio is stricter.
  */
-function partsOf({ parts, stores }: BenchOptions, store: Store): Part[] {
+function selectParts({ parts, stores }: BenchOptions, store: Store): Part[] {
   return parts.filter((part) => part === 'throughput' || part === 'latency' || store === stores[0]);
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { cpuMicrosOf } from '../reads/processes.ts';
+import { findCpuMicros } from '../reads/processes.ts';
 import {
   type BenchOrganization,
   commitAll,
@@ -90,7 +90,7 @@ export async function withProcessorTime(
   deliveries: number,
   work: () => Promise<number>,
 ): Promise<Turn> {
-  const read = () => [workerPid, pids.postgres, pids.temporal].map(cpuMicrosOf);
+  const read = () => [workerPid, pids.postgres, pids.temporal].map(findCpuMicros);
   const before = read();
   const seconds = await work();
   await wait(restMs);
@@ -129,10 +129,10 @@ export async function measureLatency(
       where e.id = any ($1::uuid[])`,
     [posts.map(({ eventId }) => eventId)],
   );
-  const grantOf = new Map(rows.map(({ eventId, grantId }) => [eventId, grantId]));
+  const grantByEvent = new Map(rows.map(({ eventId, grantId }) => [eventId, grantId]));
   const firstByteAtMs = new Map<string, number>();
   for (const { eventId, atMs } of posts) {
-    const grantId = grantOf.get(eventId) ?? '';
+    const grantId = grantByEvent.get(eventId) ?? '';
     if (!firstByteAtMs.has(grantId)) firstByteAtMs.set(grantId, atMs);
   }
   return changes.map(({ grantId }) => {

@@ -105,8 +105,8 @@ export function readOptions(args: string[]): BenchOptions {
   const rounds = values.rounds === undefined ? null : readWhole('--rounds', values.rounds, 50);
   const seconds = values.seconds === undefined ? null : readWhole('--seconds', values.seconds, 600);
   return {
-    parts: values.only === undefined ? parts : [readOneOf('--only', parts, values.only)],
-    stores: values.store === undefined ? stores : [readOneOf('--store', stores, values.store)],
+    parts: values.only === undefined ? parts : [readChoice('--only', parts, values.only)],
+    stores: values.store === undefined ? stores : [readChoice('--store', stores, values.store)],
     rounds: rounds ?? lengths.rounds,
     roundSeconds: seconds === null ? lengths.roundSeconds : { memory: seconds, file: seconds },
     underWay: readWhole('--under-way', values['under-way'] ?? '100', 500),
@@ -127,7 +127,7 @@ export function readOptions(args: string[]): BenchOptions {
   };
 }
 
-function readOneOf<T extends string>(name: string, values: readonly T[], text: string): T {
+function readChoice<T extends string>(name: string, values: readonly T[], text: string): T {
   const found = values.find((value) => value === text);
   if (found === undefined) throw new Error(`${name} must be one of ${values.join(', ')}.`);
   return found;

@@ -5,7 +5,7 @@ import type { Database } from '#domain/db/database.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
-import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
+import { getStateFolder, makeRunFolder, removeRunFolder } from '#test/run-folder.ts';
 import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
 import { startTemporal } from '../../../apps/dev/servers/temporal.ts';
 import { migrate } from '../../../apps/migrate/migrate.ts';
@@ -62,7 +62,7 @@ export async function startStack(options: {
 }): Promise<BenchStack> {
   const { store, settings, profile, closers, report } = options;
   const folder = makeRunFolder(tmpdir());
-  const stateFolder = stateOf(folder);
+  const stateFolder = getStateFolder(folder);
   closers.add(() => removeRunFolder(folder));
 
   const postgres = await startPostgres({ stateFolder, report });

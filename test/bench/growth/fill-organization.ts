@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { Database } from '#domain/db/database.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
-import { confirmSignInOf } from '#domain/identity/orgctl-actions.ts';
+import { confirmSignInByAddress } from '#domain/identity/orgctl-actions.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
@@ -196,6 +196,6 @@ export async function signIn(
   const factor = { kind: 'totp', code: generateSync({ secret }), name: 'Bench' } as const;
   const visitor = { address: '127.0.0.1', userAgent: 'bench' };
   const done = await completeEnrolment(db, { token, factor, visitor }, factors);
-  for (const each of others) await confirmSignInOf(db, { email, organizationId: each });
+  for (const each of others) await confirmSignInByAddress(db, { email, organizationId: each });
   return done.token;
 }

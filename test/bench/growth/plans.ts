@@ -59,7 +59,7 @@ export async function comparePlans(
     if (largest.size === 0) throw new Error(`PostgreSQL logged no plan for ${name}`);
     for (const [scan, rows] of largest) {
       const table = scan.split(' ').at(-1) ?? '';
-      const isMore = rows > worthNaming + 1.5 * readOf(before, table);
+      const isMore = rows > worthNaming + 1.5 * sumRows(before, table);
       if (grown.has(table) && isMore) problems.push(`${name}: reads ${rows} rows of ${table} by ${scan}`);
     }
     const [few, many] = [before, largest].map((rows) => [...rows.values()].reduce((sum, each) => sum + each, 0));
@@ -70,7 +70,7 @@ export async function comparePlans(
 }
 
 /** Returns the number of rows that all scans together read from a table. */
-const readOf = (scans: ReadonlyMap<string, number>, table: string): number =>
+const sumRows = (scans: ReadonlyMap<string, number>, table: string): number =>
   [...scans].reduce((sum, [scan, rows]) => sum + (scan.endsWith(` ${table}`) ? rows : 0), 0);
 
 /** Returns the rows that each kind of scan reads while the task runs, in each region. */
@@ -90,7 +90,7 @@ function sumScans(log: string): Map<string, number> {
   const add = (node: PlanNode): void => {
     const table = node['Relation Name'];
     if (table !== undefined && node['Node Type'] !== 'ModifyTable') {
-      const kind = `${node['Node Type']} ${nameOf(table)}`;
+      const kind = `${node['Node Type']} ${getTableName(table)}`;
       const rows = ((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * (node['Actual Loops'] ?? 0);
       sums.set(kind, Math.round((sums.get(kind) ?? 0) + rows));
     }
@@ -104,4 +104,4 @@ function sumScans(log: string): Map<string, number> {
 }
 
 /** Partitions count as their table: `audit_entry_2026_01` is `audit_entry`. */
-const nameOf = (table: string): string => table.replace(/_(\d{4}_\d{2}|default)$/, '');
+const getTableName = (table: string): string => table.replace(/_(\d{4}_\d{2}|default)$/, '');

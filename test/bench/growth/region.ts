@@ -47,14 +47,14 @@ export async function growRegion(
   await asOwner(servers.postgres.adminUrl, (admin) => admin.query(`create database ${name} template template0`));
   const ownerUrl = new URL(servers.postgres.adminUrl);
   ownerUrl.pathname = name;
-  const urlOf = (role: string) => {
+  const buildUrl = (role: string) => {
     const url = new URL(ownerUrl);
     Object.assign(url, { username: `${name}_${role}`, password: 'bench' });
     return url.href;
   };
   await migrate({
     owner: parsePostgresUrl(ownerUrl.href),
-    logins: logins.map((role) => ({ role, server: parsePostgresUrl(urlOf(role)) })),
+    logins: logins.map((role) => ({ role, server: parsePostgresUrl(buildUrl(role)) })),
   });
 
   async function connect(url: string): Promise<pg.Client> {
@@ -79,7 +79,7 @@ export async function growRegion(
   };
   const consoleConfig = readConsoleConfig({
     ...common,
-    CONSOLE_DATABASE_URL: urlOf('console'),
+    CONSOLE_DATABASE_URL: buildUrl('console'),
     CONSOLE_URL: consoleUrl,
     API_URL: apiUrl,
     WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -87,7 +87,7 @@ export async function growRegion(
   });
   const apiConfig = readApiConfig({
     ...common,
-    API_DATABASE_URL: urlOf('api'),
+    API_DATABASE_URL: buildUrl('api'),
     REDIS_URL: redisUrl,
     PORT: String(apiPort),
   });
@@ -121,7 +121,7 @@ export async function growRegion(
   return {
     rows,
     owner,
-    worker: await connect(urlOf('worker')),
+    worker: await connect(buildUrl('worker')),
     apiUrl,
     nextKey: () => ownKeys[used++ % ownKeys.length] as BenchKey,
     organization,

@@ -1,4 +1,4 @@
-import { cpuMicrosOf, type RunningProgram } from './processes.ts';
+import { findCpuMicros, type RunningProgram } from './processes.ts';
 import { runWrk, type WrkRun } from './wrk.ts';
 
 /** A measured program, and the servers whose processor time counts with it. */
@@ -62,10 +62,10 @@ export async function compare(contenders: Contender[], load: Load): Promise<Comp
 
 async function measure(program: RunningProgram, load: Load): Promise<Measured> {
   const pids = [program.pid, load.postgresPid, load.redisPid];
-  const before = pids.map(cpuMicrosOf);
+  const before = pids.map(findCpuMicros);
   const run = await runWrk(program.url, { ...load, seconds: load.runSeconds });
   const [programMicros = null, postgresMicros = null, redisMicros = null] = pids.map((pid, index) => {
-    const [from, to] = [before[index] ?? null, cpuMicrosOf(pid)];
+    const [from, to] = [before[index] ?? null, findCpuMicros(pid)];
     return from === null || to === null ? null : (to - from) / run.requests;
   });
   return { ...run, programMicros, postgresMicros, redisMicros };

@@ -82,7 +82,7 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
         programs.map(({ program }) => program.url),
         resource,
       );
-      const comparison = await compare(programs, loadOf(stack, options, resource));
+      const comparison = await compare(programs, buildLoad(stack, options, resource));
       responses += comparison.responses;
       printComparison(
         `${operation}: wrk with ${wrkConnections} connections, ` +
@@ -157,7 +157,7 @@ async function compareSizes(stack: BenchStack, options: BenchOptions): Promise<v
       const region = await stack.addRegion(`of_${grants}`, { grants });
       contenders.push({ name: number(grants), program: await start(stack, region, 'org-api') });
     }
-    const comparison = await compare(contenders, loadOf(stack, options, ''));
+    const comparison = await compare(contenders, buildLoad(stack, options, ''));
     printComparison('getOrg by the number of grants in the region', comparison);
     printRatio(comparison, number(options.largeGrants), number(smallGrants), 'flat is 1.00');
     printProcessorRatio(comparison, number(options.largeGrants), number(smallGrants));
@@ -219,7 +219,7 @@ function start(
   });
 }
 
-function loadOf(stack: BenchStack, options: BenchOptions, resource: string): Load {
+function buildLoad(stack: BenchStack, options: BenchOptions, resource: string): Load {
   return { ...stack, ...options, resource };
 }
 

@@ -98,7 +98,7 @@ const ticksPerSecond = 100; // USER_HZ of every Linux on which Node runs
  * Returns the processor time (µs) that a process and its children, running or ended, have used so
  * far; null where there is no /proc, or no such process.
  */
-export function cpuMicrosOf(pid: number | null): number | null {
+export function findCpuMicros(pid: number | null): number | null {
   if (pid === null) return null;
   const own = readStat(pid);
   if (own === null) return null;

@@ -79,7 +79,7 @@ export function sumUp(file: string, { fromMicros, toMicros, responses } = whole)
     if (frame === undefined || frame.functionName === '(idle)' || atMicros < fromMicros || atMicros > toMicros)
       continue;
     busyMicros += micros;
-    const name = categoryOf(frame);
+    const name = getCategory(frame);
     const category = categories.get(name) ?? { micros: 0, functions: new Map() };
     categories.set(name, category);
     category.micros += micros;
@@ -96,7 +96,7 @@ function descending<V>(entries: Map<string, V>, weight: (value: V) => number): [
 }
 
 /** `apps/api/gate.ts`, `npm pg`, `node http`, or V8's name such as `(garbage collector)`. */
-function categoryOf({ url, functionName }: Profile['nodes'][number]['callFrame']): string {
+function getCategory({ url, functionName }: Profile['nodes'][number]['callFrame']): string {
   if (url === '') return functionName.startsWith('(') ? functionName : 'native functions';
   const dependency = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1];
   if (dependency !== undefined) return `npm ${dependency}`;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { apiServerName, certificateOf } from './certificates.ts';
+import { apiServerName, getCertificate } from './certificates.ts';
 import { node } from './node.ts';
 
 const metrics = { name: 'metrics-server', namespace: 'kube-system' };
@@ -32,7 +32,7 @@ export const listAddOns = (): object[] => [
       service: metrics,
       groupPriorityMinimum: 100,
       versionPriority: 100,
-      caBundle: readFileSync(certificateOf('authority').cert).toString('base64'),
+      caBundle: readFileSync(getCertificate('authority').cert).toString('base64'),
     },
   },
 ];

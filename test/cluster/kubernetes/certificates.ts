@@ -16,11 +16,11 @@ const users = {
 export type User = Exclude<keyof typeof users, number>;
 
 /** Returns the file with a user's access to the API server. */
-export const kubeconfigOf = (user: User): string =>
+export const getKubeconfig = (user: User): string =>
   user === 'admin' ? kubeconfigFile : inState(`${user.replaceAll(':', '-')}.kubeconfig`);
 
 /** Returns the files of a certificate and its key. */
-export const certificateOf = (name: string) => ({ cert: inState(`${name}.crt`), key: inState(`${name}.key`) });
+export const getCertificate = (name: string) => ({ cert: inState(`${name}.crt`), key: inState(`${name}.key`) });
 
 /** The file of the tokens, in the API server's format. */
 export const tokensFile = inState('tokens.csv');
@@ -48,7 +48,7 @@ export function writeAccess(): void {
   });
   const lines = Object.entries(users).map(([user, groups]) => {
     const token = randomBytes(16).toString('hex');
-    writeSecret(kubeconfigOf(user as User), JSON.stringify(kubeconfig(user, token)));
+    writeSecret(getKubeconfig(user as User), JSON.stringify(kubeconfig(user, token)));
     return `${token},${user},${user},"${groups.join(',')}"\n`;
   });
   writeSecret(tokensFile, lines.join(''));
@@ -60,7 +60,7 @@ function kubeconfig(user: string, token: string) {
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name, cluster: { server, 'certificate-authority': certificateOf('authority').cert } }],
+    clusters: [{ name, cluster: { server, 'certificate-authority': getCertificate('authority').cert } }],
     users: [{ name: user, user: { token } }],
     contexts: [{ name, context: { cluster: name, user } }],
     'current-context': name,
@@ -68,7 +68,7 @@ function kubeconfig(user: string, token: string) {
 }
 
 function writePair(name: string, pair: { cert: string; key: string }): void {
-  const files = certificateOf(name);
+  const files = getCertificate(name);
   writeFileSync(files.cert, pair.cert);
   writeSecret(files.key, pair.key);
 }

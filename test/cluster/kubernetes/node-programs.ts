@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
-import { certificateOf, kubeconfigOf } from './certificates.ts';
+import { getCertificate, getKubeconfig } from './certificates.ts';
 import { containerdSocket, inState, node } from './node.ts';
 import type { Program } from './programs.ts';
 
-const authority = certificateOf('authority').cert;
+const authority = getCertificate('authority').cert;
 const kubeletConfig = inState('kubelet.json');
 const proxyConfig = inState('proxy.json');
 const dnsConfig = inState('Corefile');
@@ -12,7 +12,7 @@ const dnsConfig = inState('Corefile');
 export const nodePrograms = {
   kubelet: [
     `--config=${kubeletConfig}`,
-    `--kubeconfig=${kubeconfigOf(`system:node:${node.name}`)}`,
+    `--kubeconfig=${getKubeconfig(`system:node:${node.name}`)}`,
     `--root-dir=${inState('kubelet')}`,
     `--hostname-override=${node.name}`,
     `--node-ip=${node.address}`,
@@ -21,12 +21,12 @@ export const nodePrograms = {
   dns: ['-conf', dnsConfig],
   'metrics-server': [
     ...['kubeconfig', 'authentication-kubeconfig', 'authorization-kubeconfig'].map(
-      (name) => `--${name}=${kubeconfigOf('admin')}`,
+      (name) => `--${name}=${getKubeconfig('admin')}`,
     ),
     `--bind-address=${node.address}`,
     '--secure-port=4443',
-    `--tls-cert-file=${certificateOf('metrics-server').cert}`,
-    `--tls-private-key-file=${certificateOf('metrics-server').key}`,
+    `--tls-cert-file=${getCertificate('metrics-server').cert}`,
+    `--tls-private-key-file=${getCertificate('metrics-server').key}`,
     `--kubelet-certificate-authority=${authority}`,
     '--kubelet-preferred-address-types=InternalIP',
     '--metric-resolution=15s',
@@ -53,8 +53,8 @@ const kubeletConfiguration = {
     x509: { clientCAFile: authority },
   },
   authorization: { mode: 'Webhook' },
-  tlsCertFile: certificateOf('kubelet').cert,
-  tlsPrivateKeyFile: certificateOf('kubelet').key,
+  tlsCertFile: getCertificate('kubelet').cert,
+  tlsPrivateKeyFile: getCertificate('kubelet').key,
   clusterDNS: [node.address],
   clusterDomain: 'cluster.local',
   resolvConf: inState('resolv.conf'),
@@ -76,7 +76,7 @@ const proxyConfiguration = {
   apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
   kind: 'KubeProxyConfiguration',
   mode: 'iptables',
-  clientConnection: { kubeconfig: kubeconfigOf('system:kube-proxy') },
+  clientConnection: { kubeconfig: getKubeconfig('system:kube-proxy') },
   hostnameOverride: node.name,
   bindAddress: node.address,
   clusterCIDR: node.podRange,
@@ -95,7 +95,7 @@ const corefile = `
   ready 127.0.0.1:18182
   errors
   kubernetes cluster.local in-addr.arpa {
-    kubeconfig ${kubeconfigOf('admin')}
+    kubeconfig ${getKubeconfig('admin')}
     ttl 5
     fallthrough in-addr.arpa
   }

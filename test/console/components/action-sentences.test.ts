@@ -8,8 +8,8 @@ import { operationsOfScope } from '#domain/contract/operations.ts';
 import {
   describeAction,
   describeActor,
+  formatSentence,
   knownActions,
-  textOf,
 } from '../../../apps/console/components/action-sentences.ts';
 import { reads } from '../../../apps/console/components/reads.ts';
 
@@ -35,7 +35,7 @@ const emptyEntry: AuditEntry = {
 };
 const describe = (fields: Partial<AuditEntry>) => {
   const entry = { ...emptyEntry, ...fields };
-  return `${textOf(describeActor(entry))}: ${textOf(describeAction(entry))}`;
+  return `${formatSentence(describeActor(entry))}: ${formatSentence(describeAction(entry))}`;
 };
 
 it('describes every action that the code records', () => {

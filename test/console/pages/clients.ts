@@ -13,7 +13,7 @@ const families = [
 const made = new WeakMap<ConsoleInstallation, ReturnType<typeof makeClients>>();
 
 /** The roster of an installation, created once. */
-function clientsOf(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof makeClients> {
+function getClients(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof makeClients> {
   const clients = made.get(t) ?? makeClients(t, ada);
   made.set(t, clients);
   return clients;
@@ -46,7 +46,7 @@ async function makeClients(t: ConsoleInstallation, ada: Enrolled): Promise<{ gra
 const path =
   (rest: string) =>
   async (t: ConsoleInstallation, ada: Enrolled): Promise<string> => {
-    const { grantId, seatId } = await clientsOf(t, ada);
+    const { grantId, seatId } = await getClients(t, ada);
     return `/o/${ada.orgId}/clients${rest.replace('GRANT', grantId).replace('SEAT', seatId)}`;
   };
 

@@ -19,7 +19,7 @@ const names = [
 const made = new WeakMap<ConsoleInstallation, ReturnType<typeof makeStaff>>();
 
 /** The people of an installation, created once. */
-function staffOf(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof makeStaff> {
+function getStaff(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof makeStaff> {
   const staff = made.get(t) ?? makeStaff(t, ada);
   made.set(t, staff);
   return staff;
@@ -63,7 +63,7 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
 const ofCreator =
   (rest = '') =>
   async (t: ConsoleInstallation, ada: Enrolled) => {
-    const { personId, roleId } = await staffOf(t, ada);
+    const { personId, roleId } = await getStaff(t, ada);
     return `/o/${ada.orgId}/members/person/${personId}${rest.replace('ROLE', roleId)}`;
   };
 
@@ -71,7 +71,7 @@ const ofCreator =
 const ofRole =
   (rest = '') =>
   async (t: ConsoleInstallation, ada: Enrolled) => {
-    const { roleId } = await staffOf(t, ada);
+    const { roleId } = await getStaff(t, ada);
     return `/o/${ada.orgId}/members/roles/${roleId}${rest}`;
   };
 
@@ -82,7 +82,7 @@ export const pages: readonly JudgedPage[] = [
     route: 'listMembers',
     picture: 'members',
     async path(t, ada) {
-      await staffOf(t, ada);
+      await getStaff(t, ada);
       return `/o/${ada.orgId}/members?status=all`;
     },
   },

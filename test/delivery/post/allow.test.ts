@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { allowOf } from '#delivery/sender.ts';
+import { getAllowList } from '#delivery/sender.ts';
 import { checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 
@@ -9,7 +9,7 @@ const settings = {
   probeWebhook: { id: probe, allow: addressBlocks.parse('10.96.0.81') },
 };
 const reaches = (webhookId: string, address: string, from = settings) =>
-  checkAddress(address, allowOf(from, webhookId)).ok;
+  checkAddress(address, getAllowList(from, webhookId)).ok;
 
 it('only the probe’s webhook reaches the probe’s address', () => {
   expect(reaches(probe, '10.96.0.81')).toBe(true);
@@ -20,5 +20,5 @@ it('only the probe’s webhook reaches the probe’s address', () => {
 
 it('every other webhook reaches what WEBHOOK_ALLOW names, with or without a probe', () => {
   expect(reaches('another', '10.9.0.1')).toBe(true);
-  expect(checkAddress('10.9.0.1', allowOf({ ...settings, probeWebhook: null }, probe)).ok).toBe(true);
+  expect(checkAddress('10.9.0.1', getAllowList({ ...settings, probeWebhook: null }, probe)).ok).toBe(true);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { causeOfAll, causeOfError } from '#delivery/post/fault.ts';
-import { causes, propertiesOf } from '#domain/webhooks/causes.ts';
+import { causes, getCauseProperties } from '#domain/webhooks/causes.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
   Object.assign(new Error('a message decides nothing'), { code, address });
@@ -10,7 +10,7 @@ describe('the table of causes', () => {
     expect(new Set(causes).size).toBe(causes.length);
     for (const cause of causes) {
       expect(cause).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/);
-      const explanation = propertiesOf(cause).explanation;
+      const explanation = getCauseProperties(cause).explanation;
       expect(explanation, cause).toMatch(/^[A-Z].{30,}\.$/);
       // What happened, and what to do.
       if (cause !== 'accepted') expect(explanation, cause).toMatch(/: |\. [A-Z]|^Enter /);
@@ -18,8 +18,8 @@ describe('the table of causes', () => {
   });
 
   it('has one cause of delivery, and only internal causes count as internal errors', () => {
-    expect(causes.filter((cause) => propertiesOf(cause).outcome === 'delivered')).toEqual(['accepted']);
-    expect(causes.filter((cause) => propertiesOf(cause).outcome === 'internal_error')).toEqual([
+    expect(causes.filter((cause) => getCauseProperties(cause).outcome === 'delivered')).toEqual(['accepted']);
+    expect(causes.filter((cause) => getCauseProperties(cause).outcome === 'internal_error')).toEqual([
       'internal_error',
       'dns_unavailable',
       'network_unreachable',
@@ -42,7 +42,7 @@ describe('the cause of a connection’s error', () => {
     ['EPERM', 'egress_blocked'],
   ] as const)('%s is internal: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
-    expect(propertiesOf(cause).outcome).toBe('internal_error');
+    expect(getCauseProperties(cause).outcome).toBe('internal_error');
   });
 
   it.each([
@@ -53,7 +53,7 @@ describe('the cause of a connection’s error', () => {
     ['EWHATEVER', 'connection_failed'],
   ] as const)('%s is the receiver’s: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
-    expect(propertiesOf(cause).outcome).toBe('failed');
+    expect(getCauseProperties(cause).outcome).toBe('failed');
   });
 
   it('is the receiver’s lack of IPv4 when only IPv6 was tried and this machine has no route', () => {

@@ -17,7 +17,7 @@ import { writeEntries } from '#test/write-entries.ts';
 import { eachAuditEntry } from '../../../apps/console/pages/audit-log/download.ts';
 import { matchText } from '../../../apps/console/pages/audit-log/match-text.ts';
 
-const idsOf = ({ entries }: { entries: AuditEntry[] }) => entries.map(({ id }) => id);
+const listIds = ({ entries }: { entries: AuditEntry[] }) => entries.map(({ id }) => id);
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
 it('paging forward and back shows the same entries, also when many share a timestamp', async () => {
@@ -34,16 +34,16 @@ it('paging forward and back shows the same entries, also when many share a times
   const down: string[][] = [];
   let page = await listAuditEntries(db, orgId, everything, null, 15);
   expect(page.newer).toBeNull();
-  down.push(idsOf(page));
+  down.push(listIds(page));
   while (page.older !== null) {
     page = await listAuditEntries(db, orgId, everything, { position: page.older, direction: 'older' }, 15);
-    down.push(idsOf(page));
+    down.push(listIds(page));
   }
   expect(down.flat()).toEqual(rows.map(({ id }) => id));
-  const up: string[][] = [idsOf(page)];
+  const up: string[][] = [listIds(page)];
   while (page.newer !== null) {
     page = await listAuditEntries(db, orgId, everything, { position: page.newer, direction: 'newer' }, 15);
-    up.unshift(idsOf(page));
+    up.unshift(listIds(page));
   }
   expect(up.flat()).toEqual(rows.map(({ id }) => id));
 });
@@ -62,7 +62,7 @@ it('each filter matches exactly its entries, and filters combine with AND', asyn
     { orgId: ada.orgId, at: minutesAgo(4), action: 'webhook.suspend', status: null },
   ]);
   const found = async (filter: Partial<AuditLogFilter>) =>
-    idsOf(await listAuditEntries(owner, ada.orgId, { ...everything, ...filter }, null, 50));
+    listIds(await listAuditEntries(owner, ada.orgId, { ...everything, ...filter }, null, 50));
   expect(await found({})).toEqual([read, rejected, made, strange, old]);
   expect(await found({ keyId: key.id })).toEqual([read, rejected]);
   expect(await found({ personId: bo.userId })).toEqual([made, old]);
@@ -140,7 +140,7 @@ it('another organization’s entries appear on no page and in no file, and are n
   const [id = ''] = await writeEntries(owner, [{ orgId: theirs.orgId, personId: theirs.userId, keyId: key.id }]);
   const db = owner;
   for (const filter of [everything, { ...everything, keyId: key.id }, { ...everything, personId: theirs.userId }]) {
-    expect(idsOf(await listAuditEntries(db, organizationId, filter, null, 50))).toEqual([]);
+    expect(listIds(await listAuditEntries(db, organizationId, filter, null, 50))).toEqual([]);
     for await (const batch of eachAuditEntry(db, organizationId, filter)) expect(batch).toEqual([]);
   }
   expect(await findAuditEntry(db, organizationId, id)).toBeNull();
@@ -204,7 +204,7 @@ it('a search of a log that grows meanwhile finds each match once', async () => {
   };
   const ids: string[] = [];
   for await (const batch of eachAuditEntry(growing, orgId, { ...everything, address: '203.0.113.9' }))
-    ids.push(...idsOf({ entries: batch }));
+    ids.push(...listIds({ entries: batch }));
   expect([ids.length, new Set(ids).size]).toEqual([11, 11]);
 });
 
@@ -256,7 +256,7 @@ it('rejections and actions of a key or a person are searched far back, in both d
     const oldest = page.entries.at(-1);
     if (oldest === undefined) continue;
     const back = await listAuditEntries(db, orgId, filter, { position: oldest, direction: 'newer' }, 50);
-    expect(idsOf(back)).toEqual(idsOf(page).slice(0, -1));
+    expect(listIds(back)).toEqual(listIds(page).slice(0, -1));
   }
 });
 
@@ -269,7 +269,7 @@ it('a file has every entry once, in order', async () => {
     [orgId],
   );
   const seen: string[] = [];
-  for await (const batch of eachAuditEntry(owner, orgId, everything)) seen.push(...idsOf({ entries: batch }));
+  for await (const batch of eachAuditEntry(owner, orgId, everything)) seen.push(...listIds({ entries: batch }));
   const { rows } = await owner.pool.query<{ id: string }>('select id from audit_entry order by at desc, id desc');
   expect(seen).toEqual(rows.map(({ id }) => id));
 });

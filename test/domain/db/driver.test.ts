@@ -39,7 +39,7 @@ async function openPool(config: pg.PoolConfig = {}) {
   return { pool, kysely: new Kysely<never>({ dialect: new PostgresDialect({ pool }) }) };
 }
 
-const failureOf = (work: Promise<unknown>): Promise<Error> =>
+const getFailure = (work: Promise<unknown>): Promise<Error> =>
   work.then(
     () => new Error('it did not fail'),
     (error: Error) => error,
@@ -51,7 +51,7 @@ const parts: Record<string, () => Promise<void> | void> = {
     const client = await openClient({}, ({ connection }) => {
       connection.on('errorMessage', (error: pg.DatabaseError) => Object.assign(error, { detail: 'replaced' }));
     });
-    expect(await failureOf(client.query('select 1 / 0'))).toMatchObject({ code: '22012', detail: 'replaced' });
+    expect(await getFailure(client.query('select 1 / 0'))).toMatchObject({ code: '22012', detail: 'replaced' });
   },
   '`Client.connection`: event `parameterStatus`': async () => {
     const reported = new Map<string, string>();
@@ -65,7 +65,7 @@ const parts: Record<string, () => Promise<void> | void> = {
   '`Client.connection.stream`': async () => {
     const client = await openClient();
     expect(client.connection.stream).toBeInstanceOf(Socket);
-    const running = failureOf(client.query('select pg_sleep(60)'));
+    const running = getFailure(client.query('select pg_sleep(60)'));
     client.connection.stream.destroy();
     expect((await running).message).toContain('terminated');
   },
@@ -141,7 +141,7 @@ const parts: Record<string, () => Promise<void> | void> = {
     const { pool, kysely } = await openPool();
     await sql`select 1`.execute(kysely);
     await pool.end();
-    expect((await failureOf(kysely.destroy())).message).toContain('more than once');
+    expect((await getFailure(kysely.destroy())).message).toContain('more than once');
   },
   '`driverOptions.onPoolCreated` of MikroORM': async () => {
     const { owner } = await setupDatabase();
@@ -186,11 +186,11 @@ const failures: Record<keyof typeof messages, () => Promise<Error>> = {
     const { pool } = await openPool({ connectionTimeoutMillis: 2_000 });
     const client = await pool.connect();
     onTestFinished(() => client.release());
-    return failureOf(pool.connect());
+    return getFailure(pool.connect());
   },
   connectTimeout: async () => {
     const port = await listenLocally(createServer());
-    return failureOf(new pg.Client({ host: '127.0.0.1', port, connectionTimeoutMillis: 100 }).connect());
+    return getFailure(new pg.Client({ host: '127.0.0.1', port, connectionTimeoutMillis: 100 }).connect());
   },
   poolConnectTimeout: async () => {
     const port = await listenLocally(createServer());
@@ -200,18 +200,18 @@ const failures: Record<keyof typeof messages, () => Promise<Error>> = {
       }
     }
     const { pool } = await openPool({ host: '127.0.0.1', port, connectionTimeoutMillis: 100, Client: PatientClient });
-    return failureOf(pool.connect());
+    return getFailure(pool.connect());
   },
-  unanswered: async () => failureOf((await openClient({ query_timeout: 100 })).query('select pg_sleep(5)')),
+  unanswered: async () => getFailure((await openClient({ query_timeout: 100 })).query('select pg_sleep(5)')),
   lost: async () => {
     const client = await openClient();
-    const running = failureOf(client.query('select pg_sleep(60)'));
+    const running = getFailure(client.query('select pg_sleep(60)'));
     client.connection.stream.destroy();
     return running;
   },
   ended: async () => {
     const client = await openClient();
-    const running = failureOf(client.query('select pg_sleep(60)'));
+    const running = getFailure(client.query('select pg_sleep(60)'));
     client.end().catch(() => {});
     return running;
   },
@@ -220,12 +220,12 @@ const failures: Record<keyof typeof messages, () => Promise<Error>> = {
     const failed = new Promise((resolve) => client.once('error', resolve));
     client.connection.stream.destroy();
     await failed;
-    return failureOf(client.query('select 1'));
+    return getFailure(client.query('select 1'));
   },
   sentAfterEnd: async () => {
     const client = await openClient();
     await client.end();
-    return failureOf(client.query('select 1'));
+    return getFailure(client.query('select 1'));
   },
 };
 

@@ -100,7 +100,7 @@ async function setupChanges() {
     ['webhook.resume', (by) => resumeWebhook(db, { ...ofWebhook, by })],
     ['webhook.delete', (by) => deleteWebhook(db, { ...ofWebhook, by })],
   ];
-  const rowsOf = async (table: string) =>
+  const hashRows = async (table: string) =>
     (
       await t.owner.pool.query(
         `select coalesce(md5(string_agg(r::text, '|' order by r::text)), '') as all from ${table} r`,
@@ -109,7 +109,7 @@ async function setupChanges() {
   return {
     ...t,
     changes,
-    snapshot: () => Promise.all(tables.map(rowsOf)),
+    snapshot: () => Promise.all(tables.map(hashRows)),
     async actions() {
       const { rows } = await t.owner.pool.query<{ action: string }>('select action from audit_entry order by at, id');
       return rows.map(({ action }) => action);

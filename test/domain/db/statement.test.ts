@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { LockMode } from '@mikro-orm/core';
 import { CompiledQuery, sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { allOf } from '#domain/db/statement.ts';
+import { joinConditions } from '#domain/db/statement.ts';
 import { ApiKey } from '#domain/keys/api-key.entity.ts';
 import { Webhook, WebhookSecret } from '#domain/webhooks/webhook.entity.ts';
 import { describeError } from '#runtime/log.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 /** Returns all properties of an error that a program could print. */
-function textsOf(error: unknown): string {
+function listTexts(error: unknown): string {
   if (!(error instanceof Error)) throw new Error('the statement was accepted');
   const own = Object.getOwnPropertyNames(error).map((name) => String(error[name as keyof Error]));
   return [String(error), ...own, JSON.stringify(error), JSON.stringify(describeError(error))].join('\n');
@@ -21,7 +21,7 @@ it('a statement binds a value of any type, and inserts a nested statement in pla
   const at = new Date('2026-01-02T03:04:05.678Z');
   const hostile = `'); drop table person; -- ? ?? $1 \\ "{,}`;
   const texts = ['a', hostile, '', null];
-  const conditions = allOf([sql`v.text = ${hostile}`, null, sql`v.number = any (${[1, 2, 3]}::int[])`]);
+  const conditions = joinConditions([sql`v.text = ${hostile}`, null, sql`v.number = any (${[1, 2, 3]}::int[])`]);
   const rows = await owner.query(
     sql`select v.*, ${texts}::text[] as texts, ${[]}::uuid[] as none,
         ${[at, at]}::timestamptz[] = array[v.at, v.at] as times,
@@ -140,7 +140,7 @@ it('an error quotes no fingerprint, sealed secret, name or value', async () => {
   ];
   const values = [key.fingerprint, print, secret.sealed];
   for (const [reason, change] of rejected) {
-    const text = await change().then(() => '', textsOf);
+    const text = await change().then(() => '', listTexts);
     expect(text).toContain(reason);
     expect(text).not.toMatch(/quartz|heron/i);
     for (const value of values)

@@ -1,4 +1,4 @@
-import { array, bytes, number, type Signing, signatureOf } from '#test/authenticator.ts';
+import { array, bytes, number, type Signing, signAssertion } from '#test/authenticator.ts';
 import { der, extension, makeCertificate, sequence } from '#test/certificates.ts';
 
 /**
@@ -19,7 +19,7 @@ export const certifiedBy =
       format: 'android-key',
       statement: [
         ['alg', number(-7)],
-        ['sig', bytes(signatureOf(privateKey, authData, clientDataHash))],
+        ['sig', bytes(signAssertion(privateKey, authData, clientDataHash))],
         ['x5c', array(chain)],
       ],
     };

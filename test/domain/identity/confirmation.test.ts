@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { acceptEnrolment } from '#domain/identity/accept-link.ts';
 import { createEnrolment, createLink } from '#domain/identity/create-link.ts';
-import { confirmSignInOf, getSignIn, releaseAddress } from '#domain/identity/orgctl-actions.ts';
+import { confirmSignInByAddress, getSignIn, releaseAddress } from '#domain/identity/orgctl-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { reinstateMember, removeMember, suspendMember } from '#domain/members/change.ts';
@@ -73,8 +73,8 @@ describe('an imported active owner who enrolled at another organization', () => 
     const t = await setupImported();
     const input = { organizationId: t.second, email: t.person.email };
     const done = { personId: t.person.personId };
-    expect(await confirmSignInOf(t.owner, input, t.now)).toEqual({ ...done, confirmed: true });
-    expect(await confirmSignInOf(t.owner, input, t.now)).toEqual({ ...done, confirmed: false });
+    expect(await confirmSignInByAddress(t.owner, input, t.now)).toEqual({ ...done, confirmed: true });
+    expect(await confirmSignInByAddress(t.owner, input, t.now)).toEqual({ ...done, confirmed: false });
     expect(await t.open()).toEqual([t.first, t.second].sort());
     expect(await t.confirmations()).toMatchObject([
       { person: null, detail: { memberId: t.person.personId, by: 'orgctl' } },
@@ -169,7 +169,7 @@ describe('a confirmation', () => {
 
   it('is rejected for an address without a sign-in, and for a person who is no active member', async () => {
     const t = await setupImported();
-    const confirm = (email: string) => confirmSignInOf(t.owner, { organizationId: t.second, email }, t.now);
+    const confirm = (email: string) => confirmSignInByAddress(t.owner, { organizationId: t.second, email }, t.now);
     await expect(confirm('unknown@example.org')).rejects.toMatchObject({ reason: 'no_such_sign_in' });
     const stranger = await t.enrol({ orgId: t.first });
     await expect(confirm(stranger.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });

@@ -16,7 +16,7 @@ import { createLog, describeError } from '#runtime/log.ts';
 import { setupPeople } from '#test/people.ts';
 
 /** Returns all properties of an error that a program could print, and its log line. */
-function textsOf(error: unknown): string {
+function listTexts(error: unknown): string {
   if (!(error instanceof Error)) throw new Error('the statement was accepted');
   const lines: string[] = [];
   const destination = new Writable({ write: (line, _, done) => done(void lines.push(String(line))) });
@@ -96,7 +96,7 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
   const hashPart = signIn.passwordHash.split('$').at(-1) ?? '';
   expect(hashPart.length).toBeGreaterThan(20);
   for (const [constraint, change] of rejected) {
-    const text = await change().then(() => '', textsOf);
+    const text = await change().then(() => '', listTexts);
     expect(text).toContain(constraint);
     expect(text, constraint).not.toMatch(/quartz/i);
     for (const secret of [...secrets, hashPart, notArgon, person.email, other.email, other.email.toUpperCase()])

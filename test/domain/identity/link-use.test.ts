@@ -8,7 +8,7 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/accept-link.ts';
 import { createEnrolment, findEnrolment } from '#domain/identity/create-link.ts';
-import { confirmSignInOf, releaseAddress } from '#domain/identity/orgctl-actions.ts';
+import { confirmSignInByAddress, releaseAddress } from '#domain/identity/orgctl-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from '#test/people.ts';
 
@@ -51,13 +51,13 @@ async function setupLinks() {
   /** A write of the import or the platform, which no check of the console precedes. */
   const setStatus = (personId: string, status: string) =>
     query('update membership set status = $3 where organization_id = $1 and person_id = $2', [orgId, personId, status]);
-  const signInOf = async (personId: string) =>
+  const findSignIn = async (personId: string) =>
     (await query('select email from sign_in where person_id = $1', [personId])).rows;
   /** Returns the number of statements that wait for a lock. */
   const countWaiting = async () =>
     (await query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`))
       .rowCount;
-  return { ...t, orgId, elsewhere, admin, query, enrolling, joining, setStatus, signInOf, countWaiting };
+  return { ...t, orgId, elsewhere, admin, query, enrolling, joining, setStatus, findSignIn, countWaiting };
 }
 
 type Links = Awaited<ReturnType<typeof setupLinks>>;
@@ -149,7 +149,7 @@ describe('an enrolment link', () => {
     await change(t, link);
     expect(await findEnrolment(t.db, link.token, t.now())).toBeNull();
     await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
-    expect(await t.signInOf(link.personId)).toEqual([]);
+    expect(await t.findSignIn(link.personId)).toEqual([]);
   });
 
   it('is rejected when another person signs in with its address meanwhile', async () => {
@@ -158,7 +158,7 @@ describe('an enrolment link', () => {
     const other = await t.enrol({ orgId: t.elsewhere });
     await t.query(`update sign_in set email = 'bob@example.org' where person_id = $1`, [other.personId]);
     await expect(link.use()).rejects.toMatchObject({ reason: 'email_taken' });
-    expect(await t.signInOf(link.personId)).toEqual([]);
+    expect(await t.findSignIn(link.personId)).toEqual([]);
   });
 
   it('is rejected when it expires between lookup and use', async () => {
@@ -168,7 +168,7 @@ describe('an enrolment link', () => {
     let requested = 0;
     const lateAtLast = () => new Date(t.now().getTime() + (requested++ < 3 ? 0 : 72 * 3_600_000));
     await expect(link.use(lateAtLast)).rejects.toMatchObject({ reason: 'link_expired' });
-    expect(await t.signInOf(link.personId)).toEqual([]);
+    expect(await t.findSignIn(link.personId)).toEqual([]);
   });
 
   it('waits for a change of its creator in progress, and sees it', async () => {
@@ -189,7 +189,7 @@ describe('an enrolment link', () => {
     } finally {
       client.release();
     }
-    expect(await t.signInOf(link.personId)).toEqual([]);
+    expect(await t.findSignIn(link.personId)).toEqual([]);
   });
 });
 
@@ -263,7 +263,7 @@ describe('a link for a person who signs in already', () => {
 
     const second = await t.joining();
     await t.setStatus(second.personId, 'active');
-    await confirmSignInOf(t.owner, { organizationId: t.orgId, email: second.email }, t.now);
+    await confirmSignInByAddress(t.owner, { organizationId: t.orgId, email: second.email }, t.now);
     await expect(second.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 

@@ -14,7 +14,7 @@ import { blockNetwork, codeAt, countBy, goodPassword, minuteMs, settings, setupP
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
 
-const outcomeOf = (work: Promise<unknown>) =>
+const getOutcome = (work: Promise<unknown>) =>
   work.then(
     () => 'in',
     (error: { reason?: string }) => error.reason ?? String(error),
@@ -23,7 +23,7 @@ const outcomeOf = (work: Promise<unknown>) =>
 async function blockVisitors(t: People): Promise<void> {
   await blockNetwork(t.db, visitor.address ?? '', t.now());
   const stranger = { email: 'next@example.org', password: 'wrong wrong wrong', visitor };
-  expect(await outcomeOf(signIn(t.db, stranger, t.now))).toBe('too_many_attempts');
+  expect(await getOutcome(signIn(t.db, stranger, t.now))).toBe('too_many_attempts');
 }
 
 /** Signs in with both factors, the second one as another visitor if one is given. */
@@ -43,7 +43,7 @@ describe('failures from one network', () => {
     const known = { ...visitor, browser };
     const next = await signInFully(t, person, known);
     expect(next.browser).toMatch(/^[\w-]{43}$/);
-    expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as any unknown browser
+    expect(await getOutcome(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as any unknown browser
   });
 
   it('are as many as before after sign-ins, also those of two networks or of a browser that is known in one step', async () => {
@@ -58,7 +58,7 @@ describe('failures from one network', () => {
       await signInFully(t, person, visitor, elsewhere);
     }
     await blockVisitors(t);
-    expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts');
+    expect(await getOutcome(signInFully(t, person, visitor))).toBe('too_many_attempts');
   });
 
   it('do not block the step-up or the password change of an active session', async () => {
@@ -69,7 +69,7 @@ describe('failures from one network', () => {
     const code = codeAt(person.secret, t.now());
     const { token } = await verifyTotp(t.db, await t.session(person.token), { code, visitor }, settings, t.now);
     const passwords = { oldPassword: goodPassword, newPassword: 'copper-lantern-bridge-sparrow' };
-    expect(await outcomeOf(changePassword(t.db, await t.session(token), { ...passwords, visitor }, t.now))).toBe('in');
+    expect(await getOutcome(changePassword(t.db, await t.session(token), { ...passwords, visitor }, t.now))).toBe('in');
   });
 
   it('do not block the holder of an enrolment link', async () => {
@@ -81,7 +81,7 @@ describe('failures from one network', () => {
     await setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now);
     const { secret } = await startEnrolmentTotp(t.db, token, settings, t.now);
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
-    expect(await outcomeOf(completeEnrolment(t.db, { token, factor, visitor }, settings, t.now))).toBe('in');
+    expect(await getOutcome(completeEnrolment(t.db, { token, factor, visitor }, settings, t.now))).toBe('in');
   });
 });
 
@@ -91,7 +91,7 @@ describe('failures in a known browser or a session', () => {
     const person = await t.enrol();
     const { browser } = await signInFully(t, person, visitor);
     const fail = (n: number) =>
-      outcomeOf(
+      getOutcome(
         signIn(
           t.db,
           {
@@ -106,10 +106,10 @@ describe('failures in a known browser or a session', () => {
     expect(await fail(10)).toBe('too_many_attempts');
     const session = await t.session(person.token);
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(verifyTotp(t.db, session, { code: '12345', visitor }, settings, t.now))).toBe(
+      expect(await getOutcome(verifyTotp(t.db, session, { code: '12345', visitor }, settings, t.now))).toBe(
         'wrong_code',
       );
-    expect(await outcomeOf(verifyTotp(t.db, session, { code: '12345', visitor }, settings, t.now))).toBe(
+    expect(await getOutcome(verifyTotp(t.db, session, { code: '12345', visitor }, settings, t.now))).toBe(
       'too_many_attempts',
     );
     // The networks have all of their 50: these failures are none of theirs.
@@ -138,7 +138,7 @@ describe('guesses of the current password in a stolen session', () => {
     };
     const guess = async (token: string, oldPassword = 'wrong wrong wrong') => {
       const passwords = { oldPassword, newPassword: 'copper-lantern-bridge-sparrow', visitor };
-      return outcomeOf(changePassword(t.db, await t.session(token), passwords, t.now));
+      return getOutcome(changePassword(t.db, await t.session(token), passwords, t.now));
     };
     for (let n = 0; n < 9; n += 1) {
       expect(await guess(stolen)).toBe('wrong_credentials');

@@ -1,6 +1,6 @@
 /** Networks whose failures count together. */
 import { expect, it } from 'vitest';
-import { networkOf } from '#domain/identity/network.ts';
+import { getNetwork } from '#domain/identity/network.ts';
 
 it.each([
   ['203.0.113.9', '203.0.113.9'],
@@ -11,5 +11,5 @@ it.each([
   ['64:ff9b::192.0.2.1', '64:ff9b:0:0'],
   ['::', '0:0:0:0'],
 ])('the network of %s is %s in every notation', (address, network) => {
-  expect(networkOf(address)).toBe(network);
+  expect(getNetwork(address)).toBe(network);
 });

@@ -9,7 +9,7 @@ import { countFailure, passwordSubject } from '#domain/identity/sign-in-failures
 import { generateToken } from '#domain/identity/token.ts';
 import { blockSubject, codeAt, countBy, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
-const outcomeOf = (work: Promise<unknown>) =>
+const getOutcome = (work: Promise<unknown>) =>
   work.then(
     () => 'in',
     (error: { reason?: string }) => error.reason ?? String(error),
@@ -21,7 +21,7 @@ describe('a one-time link', () => {
     countBy(t.now);
     const [token, other] = [await t.invite(), await t.invite()];
     const choose = (password = goodPassword, link = token) =>
-      outcomeOf(setEnrolmentPassword(t.db, { token: link, password }, t.now));
+      getOutcome(setEnrolmentPassword(t.db, { token: link, password }, t.now));
     const before = hashLoad().done;
     for (let n = 0; n < 20; n += 1) expect(await choose('password1234')).toBe('password_common');
     const outcomes: string[] = [];
@@ -47,10 +47,10 @@ describe('all passwords of one link at once', () => {
     onTestFinished(() => clearInterval(watch));
     const signIns = Array.from({ length: 20 }, (_, n) => {
       const where = { ...visitor, address: `10.1.0.${n}` };
-      return outcomeOf(signIn(t.db, { email: `p${n}@example.org`, password: goodPassword, visitor: where }, t.now));
+      return getOutcome(signIn(t.db, { email: `p${n}@example.org`, password: goodPassword, visitor: where }, t.now));
     });
     const passwords = Array.from({ length: 104 }, () =>
-      outcomeOf(setEnrolmentPassword(t.db, { token, password }, t.now)),
+      getOutcome(setEnrolmentPassword(t.db, { token, password }, t.now)),
     );
     expect(new Set(await Promise.all(signIns))).toEqual(new Set(['wrong_credentials']));
     const outcomes = new Set(await Promise.all(passwords));
@@ -65,7 +65,7 @@ describe('passwords that the console will not hash', () => {
     const t = await setupPeople();
     countBy(t.now);
     const used = await t.invite();
-    const choose = (token: string) => outcomeOf(setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now));
+    const choose = (token: string) => getOutcome(setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now));
     for (let n = 0; n < 10; n += 1) expect(await choose(used)).toBe('in');
     expect(await choose(used)).toBe('too_many_attempts');
     const outcomes = await Promise.all(
@@ -80,9 +80,9 @@ describe('a remembered rejection', () => {
     const t = await setupPeople();
     const subject = passwordSubject('info.a@xn--bcher-kva.example.org');
     await blockSubject(t.db, subject, t.now());
-    expect(await outcomeOf(countFailure(t.db, { subject, address: '192.0.2.1' }, t.now()))).toBe('too_many_attempts');
+    expect(await getOutcome(countFailure(t.db, { subject, address: '192.0.2.1' }, t.now()))).toBe('too_many_attempts');
     const from = (email: string, browser: string | null = null) =>
-      outcomeOf(
+      getOutcome(
         (async () => assertMayTry(t.db, { email, visitor: { ...visitor, address: '192.0.2.2', browser } }, t.now()))(),
       );
     for (const email of ['info.a@bücher.example.org', ' INFO.A@XN--BCHER-KVA.example.org', 'info.a@bücher.example.org'])
@@ -111,7 +111,7 @@ describe('parallel sign-ins', () => {
         },
       ),
     );
-    expect(await outcomeOf(from(person.email, { browser }))).toBe('in');
+    expect(await getOutcome(from(person.email, { browser }))).toBe('in');
     expect(order.filter((reason) => reason === 'wrong_credentials').length).toBeLessThan(40);
     const rejections = await Promise.all(work.slice(52));
     expect(rejections[0]).toMatchObject({ reason: 'busy', retryAt: new Date(t.now().getTime() + 5000) });
@@ -133,10 +133,10 @@ describe('parallel sign-ins', () => {
     }
     const links = await Promise.all(Array.from({ length: 120 }, () => t.invite()));
     const passwords = links.map((token) =>
-      outcomeOf(setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now)),
+      getOutcome(setEnrolmentPassword(t.db, { token, password: goodPassword }, t.now)),
     );
     const signIns = [...known, ...known, ...known].map(({ email, browser }) =>
-      outcomeOf(signIn(t.db, { email, password: goodPassword, visitor: { ...visitor, browser } }, t.now)),
+      getOutcome(signIn(t.db, { email, password: goodPassword, visitor: { ...visitor, browser } }, t.now)),
     );
     expect(await Promise.all(signIns)).toEqual(signIns.map(() => 'in'));
     const chosen = await Promise.all(passwords);
@@ -152,7 +152,7 @@ describe('parallel sign-ins', () => {
     const seen: number[] = [];
     const attempts = Array.from({ length: 300 }, () => isPassword('wrong wrong wrong', null));
     const watch = setInterval(() => seen.push(hashLoad().running), 1);
-    const outcomes = await Promise.all(attempts.map(outcomeOf));
+    const outcomes = await Promise.all(attempts.map(getOutcome));
     clearInterval(watch);
     const most = Math.max(...seen);
     expect(most).toBeGreaterThan(0);

@@ -25,7 +25,7 @@ const elsewhere: Visitor = { ...visitor, address: '198.51.100.9' };
 
 const enter = (t: People, email: string, password = goodPassword, from = visitor) =>
   signIn(t.db, { email, password, visitor: from }, t.now);
-const outcomeOf = (work: Promise<unknown>) =>
+const getOutcome = (work: Promise<unknown>) =>
   work.then(
     () => 'in',
     (error: { reason?: string }) => error.reason ?? String(error),
@@ -98,11 +98,11 @@ describe('signing in', () => {
   it('records each failure in the log of the person’s organizations, without the input', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
-    await outcomeOf(enter(t, person.email, 'a secret that was tried'));
+    await getOutcome(enter(t, person.email, 'a secret that was tried'));
     const { token } = await enter(t, person.email);
     const half = await t.session(token);
-    await outcomeOf(verifyTotp(t.db, half, { code: '000000', visitor }, settings, t.now));
-    await outcomeOf(redeemRecoveryCode(t.db, half, { code: 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ-2345', visitor }, t.now));
+    await getOutcome(verifyTotp(t.db, half, { code: '000000', visitor }, settings, t.now));
+    await getOutcome(redeemRecoveryCode(t.db, half, { code: 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ-2345', visitor }, t.now));
     const entries = await t.entries(person.orgId);
     expect(entries.filter(({ action }) => action === 'sign_in.failure').map(({ detail }) => detail)).toEqual([
       { step: 'password' },
@@ -142,7 +142,7 @@ describe('failed attempts', () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const outcomes = await Promise.all(
-      Array.from({ length: 30 }, () => outcomeOf(enter(t, person.email, 'wrong wrong wrong'))),
+      Array.from({ length: 30 }, () => getOutcome(enter(t, person.email, 'wrong wrong wrong'))),
     );
     expect(outcomes.filter((outcome) => outcome === 'wrong_credentials').length).toBe(10);
     expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(20);
@@ -152,26 +152,26 @@ describe('failed attempts', () => {
     const t = await setupPeople();
     countBy(t.now);
     const person = await t.enrol();
-    for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong'));
+    for (let n = 0; n < 10; n += 1) await getOutcome(enter(t, person.email, 'wrong wrong wrong'));
     for (let n = 0; n < 3; n += 1) {
       t.pass(15 * minuteMs - 1);
-      expect(await outcomeOf(enter(t, person.email))).toBe('too_many_attempts'); // correct, but too early
+      expect(await getOutcome(enter(t, person.email))).toBe('too_many_attempts'); // correct, but too early
       t.pass(2);
-      expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
-      expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('too_many_attempts');
+      expect(await getOutcome(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
+      expect(await getOutcome(enter(t, person.email, 'wrong wrong wrong'))).toBe('too_many_attempts');
     }
     t.pass(16 * minuteMs);
     const half = await t.session((await enter(t, person.email)).token);
     await verifyTotp(t.db, half, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now);
     // A complete sign-in deletes the failures, so the next ten are admitted at once.
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
+      expect(await getOutcome(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
   });
 
   it('of 100 at once, exactly the limit is judged, and another pod rejects the next one', async () => {
     const t = await setupPeople();
     const admitted = (db: typeof t.db, address: string | null) =>
-      outcomeOf(countFailure(db, { subject: passwordSubject('ada@example.org'), address }, t.now()));
+      getOutcome(countFailure(db, { subject: passwordSubject('ada@example.org'), address }, t.now()));
     const outcomes = await Promise.all(Array.from({ length: 100 }, () => admitted(t.db, '192.0.2.9')));
     expect(outcomes.filter((outcome) => outcome === 'in').length).toBe(10);
     expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(90);
@@ -186,7 +186,7 @@ describe('failed attempts', () => {
     const t = await setupPeople();
     countBy(t.now);
     const attempt = (n: number) => ({ subject: passwordSubject(`${n}`), address: '192.0.2.9' });
-    const first = (n: number) => outcomeOf(countFailure(t.db, attempt(n), t.now()));
+    const first = (n: number) => getOutcome(countFailure(t.db, attempt(n), t.now()));
     expect(await first(0)).toBe('in');
     t.pass(14 * minuteMs);
     for (let n = 1; n < 50; n += 1) await first(n);
@@ -204,7 +204,7 @@ describe('failed attempts', () => {
           (encode(sha256('wait'::bytea || '\\x00'::bytea || key::bytea), 'hex'), 1)) each (k, points)`,
       [subjects, Date.now() + 600_000],
     );
-    const rejected = (subject: string) => outcomeOf(countFailure(t.db, { subject, address: null }, t.now()));
+    const rejected = (subject: string) => getOutcome(countFailure(t.db, { subject, address: null }, t.now()));
     for (const subject of subjects) expect(await rejected(subject)).toBe('too_many_attempts');
     expect(rememberedRejections(t.db)).toBeLessThan(100);
     expect(rememberedRejections(t.db)).toBeGreaterThan(0);
@@ -218,17 +218,17 @@ describe('failed attempts', () => {
     const code = codeAt(person.secret, t.now());
     const { browser } = await verifyTotp(t.db, half, { code, visitor }, settings, t.now);
     for (const from of [elsewhere, { ...visitor, browser }]) {
-      for (let n = 0; n < 10; n += 1) expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('in');
-      expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
+      for (let n = 0; n < 10; n += 1) expect(await getOutcome(enter(t, person.email, goodPassword, from))).toBe('in');
+      expect(await getOutcome(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
     }
   });
 
   it('from one network do not block the person elsewhere, nor their sessions', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
-    for (let n = 0; n < 12; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong'));
-    expect(await outcomeOf(enter(t, person.email))).toBe('too_many_attempts');
-    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
+    for (let n = 0; n < 12; n += 1) await getOutcome(enter(t, person.email, 'wrong wrong wrong'));
+    expect(await getOutcome(enter(t, person.email))).toBe('too_many_attempts');
+    expect(await getOutcome(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
     const session = await t.session(person.token);
     t.pass(minuteMs);
     const code = codeAt(person.secret, t.now());
@@ -240,15 +240,15 @@ describe('failed attempts', () => {
     countBy(t.now);
     const person = await t.enrol();
     for (let n = 0; n < 10; n += 1)
-      await outcomeOf(enter(t, person.email, 'wrong wrong wrong', { ...visitor, address: `2001:db8:1:2::${n + 1}` }));
-    const from = (address: string) => outcomeOf(enter(t, person.email, goodPassword, { ...visitor, address }));
+      await getOutcome(enter(t, person.email, 'wrong wrong wrong', { ...visitor, address: `2001:db8:1:2::${n + 1}` }));
+    const from = (address: string) => getOutcome(enter(t, person.email, goodPassword, { ...visitor, address }));
     expect(await from('2001:db8:1:2:ffff::1')).toBe('too_many_attempts');
     expect(await from('2001:db8:1:3::1')).toBe('in');
     for (let n = 0; n < 50; n += 1)
-      await outcomeOf(enter(t, `unknown-${n}@example.org`, 'wrong wrong wrong', elsewhere));
-    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('too_many_attempts');
+      await getOutcome(enter(t, `unknown-${n}@example.org`, 'wrong wrong wrong', elsewhere));
+    expect(await getOutcome(enter(t, person.email, goodPassword, elsewhere))).toBe('too_many_attempts');
     t.pass(16 * minuteMs);
-    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
+    expect(await getOutcome(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
   });
 
   it('count alike for every spelling of the address', async () => {
@@ -257,8 +257,8 @@ describe('failed attempts', () => {
     const [local, domain] = person.email.split('@') as [string, string];
     const spellings = [person.email, person.email.toUpperCase(), ` ${local}@${domain} `, `${local}@example。org`];
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(enter(t, spellings[n % 4] ?? '', 'wrong wrong wrong'))).toBe('wrong_credentials');
-    for (const text of spellings) expect(await outcomeOf(enter(t, text))).toBe('too_many_attempts');
+      expect(await getOutcome(enter(t, spellings[n % 4] ?? '', 'wrong wrong wrong'))).toBe('wrong_credentials');
+    for (const text of spellings) expect(await getOutcome(enter(t, text))).toBe('too_many_attempts');
   });
 
   it('of the second factor count separately, and a correct password does not reset them', async () => {
@@ -266,11 +266,11 @@ describe('failed attempts', () => {
     const person = await t.enrol();
     const first = await t.session((await enter(t, person.email)).token);
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(verifyTotp(t.db, first, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
+      expect(await getOutcome(verifyTotp(t.db, first, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
     const half = await t.session((await enter(t, person.email)).token);
     t.pass(29_000);
     const code = codeAt(person.secret, t.now());
-    expect(await outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now))).toBe('too_many_attempts');
+    expect(await getOutcome(verifyTotp(t.db, half, { code, visitor }, settings, t.now))).toBe('too_many_attempts');
   });
 });
 
@@ -290,12 +290,12 @@ describe('a known browser', () => {
     expect(browser).toMatch(/^[\w-]{43}$/);
     await blockSubject(t.db, passwordSubject(person.email), t.now());
     const known = { ...home, browser };
-    expect(await outcomeOf(enter(t, person.email, goodPassword, home))).toBe('too_many_attempts'); // as unknown
+    expect(await getOutcome(enter(t, person.email, goodPassword, home))).toBe('too_many_attempts'); // as unknown
     const next = await signInFully(t, person, known);
     expect(next.browser).not.toBe(browser);
     // Each sign-in renews the token and invalidates the one before.
-    expect(await outcomeOf(enter(t, person.email, goodPassword, known))).toBe('too_many_attempts');
-    expect(await outcomeOf(enter(t, person.email, goodPassword, { ...home, browser: next.browser }))).toBe('in');
+    expect(await getOutcome(enter(t, person.email, goodPassword, known))).toBe('too_many_attempts');
+    expect(await getOutcome(enter(t, person.email, goodPassword, { ...home, browser: next.browser }))).toBe('in');
     const { rows } = await t.owner.pool.query(`select string_agg(b::text, '') as everything from known_browser b`);
     expect(rows[0].everything).not.toContain(next.browser);
   });
@@ -309,7 +309,7 @@ describe('a known browser', () => {
     const give = async (from: typeof visitor) => {
       const { token } = await enter(t, person.email, goodPassword, from);
       const code = codeAt(person.secret, t.now());
-      return outcomeOf(verifyTotp(t.db, await t.session(token), { code, visitor: from }, settings, t.now));
+      return getOutcome(verifyTotp(t.db, await t.session(token), { code, visitor: from }, settings, t.now));
     };
     expect(await give({ ...visitor, address: '192.0.2.51' })).toBe('too_many_attempts');
     expect(await give({ ...elsewhere, browser })).toBe('in');
@@ -322,19 +322,19 @@ describe('a known browser', () => {
     const { browser } = await signInFully(t, person, elsewhere);
     const from = { ...elsewhere, browser };
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong', from))).toBe('wrong_credentials');
-    expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
+      expect(await getOutcome(enter(t, person.email, 'wrong wrong wrong', from))).toBe('wrong_credentials');
+    expect(await getOutcome(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
     // These failures did not use up another browser's limit.
-    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
-    for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, other.email, 'wrong wrong wrong', elsewhere));
+    expect(await getOutcome(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
+    for (let n = 0; n < 10; n += 1) await getOutcome(enter(t, other.email, 'wrong wrong wrong', elsewhere));
     // the token of another person is unknown
-    expect(await outcomeOf(enter(t, other.email, goodPassword, from))).toBe('too_many_attempts');
+    expect(await getOutcome(enter(t, other.email, goodPassword, from))).toBe('too_many_attempts');
     const known = async () =>
       (await t.owner.pool.query('select count(*)::int as n from known_browser where person_id = $1', [person.personId]))
         .rows[0].n;
     t.pass(31 * 24 * 60 * minuteMs);
-    for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong', elsewhere));
-    expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
+    for (let n = 0; n < 10; n += 1) await getOutcome(enter(t, person.email, 'wrong wrong wrong', elsewhere));
+    expect(await getOutcome(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
     for (let n = 0; n < 14; n += 1) {
       t.pass(15 * minuteMs);
       await signInFully(t, person, { ...visitor, address: `203.0.114.${n}` });
@@ -359,7 +359,7 @@ describe('the code of an authenticator app', () => {
     for (let n = 0; n < 4; n += 1) halves.push(await t.session((await enter(t, person.email)).token));
     const code = codeAt(person.secret, t.now());
     const outcomes = await Promise.all(
-      halves.map((half) => outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now))),
+      halves.map((half) => getOutcome(verifyTotp(t.db, half, { code, visitor }, settings, t.now))),
     );
     expect(outcomes.sort()).toEqual(['in', 'wrong_code', 'wrong_code', 'wrong_code']);
   });
@@ -371,7 +371,7 @@ describe('the code of an authenticator app', () => {
     const tryCode = async (offsetMs: number) => {
       const half = await t.session((await enter(t, person.email)).token);
       const code = codeAt(person.secret, new Date(t.now().getTime() + offsetMs));
-      return outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now));
+      return getOutcome(verifyTotp(t.db, half, { code, visitor }, settings, t.now));
     };
     expect(await tryCode(-60_000)).toBe('wrong_code');
     expect(await tryCode(60_000)).toBe('wrong_code');
@@ -397,7 +397,7 @@ describe('the code of an authenticator app', () => {
     expect(await t.session((await enter(t, person.email)).token)).toMatchObject({ state: 'password_passed' });
     await t.owner.pool.query('alter table audit_entry drop constraint away');
     await give();
-    expect(await outcomeOf(give())).toBe('wrong_code');
+    expect(await getOutcome(give())).toBe('wrong_code');
   });
 
   it('that confirmed the setup cannot sign in', async () => {
@@ -405,7 +405,7 @@ describe('the code of an authenticator app', () => {
     const person = await t.enrol();
     const half = await t.session((await enter(t, person.email)).token);
     const code = codeAt(person.secret, t.now());
-    expect(await outcomeOf(verifyTotp(t.db, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
+    expect(await getOutcome(verifyTotp(t.db, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
   });
 
   it('is checked by a sealed secret, which is resealed under a newer key on use', async () => {
@@ -434,8 +434,8 @@ describe('a recovery code', () => {
     const take = async (code: string) =>
       redeemRecoveryCode(t.db, await t.session((await enter(t, person.email)).token), { code, visitor }, t.now);
     expect((await take(first.toLowerCase().replaceAll('-', ' '))).left).toBe(9);
-    expect(await outcomeOf(take(first))).toBe('wrong_code');
-    const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(take(second))));
+    expect(await getOutcome(take(first))).toBe('wrong_code');
+    const outcomes = await Promise.all([1, 2, 3].map(() => getOutcome(take(second))));
     expect(outcomes.sort()).toEqual(['in', 'wrong_code', 'wrong_code']);
   });
 });

@@ -11,7 +11,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { addPasskey, listFactors, startPasskey } from '#domain/identity/factors.ts';
-import { type Attestation, array, bytes, createAuthenticator, number, signatureOf } from '#test/authenticator.ts';
+import { type Attestation, array, bytes, createAuthenticator, number, signAssertion } from '#test/authenticator.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { listenLocally } from '#test/listen-locally.ts';
 import { listOpenSockets } from '#test/open-sockets.ts';
@@ -82,7 +82,7 @@ it('a new passkey that signs itself, as some browsers send although none was req
       format: 'packed',
       statement: [
         ['alg', number(-7)],
-        ['sig', bytes(signatureOf(privateKey, authData, clientDataHash))],
+        ['sig', bytes(signAssertion(privateKey, authData, clientDataHash))],
       ],
     }),
   });

@@ -167,14 +167,14 @@ describe('rotating a key', () => {
     });
 
     const api = await startTestApi(database);
-    const statusOf = async (key: string) => (await api.get(`/v1/orgs/${creator.orgId}`, { key })).status;
-    expect([await statusOf(old.key), await statusOf(successor.key)]).toEqual([200, 200]);
+    const readStatus = async (key: string) => (await api.get(`/v1/orgs/${creator.orgId}`, { key })).status;
+    expect([await readStatus(old.key), await readStatus(successor.key)]).toEqual([200, 200]);
     await owner.pool.query(
       `update api_key set created_at = created_at - interval '8 days', expires_at = expires_at - interval '8 days'
         where id = $1`,
       [old.id],
     );
-    expect([await statusOf(old.key), await statusOf(successor.key)]).toEqual([401, 200]);
+    expect([await readStatus(old.key), await readStatus(successor.key)]).toEqual([401, 200]);
   });
 
   it('never extends the old key beyond its own expiry', async () => {

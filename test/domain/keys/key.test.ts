@@ -30,7 +30,7 @@ function crc32(text: string): bigint {
 }
 
 /** Returns the key with this random part. */
-function keyOf(code: Region, random: string, secret: Buffer): string {
+function buildKey(code: Region, random: string, secret: Buffer): string {
   const body = `aln_${code}_${random}`;
   const mac = createHmac('sha256', secret).update(body).digest().subarray(0, 6);
   const tagged = body + base62(BigInt(`0x${mac.toString('hex')}`) % 62n ** 4n, 4);
@@ -55,7 +55,7 @@ describe('an API key', () => {
   ])('%s is genuine and has its fixed fingerprint', (key, print) => {
     const code = key.slice(4, 6) as Region;
     expect(checkKey(key, code, [tagSecret])).toEqual({ ok: true });
-    expect(keyOf(code, key.slice(7, 37), tagSecret)).toBe(key);
+    expect(buildKey(code, key.slice(7, 37), tagSecret)).toBe(key);
     expect(fingerprint(key, pepper).toString('hex')).toBe(print);
   });
 
@@ -65,7 +65,7 @@ describe('an API key', () => {
         const secret = Buffer.from(secretBytes);
         const key = generateKey(code, secret);
         expect(key).toMatch(new RegExp(`^aln_${code}_[0-9A-Za-z]{40}$`));
-        expect(key).toBe(keyOf(code, key.slice(7, 37), secret));
+        expect(key).toBe(buildKey(code, key.slice(7, 37), secret));
         expect(checkKey(key, code, [secret])).toEqual({ ok: true });
       }),
     );
@@ -98,7 +98,7 @@ describe('an API key', () => {
     fc.assert(
       fc.property(fc.array(letter, { minLength: 34, maxLength: 34 }), (letters) => {
         const tagged = `aln_us_${letters.join('')}`;
-        const genuine = keyOf('us', letters.slice(0, 30).join(''), tagSecret);
+        const genuine = buildKey('us', letters.slice(0, 30).join(''), tagSecret);
         const forged = tagged + base62(crc32(tagged), 6);
         expect(checkKey(forged, 'us', [tagSecret]).ok).toBe(forged === genuine);
       }),

@@ -17,7 +17,7 @@ const day = 86_400_000;
 /** Fifty transactions wait for one lock, on a machine with other work. */
 const patient = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 
-const inputOf = (creator: MadeMember, expiresAt: Date | null = null) => ({
+const buildInput = (creator: MadeMember, expiresAt: Date | null = null) => ({
   organizationId: creator.orgId,
   by: { personId: creator.userId },
   scopes: ['org.read'] as const,
@@ -45,7 +45,7 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
   try {
     const tries = await Promise.allSettled(
       Array.from({ length: 50 }, (_, n) =>
-        createKey(consoles[n % consoles.length] as Database, inputOf(creator), testKeySecrets),
+        createKey(consoles[n % consoles.length] as Database, buildInput(creator), testKeySecrets),
       ),
     );
     const made = tries.filter((attempt) => attempt.status === 'fulfilled');
@@ -67,7 +67,7 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
   const creator = await make.member({ signedIn: true });
   const { orgId, userId } = creator;
   const db = owner;
-  const first = await Promise.all(Array.from({ length: 24 }, () => createKey(db, inputOf(creator), testKeySecrets)));
+  const first = await Promise.all(Array.from({ length: 24 }, () => createKey(db, buildInput(creator), testKeySecrets)));
   const counts: number[] = [];
   const by = { personId: userId };
   const ignoreRejection = (error: unknown) => expect(error).toBeInstanceOf(KeyError);
@@ -79,7 +79,7 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
         const rotation = { ...common, by, overlapSeconds: n % 2 === 0 ? 0 : 3_600, expiresAt: null };
         await rotateKey(db, rotation, testKeySecrets);
       }
-      await createKey(db, inputOf(creator), testKeySecrets).catch(ignoreRejection);
+      await createKey(db, buildInput(creator), testKeySecrets).catch(ignoreRejection);
       counts.push((await liveKeys(owner, orgId)).length);
     }),
   );
@@ -93,8 +93,8 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
 it('the live keys of one organization do not count for another', async () => {
   const { owner, make } = await setupDatabase();
   const [one, two] = [await make.member({ signedIn: true }), await make.member({ signedIn: true })];
-  for (let n = 0; n < liveKeysPerOrganization; n += 1) await createKey(owner, inputOf(one), testKeySecrets);
-  await createKey(owner, inputOf(two), testKeySecrets);
+  for (let n = 0; n < liveKeysPerOrganization; n += 1) await createKey(owner, buildInput(one), testKeySecrets);
+  await createKey(owner, buildInput(two), testKeySecrets);
   expect((await liveKeys(owner, two.orgId)).length).toBe(1);
 });
 
@@ -106,15 +106,15 @@ it('a revoked or expired key frees its number', async () => {
   const made = [];
   for (let n = 0; n < liveKeysPerOrganization; n += 1) {
     const expiresAt = n === 7 ? new Date(start.getTime() + day) : null;
-    made.push(await createKey(db, inputOf(creator, expiresAt), testKeySecrets, () => start));
+    made.push(await createKey(db, buildInput(creator, expiresAt), testKeySecrets, () => start));
   }
   const justBefore = () => new Date(start.getTime() + day - 1);
   const atExpiry = () => new Date(start.getTime() + day);
-  await expect(createKey(db, inputOf(creator), testKeySecrets, justBefore)).rejects.toThrow(/25 active keys/);
-  await createKey(db, inputOf(creator), testKeySecrets, atExpiry);
-  await expect(createKey(db, inputOf(creator), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
+  await expect(createKey(db, buildInput(creator), testKeySecrets, justBefore)).rejects.toThrow(/25 active keys/);
+  await createKey(db, buildInput(creator), testKeySecrets, atExpiry);
+  await expect(createKey(db, buildInput(creator), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
   await revokeKey(db, { organizationId: creator.orgId, keyId: made[3]?.id ?? '', by: 'orgctl' }, atExpiry);
-  await createKey(db, inputOf(creator), testKeySecrets, atExpiry);
+  await createKey(db, buildInput(creator), testKeySecrets, atExpiry);
   expect((await liveKeys(owner, creator.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);
 });
 
@@ -140,7 +140,7 @@ it('parallel rotations and creations make exactly 60 keys in an hour, those of a
     }
   };
   const first = await Promise.all(
-    Array.from({ length: 4 }, () => createKey(owner, inputOf(creator), testKeySecrets, at(0))),
+    Array.from({ length: 4 }, () => createKey(owner, buildInput(creator), testKeySecrets, at(0))),
   );
   const ends = await Promise.all(first.map((key) => rotateFrom(key, at(600_000))));
   expect(new Set(ends)).toEqual(
@@ -150,12 +150,12 @@ it('parallel rotations and creations make exactly 60 keys in an hour, those of a
   );
   const count = async () => (await listKeys(owner, organizationId, new Date(start))).length;
   expect(await count()).toBe(keysCreatedPerHour);
-  const rejected = createKey(owner, inputOf(creator), testKeySecrets, at(3_599_000));
+  const rejected = createKey(owner, buildInput(creator), testKeySecrets, at(3_599_000));
   await expect(rejected).rejects.toThrow('Try again in a minute.');
-  await createKey(owner, { ...inputOf(creator), by: 'orgctl', creatorId }, testKeySecrets, at(3_599_000));
+  await createKey(owner, { ...buildInput(creator), by: 'orgctl', creatorId }, testKeySecrets, at(3_599_000));
   // The first four are an hour old, and three of them leave room: the operator's counts.
-  for (let n = 0; n < 3; n += 1) await createKey(owner, inputOf(creator), testKeySecrets, at(3_600_000));
-  await expect(createKey(owner, inputOf(creator), testKeySecrets, at(3_600_000))).rejects.toThrow('10 minutes');
+  for (let n = 0; n < 3; n += 1) await createKey(owner, buildInput(creator), testKeySecrets, at(3_600_000));
+  await expect(createKey(owner, buildInput(creator), testKeySecrets, at(3_600_000))).rejects.toThrow('10 minutes');
   const other = await make.member({ signedIn: true });
-  await createKey(owner, inputOf(other), testKeySecrets, at(3_599_000));
+  await createKey(owner, buildInput(other), testKeySecrets, at(3_599_000));
 });

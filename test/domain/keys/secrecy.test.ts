@@ -27,7 +27,7 @@ async function dumpDatabase({ owner }: TestInstallation): Promise<string> {
  * Parts that would reveal a key: 12 characters from the middle of its random part, plain, in hex,
  * and in base64 at each of the three alignments.
  */
-function tracesOf(key: string): string[] {
+function listTraces(key: string): string[] {
   const middle = key.slice(15, 27);
   const hex = Buffer.from(middle).toString('hex');
   const base64 = [0, 1, 2].map((shift) =>
@@ -82,7 +82,7 @@ it('a key is in no table, log line, error or Redis key, in plain, hex or base64'
   expect(places.database).toContain(first.hint);
   expect(places.logs.length).toBeGreaterThan(1_000);
   for (const [place, text] of Object.entries(places)) {
-    for (const trace of keys.flatMap(tracesOf))
+    for (const trace of keys.flatMap(listTraces))
       expect(text.includes(trace), `a trace of a key in ${place}`).toBe(false);
   }
 });

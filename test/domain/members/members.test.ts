@@ -13,7 +13,7 @@ import {
 import { getRoleDetails, listRoles } from '#domain/members/list-roles.ts';
 import { changeRole, createRole, deleteRole } from '#domain/members/roles.ts';
 import { setupPeople } from '#test/people.ts';
-import { describeAction, describeActor, textOf } from '../../../apps/console/components/action-sentences.ts';
+import { describeAction, describeActor, formatSentence } from '../../../apps/console/components/action-sentences.ts';
 import { outcomes, setupStaff, systemRole } from './staff.ts';
 
 type Staff = Awaited<ReturnType<typeof setupStaff>>;
@@ -51,7 +51,7 @@ describe('changing a member', () => {
     const request = requested(t, t.admin, t.member);
     await suspendMember(t.db, request);
     await expect(suspendMember(t.db, request)).rejects.toMatchObject({ reason: 'wrong_status' });
-    expect(await t.statusOf(t.member.userId)).toBe('suspended');
+    expect(await t.readStatus(t.member.userId)).toBe('suspended');
     await reinstateMember(t.db, request);
     await expect(reinstateMember(t.db, request)).rejects.toMatchObject({ reason: 'wrong_status' });
     await changeMember(t.db, { ...request, name: ' Ada ', title: 'Paralegal' });
@@ -65,7 +65,7 @@ describe('changing a member', () => {
         name: 'OrganizationError',
       });
     await removeMember(t.db, request);
-    expect(await t.statusOf(t.member.userId)).toBe('left');
+    expect(await t.readStatus(t.member.userId)).toBe('left');
     await expect(removeMember(t.db, request)).rejects.toMatchObject({ reason: 'no_such_member' });
     const { rows: roles } = await t.owner.pool.query('select role_id from membership_role where person_id = $1', [
       t.member.userId,
@@ -166,10 +166,10 @@ describe('changing a member', () => {
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
     await suspendMember(t.db, requested(t, t.boss, second));
     await expect(removeMember(t.db, requested(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
-    expect(await t.statusOf(t.boss.userId)).toBe('active');
+    expect(await t.readStatus(t.boss.userId)).toBe('active');
     await reinstateMember(t.db, requested(t, t.boss, second));
     await removeMember(t.db, requested(t, t.boss, t.boss));
-    expect(await t.statusOf(t.boss.userId)).toBe('left');
+    expect(await t.readStatus(t.boss.userId)).toBe('left');
   });
 });
 
@@ -365,7 +365,7 @@ it('a rename changes no earlier entry of the log, and is recorded with the old a
   await assignRole(t.db, { ...request, roleId });
   const describeLines = async () =>
     (await listAuditEntries(t.db, t.orgId, everything, null, 50)).entries
-      .map((entry) => `${textOf(describeActor(entry))}: ${textOf(describeAction(entry))}`)
+      .map((entry) => `${formatSentence(describeActor(entry))}: ${formatSentence(describeAction(entry))}`)
       .reverse();
   const before = await describeLines();
   expect(before).toEqual([

@@ -54,7 +54,7 @@ export async function setupStaff() {
       );
       return rows;
     },
-    async statusOf(personId: string) {
+    async readStatus(personId: string) {
       const { rows } = await owner.pool.query(
         'select status from membership where organization_id = $1 and person_id = $2',
         [orgId, personId],

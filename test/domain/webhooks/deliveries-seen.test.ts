@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { cancelDelivery, redeliverOne } from '#delivery/requests.ts';
 import { findAttempt, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
-import { type HealthSpan, healthSpans, listHealth, maxHealthDeliveries, totalOf } from '#domain/webhooks/health.ts';
+import { type HealthSpan, healthSpans, listHealth, maxHealthDeliveries, sumCounts } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { getWebhook } from '#domain/webhooks/list.ts';
 import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
@@ -130,10 +130,10 @@ describe('health', () => {
     };
     const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000 - 3_600_000);
     expect(hours.at(-2)).toEqual({ from: hour.toISOString(), ...whole });
-    expect(hours.filter((bucket) => totalOf(bucket) > 0)).toHaveLength(1);
+    expect(hours.filter((bucket) => sumCounts(bucket) > 0)).toHaveLength(1);
     const days = await listHealth(t.db, t.request, '30d', now);
     expect(days).toHaveLength(30);
-    expect(days.reduce((sum, bucket) => sum + totalOf(bucket), 0)).toBe(5);
+    expect(days.reduce((sum, bucket) => sum + sumCounts(bucket), 0)).toBe(5);
   });
 
   it.each(Object.keys(healthSpans) as HealthSpan[])(

@@ -40,7 +40,7 @@ async function setupOrganization() {
   };
 }
 
-const keysOf = ({ deliveries }: { deliveries: DeliveryRef[] }) =>
+const pickRefs = ({ deliveries }: { deliveries: DeliveryRef[] }) =>
   deliveries.map(({ eventId, webhookId }) => ({ eventId, webhookId }));
 
 it('the list across webhooks shows each delivery of the organization once, newest first, page by page', async () => {
@@ -55,7 +55,7 @@ it('the list across webhooks shows each delivery of the organization once, newes
   let before: DeliveryRef | null = null;
   do {
     const found = await t.search({}, { before, atMost: 3 });
-    seen.push(...keysOf(found));
+    seen.push(...pickRefs(found));
     before = found.older;
   } while (before !== null);
   expect(seen).toEqual(made);
@@ -72,7 +72,7 @@ it('the list across webhooks shows an event once for each of its webhooks, also 
   );
   const page = await t.search({ eventId }, { atMost: 1 });
   const next = await t.search({ eventId }, { atMost: 1, before: page.older });
-  const webhookIds = [...keysOf(page), ...keysOf(next)].map(({ webhookId }) => webhookId);
+  const webhookIds = [...pickRefs(page), ...pickRefs(next)].map(({ webhookId }) => webhookId);
   expect(webhookIds).toEqual([first.id, second.id].sort().reverse());
   expect(next.older).toBeNull();
 });
@@ -94,17 +94,17 @@ it('the list across webhooks is filtered by webhook, status, event type and time
   });
   const waiting = await t.make.delivery({ webhook: second, type: 'seat.given', createdAt: minutesAgo(5) });
   await t.pool.query(`update webhook set state = 'deleted', number = null where id = $1`, [first.id]);
-  const idsOf = async (...input: Parameters<typeof t.search>) =>
+  const searchIds = async (...input: Parameters<typeof t.search>) =>
     (await t.search(...input)).deliveries.map(({ eventId }) => eventId);
-  expect(await idsOf({})).toEqual([waiting, delivered, failed]);
-  expect(await idsOf({}, { webhookId: second.id })).toEqual([waiting, failed]);
-  expect(await idsOf({ state: 'exhausted' })).toEqual([failed]);
-  expect(await idsOf({ state: 'exhausted' }, { webhookId: first.id })).toEqual([]);
-  expect(await idsOf({ state: 'delivered' })).toEqual([delivered]);
-  expect(await idsOf({ state: 'waiting' })).toEqual([waiting]);
-  expect(await idsOf({ state: 'held' })).toEqual([]);
-  expect(await idsOf({ type: 'seat.given' })).toEqual([waiting]);
-  expect(await idsOf({ from: minutesAgo(31), to: minutesAgo(29) })).toEqual([delivered]);
+  expect(await searchIds({})).toEqual([waiting, delivered, failed]);
+  expect(await searchIds({}, { webhookId: second.id })).toEqual([waiting, failed]);
+  expect(await searchIds({ state: 'exhausted' })).toEqual([failed]);
+  expect(await searchIds({ state: 'exhausted' }, { webhookId: first.id })).toEqual([]);
+  expect(await searchIds({ state: 'delivered' })).toEqual([delivered]);
+  expect(await searchIds({ state: 'waiting' })).toEqual([waiting]);
+  expect(await searchIds({ state: 'held' })).toEqual([]);
+  expect(await searchIds({ type: 'seat.given' })).toEqual([waiting]);
+  expect(await searchIds({ from: minutesAgo(31), to: minutesAgo(29) })).toEqual([delivered]);
 });
 
 it('the list across webhooks requires the permission to manage webhooks', async () => {

@@ -18,7 +18,7 @@ export interface Plan {
  * Executes a statement and returns its plan. Sequential scans are off, because the planner prefers
  * them for a test's small tables.
  */
-export async function planOf(pool: Pool, text: string, values: unknown[]): Promise<Plan> {
+export async function explainStatement(pool: Pool, text: string, values: unknown[]): Promise<Plan> {
   const client = await pool.connect();
   try {
     await client.query('set enable_seqscan = off');

@@ -88,7 +88,7 @@ describe('redelivering one event', () => {
     for (const state of ['delivered', 'exhausted'] as const) {
       const eventId = await t.settled(state, 5);
       expect(await t.redeliver(t.id, eventId)).toEqual({ eventId, how: 'queued' });
-      expect(await t.stateOf(eventId)).toEqual({ state: 'queued', run: 1, failures: 0, due: true, settled: false });
+      expect(await t.readState(eventId)).toEqual({ state: 'queued', run: 1, failures: 0, due: true, settled: false });
       expect(await t.engine.claim([{ organizationId: t.organizationId, webhookId: t.id }])).toMatchObject([
         { eventId, run: 2 },
       ]);
@@ -107,8 +107,8 @@ describe('redelivering one event', () => {
     const queued = await t.make.delivery(later);
     for (const eventId of [sleeping, queued])
       expect(await t.redeliver(t.id, eventId)).toEqual({ eventId, how: 'queued' });
-    expect(await t.stateOf(sleeping)).toMatchObject({ state: 'queued', due: true, failures: 1 });
-    expect(await t.stateOf(queued)).toMatchObject({ state: 'queued', due: true, failures: 0 });
+    expect(await t.readState(sleeping)).toMatchObject({ state: 'queued', due: true, failures: 1 });
+    expect(await t.readState(queued)).toMatchObject({ state: 'queued', due: true, failures: 0 });
   });
 
   it('changes and records nothing while its attempt is in progress', async () => {

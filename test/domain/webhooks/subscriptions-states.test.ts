@@ -143,8 +143,8 @@ describe('resuming a webhook', () => {
     expect(await t.resume(t.id)).toEqual({ state: 'active', deliveries: 2 });
 
     expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
-    expect(await t.stateOf(retrying)).toMatchObject({ state: 'queued', due: true, failures: 1 });
-    expect(await t.stateOf(born)).toMatchObject({ state: 'queued', due: true, failures: 0 });
+    expect(await t.readState(retrying)).toMatchObject({ state: 'queued', due: true, failures: 1 });
+    expect(await t.readState(born)).toMatchObject({ state: 'queued', due: true, failures: 0 });
     expect(await t.show(t.id)).toMatchObject({
       state: 'active',
       suspendedReason: null,
@@ -178,8 +178,8 @@ describe('deleting a webhook', () => {
 
     expect(await t.remove(t.id)).toEqual({ state: 'deleted', deliveries: 2 });
 
-    expect(await t.stateOf(open)).toMatchObject({ state: 'cancelled', due: null, settled: true });
-    expect(await t.stateOf(born)).toMatchObject({ state: 'cancelled', settled: true });
+    expect(await t.readState(open)).toMatchObject({ state: 'cancelled', due: null, settled: true });
+    expect(await t.readState(born)).toMatchObject({ state: 'cancelled', settled: true });
     expect((await t.delivery(t.id, delivered)).attempts).toMatchObject([{ number: 1, status: 204, cause: 'accepted' }]);
     expect(await t.rows('select from webhook_secret')).toEqual([]);
     expect(await t.list()).toEqual([]);
@@ -233,7 +233,7 @@ describe('the maintenance, with the worker’s own login', () => {
     await vi.waitFor(async () => {
       for (const eventId of failing) expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'held' });
     });
-    expect(await t.stateOf(exhausted)).toMatchObject({ state: 'exhausted' });
+    expect(await t.readState(exhausted)).toMatchObject({ state: 'exhausted' });
     expect(await t.show(t.id)).toMatchObject({ state: 'suspended', suspendedReason: 'failures' });
     const entry = (await t.entries()).at(-1);
     expect(entry).toMatchObject({ action: 'webhook.suspend', person_id: null });
@@ -260,7 +260,7 @@ describe('the maintenance, with the worker’s own login', () => {
       moved.push(row.deliveries);
     }
     expect(moved).toEqual([3, 3, 1]);
-    expect(await t.stateOf(right)).toMatchObject({ state: 'queued' });
+    expect(await t.readState(right)).toMatchObject({ state: 'queued' });
     const cancelled = (await t.entries()).filter(({ action }) => action === 'delivery.cancel');
     expect(cancelled.map(({ person_id, detail }) => [person_id, detail])).toEqual(
       moved.map((deliveries) => [null, { webhookId: t.id, deliveries }]),

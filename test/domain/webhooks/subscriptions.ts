@@ -82,7 +82,7 @@ export async function setupWebhooks() {
         'select action, person_id, detail from audit_entry order by at, id',
       ),
     /** The columns of a delivery that a state change writes. */
-    stateOf: async (eventId: string) =>
+    readState: async (eventId: string) =>
       (
         await rows<Record<string, unknown>>(
           `select state, run, failures, due_at <= now() as due, settled_at is not null as settled

@@ -13,7 +13,7 @@ export interface FormRequest {
 }
 
 /** Values of a scene for the parts of a route's path; a form may name others. */
-function paramsOf(route: Route, scene: Scene): Record<string, string> {
+function listParams(route: Route, scene: Scene): Record<string, string> {
   const all: Record<string, string> = {
     orgId: scene.orgId,
     keyId: scene.key.id,
@@ -35,13 +35,13 @@ function paramsOf(route: Route, scene: Scene): Record<string, string> {
 }
 
 /** Returns the parts of the request for a page or a form, without hidden fields. */
-export function requestOf(route: Route, scene: Scene): FormRequest {
+export function buildRequest(route: Route, scene: Scene): FormRequest {
   const { params, fields } = filledForms[route.name] ?? {};
-  return { params: { ...paramsOf(route, scene), ...params?.(scene) }, fields: fields?.(scene) ?? {} };
+  return { params: { ...listParams(route, scene), ...params?.(scene) }, fields: fields?.(scene) ?? {} };
 }
 
 /** Returns the path of a route in a scene. */
-export const pathIn = (route: Route, scene: Scene): string => pathWith(route, requestOf(route, scene).params);
+export const pathIn = (route: Route, scene: Scene): string => pathWith(route, buildRequest(route, scene).params);
 
 /** Sends the request of a route; a form with `more` beside its own fields. */
 export function send(
@@ -66,12 +66,12 @@ export function pathWith(route: Route, params: Readonly<Record<string, string>>)
 
 /** Opens the page of a form and returns its hidden fields, as a browser sends them. */
 export async function openForm(visitor: HttpVisitor, route: Route, scene: Scene): Promise<Record<string, string>> {
-  const action = pathWith(route, requestOf(route, scene).params);
+  const action = pathWith(route, buildRequest(route, scene).params);
   const page = await visitor.get(filledForms[route.name]?.page?.(scene) ?? action);
   return hiddenFields(page.text, action);
 }
 
 /** Returns a token that is valid for every form of the visitor's session. */
-export async function tokenOf(visitor: HttpVisitor): Promise<string> {
+export async function readToken(visitor: HttpVisitor): Promise<string> {
   return hiddenFields((await visitor.get('/account')).text, '/sign-out')._token ?? '';
 }

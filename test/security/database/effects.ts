@@ -69,14 +69,16 @@ export async function keepState(client: Client): Promise<() => Promise<string[]>
   );
   await client.query('create schema before');
   for (const { name } of tables) await client.query(`create table before."${name}" as table public."${name}"`);
-  const faultsOf = new Map(tables.filter(({ key }) => key.length > 0).map((table) => [table.name, compareSql(table)]));
+  const faultsByTable = new Map(
+    tables.filter(({ key }) => key.length > 0).map((table) => [table.name, compareSql(table)]),
+  );
   const { rows: partitions } = await client.query<{ name: string }>(
     `select relname as name from pg_class where relispartition and relkind = 'r' order by 1`,
   );
   const names = partitions.map(({ name }) => name);
   return async () => {
     const { rows: touched } = await client.query<{ name: string }>(touchedSql);
-    const queries = touched.map(({ name }) => faultsOf.get(name) ?? `select 'written: ${name}'`);
+    const queries = touched.map(({ name }) => faultsByTable.get(name) ?? `select 'written: ${name}'`);
     const { rows } = await client.query<{ fault: string }>(
       `select fault from (${[lostPartitionsSql, ...queries].join(' union all ')}) as f (fault)`,
       [names],

@@ -82,7 +82,7 @@ const signed = fc.integer({ min: -100_000, max: 100_000 });
 
 /** Returns values of a type by its name in the catalog; `ids` are UUIDs and texts that exist. */
 export function valuesOfType(type: string, ids: readonly string[]): fc.Arbitrary<Value> {
-  if (type.endsWith('[]')) return arraysOf(valuesOfType(type.slice(0, -2), ids));
+  if (type.endsWith('[]')) return generateArrays(valuesOfType(type.slice(0, -2), ids));
   const uuids = ids.filter((id) => /^[0-9a-f-]{36}$/.test(id));
   switch (type) {
     case 'smallint':
@@ -131,7 +131,7 @@ export function valuesOfType(type: string, ids: readonly string[]): fc.Arbitrary
 const hexBytes = fc.uint8Array({ maxLength: 40 }).map((bytes) => `\\x${Buffer.from(bytes).toString('hex')}`);
 
 /** Returns arrays: none, empty, with NULL, of two dimensions, and long. */
-function arraysOf(values: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
+function generateArrays(values: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
   const quoted = values.map((value) => (value === null ? 'NULL' : `"${value.replace(/["\\]/g, '\\$&')}"`));
   const list = fc.array(quoted, { maxLength: 4 }).map((each) => `{${each.join(',')}}`);
   return fc.oneof(

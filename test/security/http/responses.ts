@@ -41,14 +41,14 @@ export function readResponses(received: string): RawResponse[] {
     rest = rest.subarray(end + 4);
     if (status === 100) continue;
     const headers = new Headers(lines.map((each) => each.split(/: ?(.*)/s).slice(0, 2) as [string, string]));
-    const { body, length } = bodyOf(rest, headers);
+    const { body, length } = readBody(rest, headers);
     responses.push({ status, headers, body });
     rest = rest.subarray(length);
   }
   return responses;
 }
 
-function bodyOf(rest: Buffer, headers: Headers): { body: string; length: number } {
+function readBody(rest: Buffer, headers: Headers): { body: string; length: number } {
   if (headers.get('transfer-encoding') !== 'chunked') {
     const length = Number(headers.get('content-length') ?? 0);
     if (rest.length < length) throw new Error('the response is cut off');

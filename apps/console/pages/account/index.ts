@@ -14,7 +14,7 @@ import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { recoveryCodes, shownBefore } from '../../components/secret.ts';
 import { askStepUp } from '../../components/step-up-page.ts';
-import { countOf, passwordHint } from '../../components/text.ts';
+import { formatCount, passwordHint } from '../../components/text.ts';
 import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
@@ -44,7 +44,7 @@ export const routes = [
     form: z.object({}),
     async act({ console, session, visitor }) {
       const ended = await endOtherSessions(console.database, session, visitor);
-      return redirect('/account', { flash: countOf(ended, 'other session ended.', 'other sessions ended.') });
+      return redirect('/account', { flash: formatCount(ended, 'other session ended.', 'other sessions ended.') });
     },
     rerender: accountPage,
   }),

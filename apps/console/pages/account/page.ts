@@ -7,7 +7,7 @@ import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { badge, notice } from '../../components/notice.ts';
 import { detailList, table } from '../../components/table.ts';
-import { countOf } from '../../components/text.ts';
+import { formatCount } from '../../components/text.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { unconfirmedNotice } from '../../components/unconfirmed.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -95,7 +95,7 @@ function recoverySection(visit: PersonVisit, left: number): Html {
 const fewLeft = (left: number): string =>
   left === 0
     ? 'You have no recovery codes left.'
-    : `You have ${countOf(left, 'recovery code', 'recovery codes')} left.`;
+    : `You have ${formatCount(left, 'recovery code', 'recovery codes')} left.`;
 
 /** Renders a person's sessions, with forms to end them. */
 async function sessionsSection(visit: PersonVisit): Promise<Html> {

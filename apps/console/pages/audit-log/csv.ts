@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { resultOf } from '#domain/audit-log/results.ts';
+import { getResult } from '#domain/audit-log/results.ts';
 import type { AuditEntry } from '#domain/audit-log/search.ts';
-import { describeAction, describeActor, textOf } from '../../components/action-sentences.ts';
+import { describeAction, describeActor, formatSentence } from '../../components/action-sentences.ts';
 import { filterQuery } from '../../components/list-filter.ts';
 import { byteOrderMark, csvLine } from '../../web/csv.ts';
 import { download, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { eachAuditEntry, recordDownload } from './download.ts';
-import { filterFields, filterProblems, readerOf, readFilter } from './filter.ts';
+import { filterFields, filterProblems, getReader, readFilter } from './filter.ts';
 
 /** Downloads the filtered log as CSV, of any length. */
 export const csvRoutes = [
@@ -28,7 +28,7 @@ export const csvRoutes = [
         type: 'text/csv; charset=utf-8; header=present',
         async open() {
           await recordDownload(database, { organizationId, ...visit.by, filter });
-          const batches = eachAuditEntry(database, organizationId, filter, readerOf(visit));
+          const batches = eachAuditEntry(database, organizationId, filter, getReader(visit));
           // Fetched before the response starts, so that an unavailable database shows an error
           // page.
           const first = await batches.next();
@@ -85,10 +85,10 @@ function entryCsv(entry: AuditEntry): string {
     entry;
   return csvLine([
     new Date(at).toISOString(),
-    textOf(describeActor(entry)),
-    textOf(describeAction(entry)),
+    formatSentence(describeActor(entry)),
+    formatSentence(describeAction(entry)),
     action,
-    resultOf(entry),
+    getResult(entry),
     status,
     code,
     count,

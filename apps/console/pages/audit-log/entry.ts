@@ -1,6 +1,6 @@
 import { type AuditEntry, findAuditEntry } from '#domain/audit-log/search.ts';
 import { describeCause } from '#domain/webhooks/causes.ts';
-import { describeAction, describeActor, isRename, titleOf } from '../../components/action-sentences.ts';
+import { describeAction, describeActor, getActionTitle, isRename } from '../../components/action-sentences.ts';
 import { copyableId } from '../../components/copy.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { detailList } from '../../components/table.ts';
@@ -10,7 +10,7 @@ import { type Child, type Html, html } from '../../web/html.ts';
 import { NotFoundError, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { readerOf } from './filter.ts';
+import { getReader } from './filter.ts';
 import { resultBadge, sentenceHtml } from './table.ts';
 
 export const entryRoutes = [
@@ -20,7 +20,7 @@ export const entryRoutes = [
     permission: 'org.activity.read',
     async show(visit) {
       const { console, organizationId, params } = visit;
-      const entry = await findAuditEntry(console.database, organizationId, params.entryId ?? '', readerOf(visit));
+      const entry = await findAuditEntry(console.database, organizationId, params.entryId ?? '', getReader(visit));
       if (entry === null) throw new NotFoundError();
       return page({
         title: 'Event details',
@@ -45,7 +45,7 @@ function entryRows(visit: MemberVisit, entry: AuditEntry): DetailRow[] {
       filterLink(visit, 'person', personId, displayName(personName ?? personId)),
     ],
     keyId !== null && ['API key', keyLink(visit, keyId, keyName)],
-    ['Action', filterLink(visit, 'action', action, html`${titleOf(action)}`)],
+    ['Action', filterLink(visit, 'action', action, html`${getActionTitle(action)}`)],
     ['Result', resultBadge(entry)],
     count > 1 && ['Count', count.toLocaleString('en')],
     ['IP address', address === null ? html`<span class="quiet">–</span>` : copyableId('IP address', address)],

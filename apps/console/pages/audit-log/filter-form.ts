@@ -1,7 +1,7 @@
 import { type KeyChoice, listKeyChoices, listPeopleChoices, type PersonChoice } from '#domain/audit-log/choices.ts';
 import { results } from '#domain/audit-log/results.ts';
-import { knownActions, titleOf } from '../../components/action-sentences.ts';
-import { filterForm, queryNameOf } from '../../components/list-filter.ts';
+import { getActionTitle, knownActions } from '../../components/action-sentences.ts';
+import { filterForm, formatQueryName } from '../../components/list-filter.ts';
 import { truncate } from '../../components/text.ts';
 import type { Html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -43,14 +43,14 @@ const any = (label: string): Option => ({ value: '', label });
 
 const resultOptions: readonly Option[] = [
   any('Any'),
-  ...results.map((label) => ({ value: queryNameOf(label), label })),
+  ...results.map((label) => ({ value: formatQueryName(label), label })),
 ];
 
 /** Returns the known actions and the one in the query, which may be unknown. */
 function actionOptions(chosen: string): Option[] {
   const known = knownActions.map(({ action, title }) => ({ value: action, label: title }));
   const isKnown = chosen === '' || known.some(({ value }) => value === chosen);
-  return [any('Any event'), ...known, ...(isKnown ? [] : [{ value: chosen, label: titleOf(chosen) }])];
+  return [any('Any event'), ...known, ...(isKnown ? [] : [{ value: chosen, label: getActionTitle(chosen) }])];
 }
 
 const keyOption = ({ id, label, hint }: KeyChoice): Option => ({

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { results } from '#domain/audit-log/results.ts';
 import type { AuditLogFilter, Position, Reader } from '#domain/audit-log/search.ts';
 import { parseMoment } from '#domain/contract/moment.ts';
-import { filterText, queryNameOf, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
+import { filterText, formatQueryName, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
 import { parseDateTime } from '../../web/date-time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { matchText } from './match-text.ts';
@@ -13,7 +13,7 @@ export const filterFields = {
   key: z.guid().catch(''),
   person: z.string().max(255).catch(''),
   action: filterText(/^[\w.]{1,100}$/),
-  result: z.enum(['', ...results.map(queryNameOf)]).catch(''),
+  result: z.enum(['', ...results.map(formatQueryName)]).catch(''),
   q: z.string().trim().max(255).catch(''),
   object: z.string().trim().max(255).catch(''),
   address: z.string().trim().max(50).catch(''),
@@ -23,7 +23,7 @@ export const filterFields = {
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 
 /** Returns what the visitor may see in the log. */
-export const readerOf = (visit: MemberVisit): Reader => ({ maySeeClients: visit.may('org.clients.read') });
+export const getReader = (visit: MemberVisit): Reader => ({ maySeeClients: visit.may('org.clients.read') });
 
 /** Returns the filter of a query. Invalid values are not applied. */
 export async function readFilter(visit: MemberVisit, query: FilterQuery): Promise<AuditLogFilter> {
@@ -32,10 +32,10 @@ export async function readFilter(visit: MemberVisit, query: FilterQuery): Promis
     keyId: key || null,
     personId: person || null,
     action: action || null,
-    result: results.find((each) => queryNameOf(each) === result) ?? null,
+    result: results.find((each) => formatQueryName(each) === result) ?? null,
     objectId: (z.guid().safeParse(object).success ? object.toLowerCase() : object) || null,
     address: isAddress(address) ? address : null,
-    text: q === '' ? null : await matchText(visit.console.database, visit.organizationId, q, readerOf(visit)),
+    text: q === '' ? null : await matchText(visit.console.database, visit.organizationId, q, getReader(visit)),
     from: parseDateTime(from, zone, 'from'),
     to: parseDateTime(until, zone, 'until'),
   };

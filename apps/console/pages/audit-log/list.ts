@@ -17,7 +17,7 @@ import {
   cursorText,
   type FilterQuery,
   filterFields,
-  readerOf,
+  getReader,
   readFilter,
 } from './filter.ts';
 import { auditLogFilterForm } from './filter-form.ts';
@@ -70,7 +70,7 @@ async function retentionNote({ console }: MemberVisit): Promise<Html> {
 async function findPage(visit: MemberVisit, query: FilterQuery, cursor: Cursor | null): Promise<AuditLogPage> {
   const filter = await readFilter(visit, query);
   const find = (from: Cursor | null) =>
-    listAuditEntries(visit.console.database, visit.organizationId, filter, from, entriesPerPage, readerOf(visit));
+    listAuditEntries(visit.console.database, visit.organizationId, filter, from, entriesPerPage, getReader(visit));
   const found = await find(cursor);
   const isShortFirst = cursor?.direction === 'newer' && found.newer === null && found.entries.length < entriesPerPage;
   return isShortFirst ? find(null) : found;

@@ -1,4 +1,4 @@
-import { resultOf } from '#domain/audit-log/results.ts';
+import { getResult } from '#domain/audit-log/results.ts';
 import type { AuditEntry } from '#domain/audit-log/search.ts';
 import {
   describeAction,
@@ -50,7 +50,7 @@ function objectPath(visit: MemberVisit, { kind, id, of }: ObjectRef): string | n
 /** Returns the result of an entry, with the status and code of a read that did not succeed. */
 export function resultBadge(entry: AuditEntry): Html {
   const { status, code } = entry;
-  const result = resultOf(entry);
+  const result = getResult(entry);
   const response = status === null || status < 400 ? nothing : html` <small class="quiet">${status} ${code}</small>`;
   return html`${badge(resultKinds[result], result)}${response}`;
 }
@@ -75,7 +75,7 @@ export const auditLogTable = (visit: MemberVisit, entries: readonly AuditEntry[]
         whenNarrow: 'beside',
         // Most actions of the log completed, so a narrow list omits the word.
         cell: (entry) =>
-          resultOf(entry) === 'Completed' ? html`<span class="quiet wide-only">Completed</span>` : resultBadge(entry),
+          getResult(entry) === 'Completed' ? html`<span class="quiet wide-only">Completed</span>` : resultBadge(entry),
       },
       {
         heading: 'IP address',

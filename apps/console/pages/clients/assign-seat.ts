@@ -10,7 +10,7 @@ import { pager } from '../../components/pager.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { table } from '../../components/table.ts';
 import { displayName, truncate } from '../../components/text.ts';
-import { type FormState, freshForm, textOf } from '../../web/form.ts';
+import { type FormState, freshForm, getText } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
@@ -56,7 +56,7 @@ async function confirmPage(visit: MemberVisit, state: FormState): Promise<Page> 
   const { database } = visit.console;
   const { grantId, family, professional } = await getClient(database, visit.organizationId, visit.params.grantId ?? '');
   const { free, total } = await getSeatCounts(database, visit.organizationId);
-  const isFromList = textOf(state, 'from') === 'list';
+  const isFromList = getText(state, 'from') === 'list';
   return page({
     title: `Assign a seat to ${truncate(family, 60)}?`,
     breadcrumbs: seatsBreadcrumbs(visit),

@@ -58,18 +58,18 @@ async function rosterPage(visit: MemberVisit, query: Query): Promise<RouteRespon
     title: 'Clients',
     body: html`
       ${clientTabs(visit, 'clients')}
-      ${chosen === null ? nothing : onlyOf(visit, chosen.name)}
+      ${chosen === null ? nothing : renderProfessionalFilter(visit, chosen.name)}
       ${search(visit, query)}
       ${rows.length === 0 ? emptyRoster(visit, query) : table({ caption: 'Clients', columns, rows })}
       ${pager({
         isFirst: query.after === null,
         older: next,
-        href: (after) => hrefOf(visit, { ...query, after }),
+        href: (after) => formatHref(visit, { ...query, after }),
       })}`,
   });
 }
 
-const onlyOf = (visit: MemberVisit, name: string): Html =>
+const renderProfessionalFilter = (visit: MemberVisit, name: string): Html =>
   html`<p>Clients of ${displayName(name)}. <a href="${visit.at('/clients')}">View all</a></p>`;
 
 function search(visit: MemberVisit, { q, state, professional }: Query): Html {
@@ -108,5 +108,5 @@ function emptyRoster(visit: MemberVisit, { q, state, professional, after }: Quer
   });
 }
 
-const hrefOf = (visit: MemberVisit, { q, state, professional, after }: Query): string =>
+const formatHref = (visit: MemberVisit, { q, state, professional, after }: Query): string =>
   visit.at(`/clients${queryString({ q, state: state === 'active' ? null : state, professional, after })}`);

@@ -6,7 +6,7 @@ import { queryString } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { table } from '../../components/table.ts';
-import { countOf } from '../../components/text.ts';
+import { formatCount } from '../../components/text.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
@@ -74,7 +74,7 @@ function countsSection({ total, used, free, paid, invoiced }: SeatCounts): Html 
 }
 
 const overuseSentence = (extra: number): string =>
-  `${countOf(extra, 'more seat is', 'more seats are')} in use than you have, because a ` +
+  `${formatCount(extra, 'more seat is', 'more seats are')} in use than you have, because a ` +
   'subscription ended. They continue, but you can’t assign new seats until enough have ended.';
 
 function emptyList(state: 'assigned' | 'ended', isBeyond: boolean): Html {

@@ -22,7 +22,7 @@ export const keyName = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): Html
 export const keyHintCell = ({ hint }: Pick<KeyUsage, 'hint'>): Html => html`<code class="hint">${hint}</code>`;
 
 /** Returns the status of a key at `now`. */
-export const statusOf = (key: KeyUsage, now: Date): Html => keyStatus(key, isExpiringSoon(key, now));
+export const renderStatus = (key: KeyUsage, now: Date): Html => keyStatus(key, isExpiringSoon(key, now));
 
 /** Returns whether a key expires soon and is not replaced by another. */
 export const isExpiringSoon = ({ expiresAt, state, successorId }: KeyUsage, now: Date): boolean =>
@@ -34,7 +34,7 @@ export const isExpiringSoon = ({ expiresAt, state, successorId }: KeyUsage, now:
 /** Returns whether a replaced key was used after its replacement, among the `live` keys. */
 export function isUsedAfterRotation({ successorId, lastUsedAt }: KeyUsage, live: readonly KeyUsage[]): boolean {
   const successor = live.find(({ id }) => id === successorId);
-  return successor !== undefined && lastUsedAt !== null && lastUsedAt.getTime() > lastUseOf(successor);
+  return successor !== undefined && lastUsedAt !== null && lastUsedAt.getTime() > getLastUse(successor);
 }
 
 export const keyBreadcrumbs = (visit: MemberVisit, key: KeyUsage): Page['breadcrumbs'] => [
@@ -48,11 +48,11 @@ export const keyTitle = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): str
 export const quotedKey = (key: Pick<KeyUsage, 'label' | 'hint'>): string => `API key “${keyTitle(key)}”`;
 
 /** Returns the last use of a key, or its creation: a new key may not be deployed yet. */
-export const lastUseOf = ({ lastUsedAt, createdAt }: KeyUsage): number => (lastUsedAt ?? createdAt).getTime();
+export const getLastUse = ({ lastUsedAt, createdAt }: KeyUsage): number => (lastUsedAt ?? createdAt).getTime();
 
 /** Returns whether a live key was not used for `unusedDays`. */
 export const isUnused = (key: KeyUsage, now: Date): boolean =>
-  key.state === 'live' && now.getTime() - lastUseOf(key) > unusedDays * dayMs;
+  key.state === 'live' && now.getTime() - getLastUse(key) > unusedDays * dayMs;
 
 const unused = badge('plain', 'Unused');
 
@@ -78,7 +78,7 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
         html`<a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>
           ${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
     },
-    { heading: 'Status', whenNarrow: 'beside', cell: (key) => statusOf(key, now) },
+    { heading: 'Status', whenNarrow: 'beside', cell: (key) => renderStatus(key, now) },
     { heading: 'Creator', whenNarrow: 'hidden', cell: ({ creatorName }) => displayName(creatorName) },
     { heading: 'Scopes', whenNarrow: 'hidden', cell: ({ scopes }) => chips(scopes) },
     {

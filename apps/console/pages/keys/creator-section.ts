@@ -18,16 +18,16 @@ export async function creatorSection(visit: MemberVisit, key: KeyUsage): Promise
   const { console, organizationId } = visit;
   const { database, now } = console;
   const roles = key.creatorStatus === 'active' ? await listCreatorRoles(database, organizationId, key.creatorId) : [];
-  const changeOf = async (change: MemberChange, description: Html): Promise<Change> => {
+  const previewChange = async (change: MemberChange, description: Html): Promise<Change> => {
     const { keys } = await previewImpact(database, organizationId, key.creatorId, change, now());
     const affected = keys.find(({ id }) => id === key.id);
     return { description, lost: affected?.operations ?? [], losesAllScopes: affected?.losesAllScopes ?? false };
   };
   const name = displayName(key.creatorName);
-  const changes = [await changeOf({ kind: 'remove' }, html`${name} leaves, is removed or suspended`)];
+  const changes = [await previewChange({ kind: 'remove' }, html`${name} leaves, is removed or suspended`)];
   for (const role of roles)
     changes.push(
-      await changeOf({ kind: 'unassign', roleId: role.id }, html`${name} loses role ${displayName(role.name)}`),
+      await previewChange({ kind: 'unassign', roleId: role.id }, html`${name} loses role ${displayName(role.name)}`),
     );
   return html`<section aria-labelledby="creator"><h2 id="creator">Creator</h2>
     <p>The key acts for

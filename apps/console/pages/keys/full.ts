@@ -3,16 +3,16 @@ import type { KeyUsage } from '#domain/keys/list.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
-import { countOf } from '../../components/text.ts';
+import { formatCount } from '../../components/text.ts';
 import { html } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { isUnused, keyColumns, keyTitle, lastUseOf } from './cells.ts';
+import { getLastUse, isUnused, keyColumns, keyTitle } from './cells.ts';
 
 /** Replaces the form at the limit of live keys. Lists the keys to revoke, longest unused first. */
 export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
   const now = visit.console.now();
-  const longestUnused = [...live].sort((a, b) => lastUseOf(a) - lastUseOf(b));
+  const longestUnused = [...live].sort((a, b) => getLastUse(a) - getLastUse(b));
   const unused = longestUnused.filter((key) => isUnused(key, now)).length;
   return page({
     title: 'Create API key',
@@ -27,7 +27,7 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
       <p>${
         unused === 0
           ? 'All keys were used within the last 30 days.'
-          : `${countOf(unused, 'key was', 'keys were')} not used for 30 days or more.`
+          : `${formatCount(unused, 'key was', 'keys were')} not used for 30 days or more.`
       } The longest unused comes first.</p>
       ${table({
         caption: 'Active API keys, longest unused first',

@@ -11,10 +11,19 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { readerOf } from '../audit-log/filter.ts';
+import { getReader } from '../audit-log/filter.ts';
 import { auditLogTable } from '../audit-log/table.ts';
 import { callersTable } from './callers.ts';
-import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, lastUse, recentUses, statusOf } from './cells.ts';
+import {
+  isExpiringSoon,
+  isUnused,
+  keyHintCell,
+  keyName,
+  keyTitle,
+  lastUse,
+  recentUses,
+  renderStatus,
+} from './cells.ts';
 import { creatorSection } from './creator-section.ts';
 import { getKey } from './find-key.ts';
 
@@ -34,12 +43,12 @@ export const keyRoutes = [
       return page({
         title: keyTitle(key),
         breadcrumbs: [['API keys', visit.at('/keys')]],
-        badge: statusOf(key, visit.console.now()),
+        badge: renderStatus(key, visit.console.now()),
         actions: key.state === 'live' ? actions(visit, key) : null,
         body: html`
           ${warnings(visit, key)}
           ${await keyDetails(visit, key)}
-          <section aria-labelledby="reads"><h2 id="reads">Permissions</h2>${permissionsOf(key)}</section>
+          <section aria-labelledby="reads"><h2 id="reads">Permissions</h2>${renderPermissions(key)}</section>
           ${key.state === 'live' ? await creatorSection(visit, key) : nothing}
           <section aria-labelledby="callers"><h2 id="callers">Callers</h2>
             ${callers.length === 0 ? html`<p>No calls in the audit log.</p>` : callersTable(callers)}</section>
@@ -94,14 +103,15 @@ async function neighbor(visit: MemberVisit, keyId: string): Promise<Html> {
   const { database, now } = visit.console;
   const key = await findKeyUsage(database, visit.organizationId, keyId, now());
   if (key === null) return nothing;
-  return html`<a href="${visit.at(`/keys/${keyId}`)}">${keyName(key)} ${keyHintCell(key)}</a> ${statusOf(key, now())}`;
+  return html`<a href="${visit.at(`/keys/${keyId}`)}">${keyName(key)} ${keyHintCell(key)}</a>
+    ${renderStatus(key, now())}`;
 }
 
 const actions = (visit: MemberVisit, { id }: KeyUsage): Html =>
   html`${linkButton(visit.at(`/keys/${id}/revoke`), 'Revoke key…', 'secondary')}
     ${linkButton(visit.at(`/keys/${id}/rotate`), 'Rotate key…')}`;
 
-function permissionsOf({ scopes, working, state }: KeyUsage): Html {
+function renderPermissions({ scopes, working, state }: KeyUsage): Html {
   return html`<ul class="plain-list">${scopes.map((scope) => {
     const isLost = state === 'live' && !working.includes(scope);
     const lost = html` <strong class="problem">(inactive: the creator doesn’t have this permission)</strong>`;
@@ -118,7 +128,7 @@ async function recent(visit: MemberVisit, key: KeyUsage): Promise<Html> {
     filter,
     null,
     recentEntries,
-    readerOf(visit),
+    getReader(visit),
   );
   return html`<section aria-labelledby="recent"><h2 id="recent">Recent entries</h2>
     ${auditLogTable(visit, entries, 'Recent entries of this key')}

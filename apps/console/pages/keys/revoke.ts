@@ -11,7 +11,7 @@ import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { callersTable } from './callers.ts';
-import { keyBreadcrumbs, keyHintCell, keyName, lastUse, quotedKey, recentUses, statusOf } from './cells.ts';
+import { keyBreadcrumbs, keyHintCell, keyName, lastUse, quotedKey, recentUses, renderStatus } from './cells.ts';
 import { getKey } from './find-key.ts';
 
 /** Revokes a key, after a page that shows its callers. */
@@ -70,7 +70,7 @@ async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return html`<p>All further calls with this key return 401. You can’t undo this.
     ${key.state === 'live' && key.successorId === null ? instead : nothing}</p>
     ${detailList([
-      ['Key', html`${keyName(key)} ${keyHintCell(key)} ${statusOf(key, visit.console.now())}`],
+      ['Key', html`${keyName(key)} ${keyHintCell(key)} ${renderStatus(key, visit.console.now())}`],
       ['Permissions', key.scopes.join(', ')],
       ['Last used', lastUse(key)],
       ['Calls in 24 hours', recentUses(key)],

@@ -29,11 +29,16 @@ export function roleChoices(
 ): { value: string; label: Child; hint: Child; disabled: boolean }[] {
   return roles.map((role) => {
     const why = whyNotAssignable(visit, role);
-    return { value: valueFor(role), label: displayName(role.name), hint: hintOf(role, why), disabled: why !== null };
+    return {
+      value: valueFor(role),
+      label: displayName(role.name),
+      hint: renderHint(role, why),
+      disabled: why !== null,
+    };
   });
 }
 
-function hintOf(role: RoleRow, why: string | null): Html {
+function renderHint(role: RoleRow, why: string | null): Html {
   const hasDescription = role.isSystem || role.description !== '';
   const text = hasDescription ? describeRole(role) : role.permissions.join(', ') || 'No permissions.';
   return html`${text}${why === null ? '' : ` ${why}`}`;

@@ -8,7 +8,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberFields, renderMemberFields } from './fields.ts';
 import { getMember } from './find-member.ts';
-import { memberBreadcrumbs, memberPath, personIdOf } from './path.ts';
+import { memberBreadcrumbs, memberPath, readPersonId } from './path.ts';
 
 /** Edits a member's name and title. */
 export const changeRoutes = member.formPage({
@@ -23,7 +23,7 @@ export const changeRoutes = member.formPage({
   },
   form: z.object(memberFields),
   async act(visit, { name, title }) {
-    const personId = personIdOf(visit);
+    const personId = readPersonId(visit);
     await changeMember(visit.console.database, { ...visit.request, personId, name, title: title || null });
     return redirect(memberPath(visit, personId), { flash: 'Member updated.' });
   },

@@ -8,19 +8,19 @@ import { getMemberDetails, type MemberDetails } from '#domain/members/list-membe
 import { form, hiddenField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { describeReads } from '../../components/reads.ts';
-import { countOf, displayName } from '../../components/text.ts';
+import { displayName, formatCount } from '../../components/text.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import { type FormResponse, type Page, page } from '../../web/response.ts';
 import { member, type Route } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { memberBreadcrumbs, memberPath, personIdOf } from './path.ts';
+import { memberBreadcrumbs, memberPath, readPersonId } from './path.ts';
 
 /** States how many keys a change affects, and whether one of them stops working. */
 function summarize(keys: readonly AffectedKey[]): string {
   return keys.some(({ losesAllScopes }) => losesAllScopes)
-    ? `${countOf(keys.length, 'API key stops', 'API keys stop')} working.`
-    : `${countOf(keys.length, 'API key loses', 'API keys lose')} permissions.`;
+    ? `${formatCount(keys.length, 'API key stops', 'API keys stop')} working.`
+    : `${formatCount(keys.length, 'API key loses', 'API keys lose')} permissions.`;
 }
 
 export function affectedKeys(keys: readonly AffectedKey[]): Html {
@@ -34,26 +34,26 @@ export function affectedKeys(keys: readonly AffectedKey[]): Html {
 function affectedKey(key: AffectedKey): Html {
   const loss = key.losesAllScopes ? html`<strong>stops working</strong>:` : html`can <strong>no longer read</strong>:`;
   const lost = key.operations.map((one) => html`<li>${describeReads([one])} <code>${one}</code></li>`);
-  return html`<li>${nameOf(key)} ${loss} <ul>${lost}</ul></li>`;
+  return html`<li>${renderKeyName(key)} ${loss} <ul>${lost}</ul></li>`;
 }
 
-const nameOf = ({ label, hint }: AffectedKey): Html =>
+const renderKeyName = ({ label, hint }: AffectedKey): Html =>
   label === '' ? html`<code>${hint}</code>` : html`“${displayName(label)}” (<code>${hint}</code>)`;
 
 /** The field of the impact that the page showed. */
 export const seenSchema = z.string().max(100).default('');
 
 /** Renders that field, so that an action never has an impact that its page did not show. */
-export const seenField = (keys: readonly AffectedKey[]): Html => hiddenField('seen', markOf(keys));
+export const seenField = (keys: readonly AffectedKey[]): Html => hiddenField('seen', hashAffectedKeys(keys));
 
 /** Returns whether the impact is still the one that the form's page showed. */
-export const hasSeen = (seen: string, keys: readonly AffectedKey[]): boolean => seen === markOf(keys);
+export const hasSeen = (seen: string, keys: readonly AffectedKey[]): boolean => seen === hashAffectedKeys(keys);
 
 /** The problem of a form whose impact changed after its page was opened. */
 export const changedImpact =
   'The affected API keys have changed since you opened this page. Nothing was changed. Review them again.';
 
-const markOf = (keys: readonly AffectedKey[]): string =>
+const hashAffectedKeys = (keys: readonly AffectedKey[]): string =>
   createHash('sha256')
     .update(JSON.stringify(keys.map(({ id, scopes }) => [id, scopes])))
     .digest('base64url');
@@ -61,7 +61,7 @@ const markOf = (keys: readonly AffectedKey[]): string =>
 /** States that a member's clients stay with them. `href` leads to the clients; null: hidden. */
 export function affectedClients({ activeGrants }: Impact, href: string | null, whom: 'you' | 'them' = 'them'): Html {
   if (activeGrants === 0) return html`<p>No clients are affected.</p>`;
-  return html`<p><strong>${countOf(activeGrants, 'client stays', 'clients stay')} with ${whom}</strong>, including
+  return html`<p><strong>${formatCount(activeGrants, 'client stays', 'clients stay')} with ${whom}</strong>, including
     seats, until the access is ended or moved. ${href === null ? '' : html`<a href="${href}">View clients</a>`}</p>`;
 }
 
@@ -103,25 +103,25 @@ export function impactFormPage(declared: {
   name: string;
   path: string;
   permission?: Permission;
-  changeOf: (visit: MemberVisit) => MemberChange;
+  buildChange: (visit: MemberVisit) => MemberChange;
   /** Returns the id of the member. By default the path contains it. */
-  idOf?: (visit: MemberVisit) => string;
+  getPersonId?: (visit: MemberVisit) => string;
   confirm: (visit: MemberVisit, details: MemberDetails, impact: Impact) => Confirmation;
   act: (visit: MemberVisit, personId: string) => Promise<FormResponse>;
 }): Route[] {
-  const { changeOf, idOf = personIdOf, confirm, act, ...route } = declared;
+  const { buildChange, getPersonId = readPersonId, confirm, act, ...route } = declared;
   const preview = (visit: MemberVisit) => {
     const { database, now } = visit.console;
-    return previewImpact(database, visit.organizationId, idOf(visit), changeOf(visit), now());
+    return previewImpact(database, visit.organizationId, getPersonId(visit), buildChange(visit), now());
   };
   async function render(visit: MemberVisit, state: FormState): Promise<Page> {
     const { database, now } = visit.console;
-    const details = await getMemberDetails(database, visit.organizationId, idOf(visit), now());
+    const details = await getMemberDetails(database, visit.organizationId, getPersonId(visit), now());
     const impact = await preview(visit);
     const { title, button, consequence, clients, ...links } = confirm(visit, details, impact);
     const { breadcrumbs = memberBreadcrumbs(visit, details), cancel = memberPath(visit, details.personId) } = links;
     const fields = html`<p>${consequence}</p>${affectedKeys(impact.keys)}${clients}${seenField(impact.keys)}`;
-    const obstacle = await findObstacle(visit, details, changeOf(visit));
+    const obstacle = await findObstacle(visit, details, buildChange(visit));
     const body = form(visit, { state, button, kind: 'danger', fields, cancel });
     return page({ title, breadcrumbs, body: obstacle === null ? body : notice('bad', obstacle) });
   }
@@ -130,7 +130,7 @@ export function impactFormPage(declared: {
     stepUp: true,
     form: z.object({ seen: seenSchema }),
     async act(visit, { seen }) {
-      if (hasSeen(seen, (await preview(visit)).keys)) return act(visit, idOf(visit));
+      if (hasSeen(seen, (await preview(visit)).keys)) return act(visit, getPersonId(visit));
       return { ...(await render(visit, { ...freshForm(), problem: changedImpact })), status: 422 };
     },
     render,

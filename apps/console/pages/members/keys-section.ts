@@ -3,7 +3,7 @@ import type { MemberDetails } from '#domain/members/list-members.ts';
 import { badge } from '../../components/notice.ts';
 import { describeScope } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
-import { countOf, displayName } from '../../components/text.ts';
+import { displayName, formatCount } from '../../components/text.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -22,14 +22,14 @@ export async function keysSection(visit: MemberVisit, { personId, status }: Memb
             caption: 'Active API keys of this member',
             rows: keys,
             columns: [
-              { heading: 'Key', main: true, cell: (key) => nameOf(visit, key) },
+              { heading: 'Key', main: true, cell: (key) => renderKeyName(visit, key) },
               { heading: 'Can read', cell: readsNow },
             ],
           })}`
     }</section>`;
 }
 
-function nameOf(visit: MemberVisit, { id, label, hint }: MemberKey): Html {
+function renderKeyName(visit: MemberVisit, { id, label, hint }: MemberKey): Html {
   const name = label === '' ? html`<code>${hint}</code>` : displayName(label);
   const linked = visit.may('org.keys.manage') ? html`<a href="${visit.at(`/keys/${id}`)}">${name}</a>` : name;
   return label === '' ? linked : html`${linked}<br><code>${hint}</code>`;
@@ -38,6 +38,6 @@ function nameOf(visit: MemberVisit, { id, label, hint }: MemberKey): Html {
 function readsNow({ scopes, working }: MemberKey): Html {
   if (working.length === 0) return badge('bad', 'Inactive');
   const lost = scopes.length - working.length;
-  const note = badge('warning', countOf(lost, 'permission inactive', 'permissions inactive'));
+  const note = badge('warning', formatCount(lost, 'permission inactive', 'permissions inactive'));
   return html`${working.map(describeScope).join(', ')} ${lost === 0 ? '' : note}`;
 }

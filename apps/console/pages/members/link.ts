@@ -11,7 +11,7 @@ import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPage } from './member.ts';
-import { memberPath, personIdOf } from './path.ts';
+import { memberPath, readPersonId } from './path.ts';
 
 /** Creates a link that replaces the previous one, for a member without a confirmed sign-in. */
 export const linkRoutes = [
@@ -24,14 +24,14 @@ export const linkRoutes = [
     form: z.object({}),
     async act(visit) {
       const { database, now } = visit.console;
-      const personId = personIdOf(visit);
+      const personId = readPersonId(visit);
       return linkPage(visit, await createLink(database, { ...visit.request, personId }, now), linkText);
     },
     again: (visit) =>
       shownBefore(
         'The link',
         'If you didn’t send it, create a new one on the member’s page.',
-        memberPath(visit, personIdOf(visit)),
+        memberPath(visit, readPersonId(visit)),
         'View member',
       ),
     rerender: memberPage,

@@ -65,7 +65,7 @@ async function membersPage(visit: MemberVisit, query: Query): Promise<Page> {
         isFirst: query.after === null,
         older: next,
         words: alphabetical,
-        href: (after) => hrefOf(visit, { ...query, after }),
+        href: (after) => formatHref(visit, { ...query, after }),
       })}`,
   });
 }
@@ -117,5 +117,5 @@ const secondOwnerHint = (visit: MemberVisit): Html =>
       : nothing
   }</p>`;
 
-const hrefOf = (visit: MemberVisit, { q, status, role, after }: Query): string =>
+const formatHref = (visit: MemberVisit, { q, status, role, after }: Query): string =>
   visit.at(`/members${queryString({ q, status: status === 'present' ? null : status, role, after })}`);

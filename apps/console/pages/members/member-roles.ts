@@ -6,7 +6,7 @@ import { NotFoundError, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { impactFormPage } from './impact.ts';
 import { memberPage } from './member.ts';
-import { memberPath, personIdOf } from './path.ts';
+import { memberPath, readPersonId } from './path.ts';
 
 /** Assigns roles to members and removes them. */
 export const memberRoleRoutes = [
@@ -17,7 +17,7 @@ export const memberRoleRoutes = [
     stepUp: true,
     form: z.object({ roleId: z.guid('Choose a role.') }),
     async act(visit, { roleId }) {
-      const personId = personIdOf(visit);
+      const personId = readPersonId(visit);
       await assignRole(visit.console.database, { ...visit.request, personId, roleId });
       return redirect(memberPath(visit, personId), { flash: 'Role assigned.' });
     },
@@ -29,7 +29,7 @@ export const memberRoleRoutes = [
     name: 'unassignRole',
     path: '/members/person/:personId/roles/:roleId/remove',
     permission: 'org.members.manage',
-    changeOf: ({ params }) => ({ kind: 'unassign', roleId: params.roleId ?? '' }),
+    buildChange: ({ params }) => ({ kind: 'unassign', roleId: params.roleId ?? '' }),
     confirm(visit, { name, roles }) {
       const role = roles.find(({ id }) => id === visit.params.roleId);
       if (role === undefined) throw new NotFoundError();

@@ -21,7 +21,7 @@ export const memberBreadcrumbs = (
 ];
 
 /** Returns the member's id in the path. @throws NotFoundError when the path has no valid id. */
-export function personIdOf({ params }: MemberVisit): string {
+export function readPersonId({ params }: MemberVisit): string {
   const given = params.personId ?? '';
   const personId = given.startsWith('~') ? Buffer.from(given.slice(1), 'base64url').toString('utf8') : given;
   // PostgreSQL has no text with NUL.

@@ -6,7 +6,7 @@ import { redirect } from '../../web/response.ts';
 import { affectedClients, impactFormPage } from './impact.ts';
 import { clientsPath } from './path.ts';
 
-const changeOf = () => ({ kind: 'remove' }) as const;
+const buildChange = () => ({ kind: 'remove' }) as const;
 const hasLeft = 'You have left the organization.';
 
 /** Removes a member, or lets a member leave, which needs no permission. */
@@ -16,7 +16,7 @@ export const removeRoutes = [
     name: 'removeMember',
     path: '/members/person/:personId/remove',
     permission: 'org.members.manage',
-    changeOf,
+    buildChange,
     confirm: (visit, { name, personId }, impact) => ({
       title: `Remove ${truncate(name, 80)}?`,
       button: `Remove ${truncate(name, 60)}`,
@@ -37,8 +37,8 @@ export const removeRoutes = [
     pageName: 'showLeave',
     name: 'leaveOrganization',
     path: '/leave',
-    changeOf,
-    idOf: ({ by }) => by.personId,
+    buildChange,
+    getPersonId: ({ by }) => by.personId,
     confirm(visit, _details, impact) {
       const { organizationName } = visit.organization;
       return {

@@ -7,7 +7,7 @@ import { redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { affectedClients, impactFormPage } from './impact.ts';
 import { memberPage } from './member.ts';
-import { clientsPath, memberPath, personIdOf } from './path.ts';
+import { clientsPath, memberPath, readPersonId } from './path.ts';
 
 /** Suspends a member's access and reinstates it. */
 export const suspendRoutes = [
@@ -16,7 +16,7 @@ export const suspendRoutes = [
     name: 'suspendMember',
     path: '/members/person/:personId/suspend',
     permission: 'org.members.manage',
-    changeOf: () => ({ kind: 'suspend' }),
+    buildChange: () => ({ kind: 'suspend' }),
     confirm: (visit, { name, personId }, impact) => ({
       title: `Suspend ${truncate(name, 80)}?`,
       button: `Suspend ${truncate(name, 60)}`,
@@ -38,7 +38,7 @@ export const suspendRoutes = [
     form: z.object({}),
     async act(visit) {
       const { database, now } = visit.console;
-      const personId = personIdOf(visit);
+      const personId = readPersonId(visit);
       await reinstateMember(database, { ...visit.request, personId });
       const { status } = await getMemberDetails(database, visit.organizationId, personId, now());
       const flash =

@@ -7,7 +7,7 @@ import { webhookStatus } from '../../components/status.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { isExpiringSoon, isUsedAfterRotation, keyName, statusOf } from '../keys/cells.ts';
+import { isExpiringSoon, isUsedAfterRotation, keyName, renderStatus } from '../keys/cells.ts';
 import { webhookName } from '../webhooks/cells.ts';
 
 /** Lists the webhooks and API keys that need attention, the most severe first. */
@@ -26,11 +26,11 @@ async function failingWebhooks(visit: MemberVisit): Promise<Html[] | null> {
   if (!visit.may('org.webhooks.manage')) return null;
   const all = await listWebhooks(visit.console.database, visit.request, noCounts);
   const failing = all.filter(({ state, failingSince }) => holdsDeliveries(state) || failingSince !== null);
-  return failing.sort((a, b) => severityOf(a) - severityOf(b)).map((webhook) => webhookLine(visit, webhook));
+  return failing.sort((a, b) => rankSeverity(a) - rankSeverity(b)).map((webhook) => webhookLine(visit, webhook));
 }
 
 /** Orders failing webhooks first, then suspended, then paused. */
-const severityOf = ({ state }: WebhookHead): number => ['active', 'suspended', 'paused'].indexOf(state);
+const rankSeverity = ({ state }: WebhookHead): number => ['active', 'suspended', 'paused'].indexOf(state);
 
 function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
   const here = visit.at(`/webhooks/${webhook.id}`);
@@ -63,7 +63,7 @@ function keyLine(visit: MemberVisit, key: KeyUsage, now: Date): Html {
     : html`Expires ${relativeTime(key.expiresAt)}${isReplaced ? ' and is still used instead of its replacement' : ''}.`;
   return html`<li>${icon('keys', isInactive ? 'bad' : 'warning')}
     <span class="what">API key <a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>
-      ${isInactive ? statusOf(key, now) : nothing} ${what}</span>
+      ${isInactive ? renderStatus(key, now) : nothing} ${what}</span>
     ${
       isReplaced
         ? nothing

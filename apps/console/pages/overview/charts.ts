@@ -1,5 +1,5 @@
 import { type CallHour, listCallHours } from '#domain/audit-log/calls.ts';
-import { totalOf } from '#domain/webhooks/health.ts';
+import { sumCounts } from '#domain/webhooks/health.ts';
 import { listOrganizationHealth } from '#domain/webhooks/organization-health.ts';
 import { barChart, type ChartSeries } from '../../components/bar-chart.ts';
 import { healthPlot } from '../../components/health-plot.ts';
@@ -20,7 +20,7 @@ async function deliveriesChart(visit: MemberVisit): Promise<Html | null> {
   if (!visit.may('org.webhooks.manage')) return null;
   const { database, now } = visit.console;
   const buckets = await listOrganizationHealth(database, visit.request, now());
-  const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
+  const isEmpty = buckets.every((bucket) => sumCounts(bucket) === 0);
   return html`<section aria-labelledby="deliveries"><h2 id="deliveries">Deliveries, last ${hours} hours</h2>
     ${isEmpty ? html`<p class="quiet">No events in this time range.</p>` : healthPlot(buckets, '24h')}</section>`;
 }

@@ -4,7 +4,7 @@ import { endSession } from '#domain/identity/sessions.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
 import { buttonForm, form, hiddenField, textField } from '../../components/form.ts';
 import { secondFactorForms } from '../../components/second-factor.ts';
-import { emailLine, type FormState, freshForm, textOf, typedSecret } from '../../web/form.ts';
+import { emailLine, type FormState, freshForm, getText, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { type Flash, type Page, page, redirect } from '../../web/response.ts';
 import { returnPath } from '../../web/return-path.ts';
@@ -31,11 +31,11 @@ export const routes = [
     name: 'signIn',
     path: '/sign-in',
     admit: ({ database, now }, caller, sent) =>
-      assertMayTry(database, requestOf(caller, sent.getAll('email').at(-1) ?? ''), now()),
+      assertMayTry(database, buildRequest(caller, sent.getAll('email').at(-1) ?? ''), now()),
     form: z.object({ email: emailLine('your email address'), password: typedSecret('your password'), to: returnTo }),
     async act(visit, { email, password, to }) {
       const { database, now, origin } = visit.console;
-      const { token } = await signIn(database, { ...requestOf(visit, email), password }, now);
+      const { token } = await signIn(database, { ...buildRequest(visit, email), password }, now);
       // A new sign-in ends this browser's previous session.
       if (visit.session !== null) await endSession(database, visit.session, visit.session.id, visit.visitor);
       const next = returnPath(to, origin);
@@ -90,9 +90,9 @@ export const routes = [
 ];
 
 /** Returns what a sign-in is counted by: its browser is a stranger's for another address. */
-const requestOf = ({ visitor, browserOf }: Caller, email: string) => ({
+const buildRequest = ({ visitor, browserEmail }: Caller, email: string) => ({
   email,
-  visitor: browserOf === canonicalEmail(email) ? visitor : { ...visitor, browser: null },
+  visitor: browserEmail === canonicalEmail(email) ? visitor : { ...visitor, browser: null },
 });
 
 function signInPage(visit: Visit, state: FormState): Page {
@@ -102,7 +102,7 @@ function signInPage(visit: Visit, state: FormState): Page {
       action: '/sign-in',
       state,
       button: 'Continue',
-      fields: html`${hiddenField('to', textOf(state, 'to'))}
+      fields: html`${hiddenField('to', getText(state, 'to'))}
         ${textField(state, {
           name: 'email',
           label: 'Email address',
@@ -110,7 +110,7 @@ function signInPage(visit: Visit, state: FormState): Page {
           autocomplete: 'username',
           exact: true,
           maxLength: 254,
-          autofocus: textOf(state, 'email') === '',
+          autofocus: getText(state, 'email') === '',
         })}
         ${textField(state, {
           name: 'password',
@@ -143,7 +143,7 @@ async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<P
         action: '/sign-in/second-factor',
         factors,
         state,
-        carried: hiddenField('to', textOf(state, 'to')),
+        carried: hiddenField('to', getText(state, 'to')),
       })}
       <div class="aside">${buttonForm(visit, { action: '/sign-out', button: 'Use a different account' })}</div>`,
   });

@@ -1,4 +1,4 @@
-import { type HealthCounts, totalOf } from '#domain/webhooks/health.ts';
+import { type HealthCounts, sumCounts } from '#domain/webhooks/health.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import { openCountedTo } from '#domain/webhooks/summary.ts';
 import { chips } from '../../components/chips.ts';
@@ -16,7 +16,7 @@ export const typeList = (types: readonly string[]): Html => chips(types, 4);
 
 /** Returns the deliveries of 24 hours in words: `12 of 15 delivered, 2 retrying, 1 failed`. */
 export function describeDay(day: HealthCounts): Html {
-  const total = totalOf(day);
+  const total = sumCounts(day);
   if (total === 0) return html`<span class="quiet">No events</span>`;
   const delivered = day.atOnce + day.afterRetries;
   const all = day.isCapped ? `the latest ${total}` : total.toLocaleString('en');

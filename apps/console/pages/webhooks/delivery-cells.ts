@@ -49,20 +49,20 @@ export function deliveriesTable(
   deliveries: readonly ListedDelivery[],
   { canSelect = false, hasWebhook = false } = {},
 ): Html {
-  const pathOf = (webhookId: string) => visit.at(`/webhooks/${webhookId}`);
+  const getWebhookPath = (webhookId: string) => visit.at(`/webhooks/${webhookId}`);
   const columns: (Column<ListedDelivery> | false)[] = [
     {
       heading: 'Event',
       main: true,
       cell: ({ webhookId, eventId, type }) =>
-        html`<a id="d-${webhookId}-${eventId}" href="${pathOf(webhookId)}/deliveries/${eventId}">${type}</a>
+        html`<a id="d-${webhookId}-${eventId}" href="${getWebhookPath(webhookId)}/deliveries/${eventId}">${type}</a>
           <br>${copyableId('event ID', eventId)}`,
     },
     { heading: 'Status', whenNarrow: 'beside', cell: deliveryStatus },
     hasWebhook && {
       heading: 'Webhook',
       whenNarrow: 'start',
-      cell: (delivery) => html`<a href="${pathOf(delivery.webhookId)}">${webhookName(delivery)}</a>
+      cell: (delivery) => html`<a href="${getWebhookPath(delivery.webhookId)}">${webhookName(delivery)}</a>
         ${delivery.webhookState === 'deleted' ? html`<span class="quiet">(deleted)</span>` : nothing}`,
     },
     { heading: 'Occurred', whenNarrow: hasWebhook ? 'plain' : undefined, cell: ({ createdAt }) => time(createdAt) },
@@ -141,7 +141,7 @@ export const refreshSeconds = (deliveries: readonly FoundDelivery[]): number =>
  * Returns what pages show of deliveries, for the version of their live part. A delay changes the
  * version every 10 seconds within the last minute, and every minute before.
  */
-export const shownOf = <Delivery extends FoundDelivery>(deliveries: readonly Delivery[]): unknown =>
+export const selectShown = <Delivery extends FoundDelivery>(deliveries: readonly Delivery[]): unknown =>
   deliveries.map(({ dueInMs, ...delivery }) => ({
     ...delivery,
     due: dueInMs === null ? null : Math.ceil(dueInMs / (dueInMs < 60_000 ? 10_000 : 60_000)),

@@ -25,7 +25,7 @@ export const editRoutes = member.formPage({
   },
   form: webhookForm,
   async act(visit, fields) {
-    const change = changeOf(await getWebhookHead(visit), fields);
+    const change = diffFields(await getWebhookHead(visit), fields);
     if (Object.keys(change).length === 0) return redirect(webhookPath(visit), { flash: 'No changes to save.' });
     const input = { ...webhookRequest(visit), ...change, allowSameUrl: fields.allowSameUrl };
     await changeWebhook(visit.console.database, input, visit.console.webhookAllow);
@@ -48,7 +48,7 @@ const newUrl = ' Waiting deliveries go to the new URL at their next attempt. Sen
 type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description' | 'ordered'>;
 
 /** Returns the fields that the form changes. Only these are written and logged. */
-function changeOf(before: Fields, { url, eventTypes, description, ordered }: Fields): Partial<Fields> {
+function diffFields(before: Fields, { url, eventTypes, description, ordered }: Fields): Partial<Fields> {
   const isSame =
     before.eventTypes.length === eventTypes.length && eventTypes.every((type) => before.eventTypes.includes(type));
   return {

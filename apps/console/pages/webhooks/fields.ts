@@ -5,7 +5,7 @@ import { urlProblems } from '#domain/webhooks/address/url-problems.ts';
 import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import { checkboxField, choiceField, textField } from '../../components/form.ts';
-import { checkbox, choices, type FormState, line, optionalLine, textOf } from '../../web/form.ts';
+import { checkbox, choices, type FormState, getText, line, optionalLine } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -23,7 +23,7 @@ export const webhookForm = z.object({
  * problems of all fields at once: the domain checks the URL only after the form is complete.
  */
 export function withUrlProblem({ console }: MemberVisit, state: FormState): FormState {
-  const url = textOf(state, 'url').trim();
+  const url = getText(state, 'url').trim();
   if (Object.keys(state.problems).length === 0 || state.problems.url !== undefined || url === '') return state;
   const target = checkUrl(url, console.webhookAllow);
   // In the order of the fields, which is the order of the list of problems.
@@ -55,7 +55,7 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
       })),
     })}
     <details class="aside"><summary>Example events</summary>
-      ${eventTypes.map((type) => html`<h3><code>${type}</code></h3>${exampleOf(visit, type)}`)}
+      ${eventTypes.map((type) => html`<h3><code>${type}</code></h3>${renderExample(visit, type)}`)}
       <p>The <code>id</code> stays the same on every retry, so that your system can ignore duplicates. Real events
         have no <code>test</code> field.</p>
     </details>
@@ -77,7 +77,7 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
 
 /** Renders the confirmation of a second webhook with a URL, once it was rejected. */
 function confirmSameUrl(state: FormState): Html {
-  if (state.problems.allowSameUrl === undefined && textOf(state, 'allowSameUrl') !== 'on') return nothing;
+  if (state.problems.allowSameUrl === undefined && getText(state, 'allowSameUrl') !== 'on') return nothing;
   return checkboxField(state, { name: 'allowSameUrl', label: 'Send each event to this URL twice' });
 }
 
@@ -89,7 +89,7 @@ const urlHint = ({ console: { webhookAllow } }: MemberVisit): string =>
       'installation allows. No user name, password or fragment.';
 
 /** Returns an example of a request body, indented. */
-export function exampleOf({ organization, console }: MemberVisit, type: EventType): Html {
+export function renderExample({ organization, console }: MemberVisit, type: EventType): Html {
   const { body } = buildTestEvent(type, organization.organizationId, console.now());
   const indented = JSON.stringify(JSON.parse(body), null, 2);
   return html`<pre class="example" tabindex="0" role="region" aria-label="Example of ${type}"><code>${

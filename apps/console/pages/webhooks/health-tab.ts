@@ -1,6 +1,6 @@
 import { dayMs } from '#domain/contract/durations.ts';
 import { describeCause } from '#domain/webhooks/causes.ts';
-import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
+import { type HealthSpan, healthSpans, listHealth, sumCounts } from '#domain/webhooks/health.ts';
 import { findDeliveryRetentionDays } from '#domain/webhooks/retention.ts';
 import { type ListedDelivery, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
@@ -15,7 +15,7 @@ import { time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { describeDay, formatOpenCount, typeList } from './cells.ts';
-import { deliveriesTable, refreshSeconds, shownOf } from './delivery-cells.ts';
+import { deliveriesTable, refreshSeconds, selectShown } from './delivery-cells.ts';
 import { canChange, webhookPath, webhookRequest } from './find-webhook.ts';
 
 /** How many deliveries, and how many test events, are shown. */
@@ -37,15 +37,15 @@ export async function healthTab(
     id: 'webhook',
     href: visit.target,
     everySeconds: refreshSeconds(deliveries),
-    shown: [shownOf(deliveries), state, failingSince, retryAfterUntil, concurrency, day, waiting, held],
-    body: html`${warnings}${summaryOf(visit, webhook)}
+    shown: [selectShown(deliveries), state, failingSince, retryAfterUntil, concurrency, day, waiting, held],
+    body: html`${warnings}${renderSummary(visit, webhook)}
       ${await health(visit, span)}
       ${latestDeliveries(visit, webhook, deliveries)}
       ${await latestTests(visit)}`,
   });
 }
 
-const summaryOf = (visit: MemberVisit, webhook: WebhookSummary): Html =>
+const renderSummary = (visit: MemberVisit, webhook: WebhookSummary): Html =>
   detailList([
     ['Status', webhookStatus(webhook)],
     ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
@@ -64,7 +64,7 @@ const redeliverFailed = (visit: MemberVisit, webhook: WebhookSummary): Html =>
 async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
   const { database, now } = visit.console;
   const buckets = await listHealth(database, webhookRequest(visit), span, now());
-  const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
+  const isEmpty = buckets.every((bucket) => sumCounts(bucket) === 0);
   const link = (to: HealthSpan) => {
     const mark = to === span ? html` aria-current="true"` : nothing;
     const href = webhookPath(visit, to === '24h' ? '' : `?health=${to}`);

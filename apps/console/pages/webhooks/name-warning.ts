@@ -29,14 +29,14 @@ const plainHttp =
 
 async function isUnknown(hostname: string): Promise<boolean> {
   const codes = await Promise.race([
-    Promise.all([codeOf(dns.resolve4(hostname)), codeOf(dns.resolve6(hostname))]),
+    Promise.all([findErrorCode(dns.resolve4(hostname)), findErrorCode(dns.resolve6(hostname))]),
     setTimeout(patienceMs, [] as (string | null)[], { ref: false }),
   ]);
   return codes.includes('ENOTFOUND') || (codes.length > 0 && codes.every((code) => code === 'ENODATA'));
 }
 
 /** Returns the code of a failed query; null when it has addresses. */
-const codeOf = (query: Promise<string[]>): Promise<string | null> =>
+const findErrorCode = (query: Promise<string[]>): Promise<string | null> =>
   query.then(
     () => null,
     ({ code }: NodeJS.ErrnoException) => code ?? 'unknown',

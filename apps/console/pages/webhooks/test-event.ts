@@ -5,13 +5,13 @@ import { recordTestOutcome, requestTest } from '#domain/webhooks/test-event.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import { choiceField, form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
-import { type FormState, freshForm, textOf } from '../../web/form.ts';
+import { type FormState, freshForm, getText } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { withoutShare } from '../../web/shares.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { exampleOf } from './fields.ts';
+import { renderExample } from './fields.ts';
 import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
 import { requireTemporal, temporalNotice } from './temporal.ts';
 import { testResultDetails } from './test-result.ts';
@@ -52,13 +52,13 @@ export async function sendTest(visit: MemberVisit, type: EventType | null): Prom
 async function testPage(visit: MemberVisit, state: FormState, result: TestResult | null): Promise<Page> {
   const webhook = await getWebhookHead(visit);
   const types = eventTypes.filter((type) => webhook.eventTypes.includes(type));
-  const rendered = textOf(state, 'type') === '' ? { ...state, values: { type: types[0] ?? '' } } : state;
+  const rendered = getText(state, 'type') === '' ? { ...state, values: { type: types[0] ?? '' } } : state;
   return page({
     title: 'Send test event',
     breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
-      ${result === null ? nothing : resultOf(visit, result, types.includes('seat.given'))}
+      ${result === null ? nothing : renderResult(visit, result, types.includes('seat.given'))}
       <p>A test event is signed and sent once to <bdi class="url">${webhook.url}</bdi>. It contains
         <code>"test": true</code> and placeholder IDs. The result appears here and on
         <a href="${webhookPath(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
@@ -77,13 +77,13 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
           })),
         })}
         <details class="aside"><summary>Example events</summary>${types.map((type) =>
-          exampleOf(visit, type),
+          renderExample(visit, type),
         )}</details>`,
       })}`,
   });
 }
 
-function resultOf(visit: MemberVisit, result: TestResult, hasSeatEvents: boolean): Html {
+function renderResult(visit: MemberVisit, result: TestResult, hasSeatEvents: boolean): Html {
   const { delivered } = result;
   const verify = linkButton(webhookPath(visit, '/verify'), 'Check signature verification', 'secondary');
   const assign = html`<a href="${visit.at('/clients/seats/assign')}">Assign a seat to send a real event</a>`;

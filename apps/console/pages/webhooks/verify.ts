@@ -45,7 +45,7 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
     breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
-      ${check === null ? signatureNotice(webhook) : resultOf(check)}
+      ${check === null ? signatureNotice(webhook) : renderResult(check)}
       <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>. The receiver must accept the correctly
         signed event with a 2xx status and reject the wrongly signed event with a 4xx status, such as 400.</p>
       ${form(visit, {
@@ -63,7 +63,7 @@ const unrecorded: Record<NonNullable<SignatureCheck['unrecorded']>, string> = {
     'This result was not saved, because of an internal error that is unrelated to the receiver. Check again later.',
 };
 
-function resultOf(check: SignatureCheck): Html {
+function renderResult(check: SignatureCheck): Html {
   const { result, good, bad } = check;
   return html`<section class="result" aria-labelledby="check">
     <h2 id="check">${result === 'verified' ? 'Signatures verified' : 'Signatures not verified'}</h2>

@@ -81,7 +81,7 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
   if (suspendedReason === 'failures')
     return statusNotice(
       'bad',
-      html`Suspended, because the receiver accepted no events for days. ${await causeOf(visit)}
+      html`Suspended, because the receiver accepted no events for days. ${await renderCause(visit)}
         ${afterRepair(resume)}`,
     );
   if (suspendedReason === 'gone')
@@ -101,7 +101,8 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
     return statusNotice(
       'bad',
       html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).
-        ${await causeOf(visit)} ${edit === nothing ? 'Repair the receiver.' : html`${edit}, or repair the receiver.`}
+        ${await renderCause(visit)}
+        ${edit === nothing ? 'Repair the receiver.' : html`${edit}, or repair the receiver.`}
         Waiting deliveries then go out by themselves. Fewer are sent at once until the receiver accepts one. If it
         accepts none for days, the webhook is suspended.`,
     );
@@ -115,7 +116,7 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
 }
 
 /** States why the last attempt that failed did, with a link to its delivery. */
-async function causeOf(visit: MemberVisit): Promise<Html> {
+async function renderCause(visit: MemberVisit): Promise<Html> {
   const [failure] = await listRecentFailures(visit.console.database, webhookRequest(visit), 1);
   if (failure === undefined) return nothing;
   const { eventId, explanation, cause } = failure;

@@ -60,16 +60,16 @@ export const isConnectionClosed = ({ message }: Error): boolean => closed.has(me
 
 /** Returns whether a statement took longer than its session allows. Looks at the causes too. */
 export const isStatementTimeout = (error: unknown): boolean =>
-  error instanceof Error && (codeOf(error) === statementTimeout || isStatementTimeout(error.cause));
+  error instanceof Error && (getErrorCode(error) === statementTimeout || isStatementTimeout(error.cause));
 
 /**
  * Returns whether PostgreSQL ended a statement for what other sessions may have done, so that the
  * same one may work when it is repeated.
  */
-export const isTransient = (error: unknown): boolean => transientCode.test(codeOf(error));
+export const isTransient = (error: unknown): boolean => transientCode.test(getErrorCode(error));
 
 /** Returns whether the error says that every connection to this server is of no more use. */
-export const leavesServer = (error: unknown): boolean => leavingCode.test(codeOf(error));
+export const leavesServer = (error: unknown): boolean => leavingCode.test(getErrorCode(error));
 
 /**
  * Returns whether PostgreSQL is away, full, stopping, or not the primary, so that the same statement
@@ -77,7 +77,7 @@ export const leavesServer = (error: unknown): boolean => leavingCode.test(codeOf
  */
 export function isServerAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const code = codeOf(error);
+  const code = getErrorCode(error);
   const isAway =
     code === ''
       ? connectionFailures.has(error.message)
@@ -91,16 +91,16 @@ export function isServerAway(error: unknown): boolean {
  */
 const rejectedLogin = /^(?:28...|3D000)$/;
 
-export const isLoginRejected = (error: unknown): boolean => rejectedLogin.test(codeOf(error));
+export const isLoginRejected = (error: unknown): boolean => rejectedLogin.test(getErrorCode(error));
 
 /** Returns whether PostgreSQL answered a statement with an error, and is not away: it was rejected or too slow. */
 export const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && !isServerAway(error) && !isLoginRejected(error);
 
 /** Returns whether PostgreSQL rejected a statement for a value of it, so that one without may work. */
-export const isDataError = (error: unknown): boolean => dataCode.test(codeOf(error));
+export const isDataError = (error: unknown): boolean => dataCode.test(getErrorCode(error));
 
-function codeOf(error: unknown): string {
+function getErrorCode(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' ? code : '';
 }

@@ -57,7 +57,7 @@ function checkText(text: string): UrlProblem | null {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the parser silently drops tabs and newlines
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text) || !text.isWellFormed()) return 'url_characters';
   if (/^(?!https?:)[a-z][a-z0-9+.-]*:/i.test(text)) return 'url_scheme';
-  const authority = authorityOf(text);
+  const authority = getAuthority(text);
   if (authority === '') return 'url_form'; // no scheme, https:host, https:///host
   if (authority.includes('@')) return 'url_credentials';
   return text.includes('#') ? 'url_fragment' : null;
@@ -89,14 +89,14 @@ function isLocalhost(hostname: string): boolean {
 
 /** Returns whether the host is spelled unusually, apart from case, IDN and spellings of IPv6. */
 function isDisguised(text: string, url: URL): boolean {
-  const host = authorityOf(text).replace(/:\d*$/, '');
+  const host = getAuthority(text).replace(/:\d*$/, '');
   if (host.includes('%') || host.endsWith('.')) return true;
   if (isIPv4(url.hostname)) return host !== url.hostname;
   const isAscii = Buffer.byteLength(host) === host.length;
   return !isAscii && !url.hostname.includes('xn--');
 }
 
-function authorityOf(text: string): string {
+function getAuthority(text: string): string {
   return /^https?:\/\/([^/?#]*)/i.exec(text)?.[1] ?? '';
 }
 

@@ -35,7 +35,8 @@ export function checkSecrets(secrets: readonly string[]): Check {
   if (secrets.length === 0)
     return { name, ok: false, explanation: 'No secret was given: give the one shown when the webhook was created.' };
   const index = secrets.findIndex((secret) => !isSecret(secret));
-  if (index < 0) return { name, ok: true, explanation: `${countOf(secrets.length, 'secret')} in the correct form.` };
+  if (index < 0)
+    return { name, ok: true, explanation: `${formatCount(secrets.length, 'secret')} in the correct form.` };
   const which = `Secret ${index + 1} of ${secrets.length} ${whatIsWrong(secrets[index] ?? '')}`;
   return { name, ok: false, explanation: `${which}: copy the whole secret again, from whsec_ to its end.` };
 }
@@ -60,7 +61,7 @@ export function checkHeader(name: CheckName, read: Read<{ macs: Buffer[] }>): Ch
   }
   const count = read.value.macs.length;
   const rotation = count > 1 ? '; more than one means that a secret is being rotated, and any of them may match' : '';
-  return { name, ok: true, explanation: `Well formed, with ${countOf(count, 'signature')}${rotation}.` };
+  return { name, ok: true, explanation: `Well formed, with ${formatCount(count, 'signature')}${rotation}.` };
 }
 
 /** Checks that both forms have the same time. */
@@ -112,6 +113,6 @@ function findBodyId(body: Buffer): string | null {
   }
 }
 
-function countOf(count: number, noun: string): string {
+function formatCount(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

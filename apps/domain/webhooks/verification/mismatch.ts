@@ -7,7 +7,7 @@ export interface Form {
   /** The signatures that it carries, 32 bytes each. */
   macs: readonly Buffer[];
   /** The signature that a secret gives for a body. */
-  macOf(secret: string, body: Buffer): Buffer;
+  computeMac(secret: string, body: Buffer): Buffer;
 }
 
 /** Changes of a body on its way; `undo` returns the body before the change, or null. */

@@ -62,20 +62,25 @@ export function verifyDelivery(delivery: CapturedDelivery): Verification {
 }
 
 function serviceForm({ timestampSeconds, macs }: Omit<Signable, 'id' | 'body'> & { macs: Buffer[] }): Form {
-  return { name: 'service_signature', macs, macOf: (secret, body) => serviceMac(secret, { timestampSeconds, body }) };
+  return {
+    name: 'service_signature',
+    macs,
+    computeMac: (secret, body) => serviceMac(secret, { timestampSeconds, body }),
+  };
 }
 
 function standardForm({ id, timestampSeconds, macs }: Omit<Signable, 'body'> & { macs: Buffer[] }): Form {
-  const macOf: Form['macOf'] = (secret, body) => standardMac(getSecretBytes(secret), { id, timestampSeconds, body });
-  return { name: 'standard_signature', macs, macOf };
+  const computeMac: Form['computeMac'] = (secret, body) =>
+    standardMac(getSecretBytes(secret), { id, timestampSeconds, body });
+  return { name: 'standard_signature', macs, computeMac };
 }
 
 /**
  * Which of `secrets` made a signature of the form for `body`, counted from 1; null when none did.
  */
-function findSigner({ macs, macOf }: Form, body: Buffer, secrets: readonly string[]): number | null {
+function findSigner({ macs, computeMac }: Form, body: Buffer, secrets: readonly string[]): number | null {
   const signer = secrets.findIndex((secret) => {
-    const expected = macOf(secret, body);
+    const expected = computeMac(secret, body);
     return macs.filter((mac) => timingSafeEqual(mac, expected)).length > 0;
   });
   return signer < 0 ? null : signer + 1;

@@ -54,7 +54,7 @@ const begun = new Set<string>();
 let retried = 0;
 
 /** A delivery of org-api, except for the event's id. */
-const bodyOf = (eventId: string) =>
+const formatBody = (eventId: string) =>
   `{"id":"${eventId}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney"}}`;
 const constantHeaders = {
   'Service-Signature': `t=1767225600,v1=${'0'.repeat(64)}`,
@@ -68,7 +68,7 @@ const constantHeaders = {
 
 function post(eventId: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const body = Buffer.from(bodyOf(eventId));
+    const body = Buffer.from(formatBody(eventId));
     const headers = { ...constantHeaders, 'webhook-id': eventId, 'content-length': String(body.length) };
     const sent = request(settings.url, { method: 'POST', agent, headers }, (response) => {
       response.resume();

@@ -17,7 +17,7 @@ import { TrackedResponse } from '#runtime/tracked-response.ts';
 import { createAuditLogWriter } from '../../../../apps/api/audit-log-writer.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
 import { endpoints } from '../../../../apps/api/endpoints.ts';
-import { etagOf } from '../../../../apps/api/etag.ts';
+import { computeEtag } from '../../../../apps/api/etag.ts';
 import { Limiter } from '../../../../apps/api/limiter/limiter.ts';
 import type { AuthorizedRow } from '../../../../apps/api/reads/authorized.ts';
 import { SharedStatements } from '../../../../apps/api/shared-statements.ts';
@@ -66,7 +66,7 @@ app.use(async (ctx) => {
   ctx.set('Vary', 'Authorization');
   ctx.set('RateLimit-Policy', limitPolicy);
   ctx.set('RateLimit', `"key";r=${left};t=${resetSeconds}`);
-  ctx.set('ETag', etagOf(body ?? ''));
+  ctx.set('ETag', computeEtag(body ?? ''));
   ctx.set('Content-Type', 'application/json');
   ctx.body = body;
   const durationMs = performance.now() - startedAt;

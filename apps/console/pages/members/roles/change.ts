@@ -4,7 +4,7 @@ import { type AffectedKey, previewRoleImpact } from '#domain/members/impact.ts';
 import { getRoleDetails, type RoleRow } from '#domain/members/list-roles.ts';
 import { changeRole } from '#domain/members/roles.ts';
 import { choiceField, form, hiddenField, textField } from '../../../components/form.ts';
-import { countOf, displayName, truncate } from '../../../components/text.ts';
+import { displayName, formatCount, truncate } from '../../../components/text.ts';
 import { choices, type FormState, freshForm, line, optionalLine } from '../../../web/form.ts';
 import { type Html, html, nothing } from '../../../web/html.ts';
 import { NotFoundError, type Page, page, redirect } from '../../../web/response.ts';
@@ -55,7 +55,7 @@ async function changePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const here = visit.at(`/members/roles/${role.id}`);
   return page({
     title: `Edit role ${truncate(role.name, 80)}`,
-    breadcrumbs: breadcrumbsOf(visit, role),
+    breadcrumbs: buildBreadcrumbs(visit, role),
     body: form(visit, {
       state,
       button: 'Save changes',
@@ -64,7 +64,7 @@ async function changePage(visit: MemberVisit, state: FormState): Promise<Page> {
         <p>${
           holders === 0
             ? 'No members have this role.'
-            : `Changes apply immediately to ${countOf(holders, 'member', 'members')}.`
+            : `Changes apply immediately to ${formatCount(holders, 'member', 'members')}.`
         } If API keys would lose permissions, you can review them before the change.</p>
         ${textField(state, { name: 'name', label: 'Name', maxLength: 200 })}
         ${textField(state, { name: 'description', label: 'Description (optional)', required: false, maxLength: 200 })}
@@ -95,7 +95,7 @@ function confirmPage(
   return page({
     title: 'Review affected API keys',
     status: wasConfirmed ? 422 : 200,
-    breadcrumbs: breadcrumbsOf(visit, role),
+    breadcrumbs: buildBreadcrumbs(visit, role),
     body: form(visit, {
       button: `Edit role ${truncate(role.name, 60)}`,
       kind: 'danger',
@@ -112,7 +112,7 @@ function confirmPage(
   });
 }
 
-const breadcrumbsOf = (visit: MemberVisit, { id, name }: RoleRow): Page['breadcrumbs'] => [
+const buildBreadcrumbs = (visit: MemberVisit, { id, name }: RoleRow): Page['breadcrumbs'] => [
   [truncate(name, 80), visit.at(`/members/roles/${id}`)],
   ...rolesBreadcrumbs(visit),
 ];

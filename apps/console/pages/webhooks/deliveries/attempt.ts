@@ -4,9 +4,9 @@ import { receivedText } from '../../../components/received-text.ts';
 import { copyable, copyableJson } from '../../../components/secret.ts';
 import { attemptStatus } from '../../../components/status.ts';
 import { detailList } from '../../../components/table.ts';
-import { countOf } from '../../../components/text.ts';
+import { formatCount } from '../../../components/text.ts';
 import { exactTime } from '../../../components/time.ts';
-import { scaleOf, timingPicture } from '../../../components/timing-picture.ts';
+import { computeScale, timingPicture } from '../../../components/timing-picture.ts';
 import { type Html, html, nothing } from '../../../web/html.ts';
 import { NotFoundError, page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
@@ -31,38 +31,38 @@ export const attemptRoutes = [
       return page({
         title: `Attempt ${attempt.number}`,
         breadcrumbs: [[attempt.type, deliveryPath(visit, eventId)], ...deliveriesBreadcrumbs(visit, webhook)],
-        body: html`${detailsOf(attempt)}
-          <section aria-labelledby="response"><h2 id="response">Response</h2>${responseOf(attempt)}</section>
-          <section aria-labelledby="request"><h2 id="request">Request</h2>${requestOf(attempt)}</section>`,
+        body: html`${renderDetails(attempt)}
+          <section aria-labelledby="response"><h2 id="response">Response</h2>${renderResponse(attempt)}</section>
+          <section aria-labelledby="request"><h2 id="request">Request</h2>${renderRequest(attempt)}</section>`,
       });
     },
   }),
 ];
 
-const detailsOf = (attempt: AttemptDetail): Html => html`
+const renderDetails = (attempt: AttemptDetail): Html => html`
   ${detailList([
     ['Result', attemptStatus(attempt)],
     attempt.explanation !== null && attempt.cause !== 'accepted' && ['Cause', attempt.explanation],
     ['Started', exactTime(attempt.startedAt)],
     attempt.finishedAt !== null && ['Finished', exactTime(attempt.finishedAt)],
     ['IP address', attempt.peerAddress ?? 'No connection'],
-    ['Signed with', countOf(attempt.signedWith.length, 'secret', 'secrets')],
+    ['Signed with', formatCount(attempt.signedWith.length, 'secret', 'secrets')],
   ])}
-  ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scaleOf([attempt.timings]))}`;
+  ${attempt.timings === null ? nothing : timingPicture(attempt.timings, computeScale([attempt.timings]))}`;
 
-function responseOf({ finishedAt, status, response, responseEncoding, keptBytes, cause }: AttemptDetail): Html {
+function renderResponse({ finishedAt, status, response, responseEncoding, keptBytes, cause }: AttemptDetail): Html {
   if (finishedAt === null) return html`<p>The attempt is in progress.</p>`;
   if (cause === 'lost') return html`<p>The response was not recorded.</p>`;
   if (status === null) return html`<p>No response.</p>`;
   const bytes = keptBytes ?? 0;
   if (response === null || bytes === 0) return html`<p>Status ${status} without a body.</p>`;
   const isCut = bytes >= maxStoredBytes;
-  const size = isCut ? 'a body, of which the first 16 KiB are shown' : countOf(bytes, 'byte', 'bytes');
+  const size = isCut ? 'a body, of which the first 16 KiB are shown' : formatCount(bytes, 'byte', 'bytes');
   return html`<p>Status ${status} with ${size}.</p>
     ${receivedText('Response body', response, responseEncoding)}`;
 }
 
-function requestOf({ headers, body, finishedAt, peerAddress, cause }: AttemptDetail): Html {
+function renderRequest({ headers, body, finishedAt, peerAddress, cause }: AttemptDetail): Html {
   const unsent = 'This request did not reach the receiver, because the connection failed.';
   const isSent = peerAddress !== null && !cause?.startsWith('tls_');
   const missing = finishedAt === null ? 'The attempt is in progress.' : 'The headers were not recorded.';

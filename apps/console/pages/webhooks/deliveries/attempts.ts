@@ -1,7 +1,7 @@
 import type { DeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { attemptStatus } from '../../../components/status.ts';
 import { exactTime } from '../../../components/time.ts';
-import { scaleOf, timingPicture } from '../../../components/timing-picture.ts';
+import { computeScale, timingPicture } from '../../../components/timing-picture.ts';
 import { type Html, html, nothing } from '../../../web/html.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
 import { deliveryPath } from '../delivery-cells.ts';
@@ -9,7 +9,7 @@ import { deliveryPath } from '../delivery-cells.ts';
 /** Lists attempts, newest first, with their result, cause, remedy and timings. */
 export function attemptList(visit: MemberVisit, { newestAttempts, eventId }: DeliveryDetail): Html {
   if (newestAttempts.length === 0) return html`<p>No attempts yet.</p>`;
-  const scale = scaleOf(newestAttempts.map(({ timings }) => timings));
+  const scale = computeScale(newestAttempts.map(({ timings }) => timings));
   return html`<ol class="attempts">${newestAttempts.map((attempt) => {
     const href = `${deliveryPath(visit, eventId)}/attempts/${attempt.number}`;
     return html`<li>

@@ -22,7 +22,7 @@ import {
   deliveryRequest,
   describeDelivery,
   refreshSeconds,
-  shownOf,
+  selectShown,
 } from '../delivery-cells.ts';
 import { getWebhookHead, webhookPath } from '../find-webhook.ts';
 import { attemptList } from './attempts.ts';
@@ -72,8 +72,8 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
         id: 'delivery',
         href: here,
         everySeconds: refreshSeconds([delivery]),
-        shown: before === null ? shownOf([delivery]) : null,
-        body: html`${detailsOf(delivery)}
+        shown: before === null ? selectShown([delivery]) : null,
+        body: html`${renderDetails(delivery)}
           ${webhook.managedBy === null ? actions(visit, delivery, webhook.state) : nothing}
           <section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${attemptList(visit, delivery)}</section>`,
       })}
@@ -91,7 +91,7 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
   });
 }
 
-const detailsOf = (delivery: DeliveryDetail): Html =>
+const renderDetails = (delivery: DeliveryDetail): Html =>
   detailList([
     ['Status', deliveryStatus(delivery)],
     ['Details', describeDelivery(delivery)],

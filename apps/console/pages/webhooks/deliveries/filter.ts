@@ -3,14 +3,14 @@ import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import type { DeliveryFilter } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatuses, selectionOfStatus } from '#domain/webhooks/status.ts';
 import type { WebhookHead } from '#domain/webhooks/summary.ts';
-import { filterForm, queryNameOf, timeRangeFields } from '../../../components/list-filter.ts';
+import { filterForm, formatQueryName, timeRangeFields } from '../../../components/list-filter.ts';
 import { parseDateTime } from '../../../web/date-time.ts';
 import type { Html } from '../../../web/html.ts';
 import { webhookTitle } from '../find-webhook.ts';
 
 /** The filters in the query of the list of deliveries; empty: not set. */
 export const filterFields = {
-  status: z.enum(['', ...deliveryStatuses.map(queryNameOf)]).catch(''),
+  status: z.enum(['', ...deliveryStatuses.map(formatQueryName)]).catch(''),
   type: z.enum(['', ...eventTypes]).catch(''),
   event: z.string().trim().max(100).catch(''),
   ...timeRangeFields,
@@ -22,7 +22,7 @@ export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 export function readFilter({ status, type, event, from, until, zone }: FilterQuery): DeliveryFilter | null {
   const eventId = event.toLowerCase();
   if (event !== '' && !z.guid().safeParse(eventId).success) return null;
-  const wanted = deliveryStatuses.find((each) => queryNameOf(each) === status);
+  const wanted = deliveryStatuses.find((each) => formatQueryName(each) === status);
   return {
     ...(wanted === undefined ? { state: null, progress: null } : selectionOfStatus[wanted]),
     type: (type || null) as EventType | null,
@@ -39,7 +39,7 @@ export function deliveryFilterForm(
   webhooks: readonly Pick<WebhookHead, 'id' | 'description' | 'url'>[] | null = null,
 ): Html {
   const any = { value: '', label: 'Any' };
-  const statuses = deliveryStatuses.map((label) => ({ value: queryNameOf(label), label }));
+  const statuses = deliveryStatuses.map((label) => ({ value: formatQueryName(label), label }));
   const types = eventTypes.map((value) => ({ value, label: value }));
   const choices = webhooks?.map((webhook) => ({ value: webhook.id, label: webhookTitle(webhook) })) ?? [];
   return filterForm({

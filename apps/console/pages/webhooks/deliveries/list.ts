@@ -18,7 +18,7 @@ import { type Child, type Html, html, nothing } from '../../../web/html.ts';
 import { page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
-import { deliveriesTable, isSelectable, refreshSeconds, selectionForm, shownOf } from '../delivery-cells.ts';
+import { deliveriesTable, isSelectable, refreshSeconds, selectionForm, selectShown } from '../delivery-cells.ts';
 import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from '../find-webhook.ts';
 import { temporalNotice } from '../temporal.ts';
 import { webhookTabs } from '../webhook-tabs.ts';
@@ -105,12 +105,16 @@ async function searchAll(
 ): Promise<FoundDeliveries> {
   const filter = readFilter(query);
   if (filter === null) return nothingFound;
-  const page = { before: cursor === null ? null : keyOf(cursor), atMost: perPage, webhookId: query.webhook || null };
+  const page = {
+    before: cursor === null ? null : parseCursor(cursor),
+    atMost: perPage,
+    webhookId: query.webhook || null,
+  };
   const { older, ...found } = await searchOrganizationDeliveries(visit.console.database, visit.request, filter, page);
   return { ...found, older: older === null ? null : `${older.eventId}.${older.webhookId}` };
 }
 
-function keyOf(cursor: string): DeliveryRef {
+function parseCursor(cursor: string): DeliveryRef {
   const [eventId = '', webhookId = ''] = cursor.split('.');
   return { eventId, webhookId };
 }
@@ -133,7 +137,7 @@ function renderList(visit: MemberVisit, list: List): Html {
       href: visit.target,
       everySeconds: refreshSeconds(found.deliveries),
       // Older pages stay as they are.
-      shown: before === null ? shownOf(found.deliveries) : null,
+      shown: before === null ? selectShown(found.deliveries) : null,
       body:
         found.deliveries.length === 0
           ? emptyList(visit, list)

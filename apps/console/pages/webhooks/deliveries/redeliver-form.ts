@@ -34,7 +34,7 @@ export const redeliverForm = z
 export type RedeliverFields = z.output<typeof redeliverForm>;
 
 /** Returns the selection of failed events or of a time range. */
-export function selectionOf({ what, hours, from, until, zone }: RedeliverFields, now: Date): Selection {
+export function readSelection({ what, hours, from, until, zone }: RedeliverFields, now: Date): Selection {
   const [begins, ends] = [parseDateTime(from, zone, 'from'), parseDateTime(until, zone, 'until')];
   if (what === 'range' && begins !== null && ends !== null)
     return { from: begins.toISOString(), to: ends.toISOString() };

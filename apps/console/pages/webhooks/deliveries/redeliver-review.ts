@@ -5,8 +5,8 @@ import { emptyState } from '../../../components/empty-state.ts';
 import { form, hiddenField } from '../../../components/form.ts';
 import { time } from '../../../components/time.ts';
 import { timeZoneField } from '../../../web/date-time.ts';
-import { domainProblemOf } from '../../../web/domain-problems.ts';
-import { type FormState, problemsOf, textOf } from '../../../web/form.ts';
+import { findDomainProblem } from '../../../web/domain-problems.ts';
+import { collectProblems, type FormState, getText } from '../../../web/form.ts';
 import { type Html, html } from '../../../web/html.ts';
 import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
@@ -14,7 +14,7 @@ import type { MemberVisit } from '../../../web/visit.ts';
 import { deliveriesBreadcrumbs } from '../delivery-cells.ts';
 import { getWebhookHead, webhookPath, webhookRequest, webhookTitle } from '../find-webhook.ts';
 import { redeliverPage } from './redeliver.ts';
-import { failedSince, type RedeliverFields, redeliverForm, selectionOf } from './redeliver-form.ts';
+import { failedSince, type RedeliverFields, readSelection, redeliverForm } from './redeliver-form.ts';
 import { eventCount } from './redelivery-cells.ts';
 
 /** Accepts any query. `redeliverForm` validates it, so that problems are shown at their fields. */
@@ -32,7 +32,7 @@ export const redeliverReviewRoutes = member.formPage({
   values: (query) => query,
   form: redeliverForm,
   async act(visit, fields) {
-    const selection = selectionOf(fields, visit.console.now());
+    const selection = readSelection(fields, visit.console.now());
     const { id } = await requestRedelivery(visit.console.database, { ...webhookRequest(visit), selection });
     return redirect(webhookPath(visit, `/redeliveries/${id}`));
   },
@@ -41,18 +41,18 @@ export const redeliverReviewRoutes = member.formPage({
 
 async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const read = redeliverForm.safeParse(state.values);
-  if (!read.success) return redeliverPage(visit, { ...state, ...problemsOf(read.error) });
+  if (!read.success) return redeliverPage(visit, { ...state, ...collectProblems(read.error) });
   try {
     return await confirmPage(visit, state, read.data);
   } catch (error) {
-    const problem = domainProblemOf(error);
+    const problem = findDomainProblem(error);
     if (problem === null || problem.isNotFound) throw error;
     return redeliverPage(visit, { ...state, problem: problem.message });
   }
 }
 
 async function confirmPage(visit: MemberVisit, state: FormState, fields: RedeliverFields): Promise<Page> {
-  const selection = selectionOf(fields, visit.console.now());
+  const selection = readSelection(fields, visit.console.now());
   const { events, isCapped } = await countRedelivery(visit.console.database, { ...webhookRequest(visit), selection });
   const description = describeEvents(selection, fields.hours);
   const webhook = await getWebhookHead(visit);
@@ -76,7 +76,7 @@ async function confirmPage(visit: MemberVisit, state: FormState, fields: Redeliv
               <p>${description}: <strong>${count}</strong> to <bdi>${webhookTitle(webhook)}</bdi>
                 (${copyableUrl('endpoint URL', webhook.url)}).</p>
               <p>The receiver gets each event again with the same ID. Events are sent at a limited rate.</p>
-              ${Object.keys(query.shape).map((name) => hiddenField(name, textOf(state, name)))}`,
+              ${Object.keys(query.shape).map((name) => hiddenField(name, getText(state, name)))}`,
           }),
   });
 }

@@ -6,7 +6,7 @@ import type { DeliveryRef } from '#domain/webhooks/search-deliveries.ts';
 import { copyableUrl } from '../../../components/copy.ts';
 import { form, hiddenField } from '../../../components/form.ts';
 import { linkButton } from '../../../components/link.ts';
-import { type FormState, listOf, problemsOf, textOf } from '../../../web/form.ts';
+import { collectProblems, type FormState, getText, getTexts } from '../../../web/form.ts';
 import { html, nothing } from '../../../web/html.ts';
 import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
@@ -40,7 +40,7 @@ export const redeliverSelectedRoutes = member.formPage({
   values: (query) => query,
   form: selectionFields,
   async act(visit, fields) {
-    const { sent, skipped } = await redeliverAll(visit, keysOf(fields.delivery));
+    const { sent, skipped } = await redeliverAll(visit, parseSelected(fields.delivery));
     const rest = skipped === 0 ? '' : ` ${eventCount(skipped)} can’t be sent again.`;
     return redirect(listPath(visit, fields.webhook), { flash: `Redelivery of ${eventCount(sent)} requested.${rest}` });
   },
@@ -80,19 +80,19 @@ async function redeliverAll(visit: MemberVisit, keys: readonly DeliveryRef[]) {
 }
 
 async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const back = listPath(visit, textOf(state, 'webhook'));
+  const back = listPath(visit, getText(state, 'webhook'));
   const read = selectionFields.safeParse(state.values);
   const breadcrumbs = [['Deliveries', back]] as const;
   if (!read.success) {
-    const { problems } = problemsOf(read.error);
+    const { problems } = collectProblems(read.error);
     return page({
       title: 'No deliveries selected',
       breadcrumbs,
       body: html`<p>${problems.delivery}</p><p class="actions">${linkButton(back, 'View deliveries')}</p>`,
     });
   }
-  const keys = keysOf(read.data.delivery);
-  const count = eventCount(keys.length);
+  const refs = parseSelected(read.data.delivery);
+  const count = eventCount(refs.length);
   return page({
     title: `Redeliver ${count}?`,
     breadcrumbs,
@@ -101,10 +101,10 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
       button: `Redeliver ${count}`,
       cancel: back,
       fields: html`
-        <ul>${await describeWebhooks(visit, keys)}</ul>
+        <ul>${await describeWebhooks(visit, refs)}</ul>
         <p>The receiver gets each event again with the same ID. Events are sent at a limited rate.</p>
-        ${hiddenField('webhook', textOf(state, 'webhook'))}
-        ${listOf(state, 'delivery').map((key) => hiddenField('delivery', key))}`,
+        ${hiddenField('webhook', getText(state, 'webhook'))}
+        ${getTexts(state, 'delivery').map((key) => hiddenField('delivery', key))}`,
     }),
   });
 }
@@ -124,7 +124,7 @@ const listPath = (visit: MemberVisit, webhookId: string): string =>
   visit.at(webhookId === '' ? '/deliveries' : `/webhooks/${webhookId}/deliveries`);
 
 /** Returns the keys of selected deliveries, each once. */
-const keysOf = (selected: readonly string[]): DeliveryRef[] =>
+const parseSelected = (selected: readonly string[]): DeliveryRef[] =>
   [...new Set(selected)].map((key) => {
     const [webhookId = '', eventId = ''] = key.split('.');
     return { webhookId, eventId };

@@ -4,13 +4,13 @@ import { listRedeliveries, type RedeliveryRow } from '#domain/webhooks/redeliver
 import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import type { WebhookHead } from '#domain/webhooks/summary.ts';
 import { hiddenField, problemNotice, selectField, textField } from '../../../components/form.ts';
-import { queryString, timeZoneOf } from '../../../components/list-filter.ts';
+import { queryString, renderTimeZone } from '../../../components/list-filter.ts';
 import { notice } from '../../../components/notice.ts';
 import { pager } from '../../../components/pager.ts';
 import { redeliveryStatus } from '../../../components/status.ts';
 import { table } from '../../../components/table.ts';
 import { time } from '../../../components/time.ts';
-import { type FormState, freshForm, textOf } from '../../../web/form.ts';
+import { type FormState, freshForm, getText } from '../../../web/form.ts';
 import { type Html, html } from '../../../web/html.ts';
 import { type Page, page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
@@ -78,8 +78,9 @@ function obstacle(
 
 function renderForms(visit: MemberVisit, state: FormState): Html {
   // Typed values and problems belong to the form that was sent.
-  const stateOf = (what: 'failed' | 'range') => (textOf(state, 'what') === what ? state : freshForm({ hours: '24' }));
-  const [failed, range] = [stateOf('failed'), stateOf('range')];
+  const getFormState = (what: 'failed' | 'range') =>
+    getText(state, 'what') === what ? state : freshForm({ hours: '24' });
+  const [failed, range] = [getFormState('failed'), getFormState('range')];
   const failedFields = html`${hiddenField('what', 'failed')}
     ${selectField(failed, {
       name: 'hours',
@@ -95,7 +96,11 @@ function renderForms(visit: MemberVisit, state: FormState): Html {
       hint: 'Includes events that were delivered.',
     })}
     ${textField(range, { name: 'until', label: 'To', type: 'datetime-local' })}
-    <p>${timeZoneOf({ from: textOf(range, 'from'), until: textOf(range, 'until'), zone: textOf(range, 'zone') })}</p>`;
+    <p>${renderTimeZone({
+      from: getText(range, 'from'),
+      until: getText(range, 'until'),
+      zone: getText(range, 'zone'),
+    })}</p>`;
   return html`
     <p>Events keep their IDs, so a receiver that ignores duplicates processes each event once. You can redeliver events
       of the last ${redeliverableDays} days. Cancelled deliveries are not sent. The next page shows how many events are

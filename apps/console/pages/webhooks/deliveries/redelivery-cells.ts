@@ -1,5 +1,5 @@
 import type { RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
-import { countOf } from '../../../components/text.ts';
+import { formatCount } from '../../../components/text.ts';
 import { time } from '../../../components/time.ts';
 import { type Html, html } from '../../../web/html.ts';
 
@@ -13,4 +13,4 @@ export function describeProgress({ seen, queued }: RedeliveryRow): Html {
 }
 
 /** Returns a number of events in words: `1 event`, `2,400 events`. */
-export const eventCount = (events: number): string => countOf(events, 'event', 'events');
+export const eventCount = (events: number): string => formatCount(events, 'event', 'events');

@@ -67,7 +67,7 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
         everySeconds: 2,
         shown: isRunning ? redelivery : null,
         body: html`${stateNotice(visit, redelivery)}
-          ${detailsOf(redelivery)}
+          ${renderDetails(redelivery)}
           ${
             isRunning && redelivery.cancelRequestedAt === null
               ? html`<div class="actions">${buttonForm(visit, {
@@ -82,7 +82,7 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
   });
 }
 
-const detailsOf = (redelivery: RedeliveryRow): Html =>
+const renderDetails = (redelivery: RedeliveryRow): Html =>
   detailList([
     ['Events', describeSelection(redelivery)],
     ['Status', redeliveryStatus(redelivery)],

@@ -47,11 +47,11 @@ final class Receiver {
 
   private void receive(HttpExchange exchange) throws IOException {
     try (exchange) {
-      exchange.sendResponseHeaders(statusOf(exchange), -1);
+      exchange.sendResponseHeaders(computeStatus(exchange), -1);
     }
   }
 
-  private int statusOf(HttpExchange exchange) throws IOException {
+  private int computeStatus(HttpExchange exchange) throws IOException {
     if (!exchange.getRequestMethod().equals("POST")) {
       return 405;
     }

@@ -6,7 +6,7 @@ const waiting = { timeout: 30_000, interval: 20 };
 /**
  * Watches the statements of one process that wait for a lock. `name` is its `application_name`.
  */
-export function statementsOf(owner: Database, name: string) {
+export function watchStatements(owner: Database, name: string) {
   async function count(): Promise<number> {
     const { rows } = await owner.pool.query<{ count: number }>(
       `select count(*)::int as count from pg_stat_activity
