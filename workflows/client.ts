@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Client, Connection, NamespaceNotFoundError, ServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway, describeRejection, isRejection } from './connection.ts';
+import { connectionOptions, describeRejection, describeUnavailable, isRejection } from './connection.ts';
 import { deliverQueue } from './deliver-event/types.ts';
 import { WorkflowError } from './errors.ts';
 import type { SendTestInput, SignatureCheck, TestResult } from './send-test/types.ts';
@@ -23,8 +23,8 @@ export async function openWorkflowClient(temporal: TemporalServer) {
     await connection.ensureConnected();
   } catch (cause) {
     await connection.close();
-    const reason = isRejection(cause) ? describeRejection(temporal) : describeAway(temporal);
-    throw new WorkflowError('temporal_away', `${reason}.`, { cause });
+    const reason = isRejection(cause) ? describeRejection(temporal) : describeUnavailable(temporal);
+    throw new WorkflowError('temporal_unavailable', `${reason}.`, { cause });
   }
   const client = new Client({ connection, namespace: temporal.namespace });
   return {
@@ -63,7 +63,7 @@ async function executeTest<Result extends TestResult | SignatureCheck>(
       );
     if (cause instanceof ServiceError || cause instanceof NamespaceNotFoundError)
       throw new WorkflowError(
-        'temporal_away',
+        'temporal_unavailable',
         'Temporal did not start the test event, or did not tell its result: see its log, that each of its services ' +
           `runs, and that it has the namespace ${client.options.namespace}.`,
         { cause },

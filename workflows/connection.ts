@@ -40,12 +40,13 @@ const grpcRejections: readonly unknown[] = [7 /* PERMISSION_DENIED */, 16 /* UNA
 export const isRejection = (error: unknown): boolean => grpcRejections.includes(findGrpcCode(error));
 
 /** gRPC codes of a server that was not reached, or is overloaded: they do not concern the call. */
-const grpcAway: readonly unknown[] = [
+const unavailableCodes: readonly unknown[] = [
   1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 14 /* UNAVAILABLE */,
 ];
 
 /** Returns whether a call failed because Temporal does not answer, not because of its content. */
-export const isAway = (error: unknown): boolean => grpcAway.includes(findGrpcCode(error)) || isRejection(error);
+export const isUnavailable = (error: unknown): boolean =>
+  unavailableCodes.includes(findGrpcCode(error)) || isRejection(error);
 
 /** gRPC codes of a call that got no answer before its deadline. */
 const grpcUnanswered: readonly unknown[] = [1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */];
@@ -68,7 +69,7 @@ export const describeRejection = ({ address, namespace, apiKey }: TemporalServer
  * Describes a server that could not be connected to, without a period. The SDK reports a failed
  * handshake without a code, so it does not say which TLS setting is wrong.
  */
-export const describeAway = ({ address, tls = null }: TemporalServer): string =>
+export const describeUnavailable = ({ address, tls = null }: TemporalServer): string =>
   `Temporal does not answer at ${address}${tls === null ? '' : ' with these TEMPORAL_TLS settings'}`;
 
 /** Returns why a server cannot be connected to, as the end of a sentence, or null. */

@@ -68,7 +68,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
       metrics.limiterSwitches.inc({ mode });
       log.warn(
         { mode, reason },
-        mode === 'process' ? 'limiter: Redis is away; this pod limits by itself' : 'limiter: Redis decides',
+        mode === 'process' ? 'limiter: Redis is unavailable; this pod limits by itself' : 'limiter: Redis decides',
       );
     },
     onWrongRedis: ({ message }) => log.error(`limiter: this pod limits by itself: ${message}`),

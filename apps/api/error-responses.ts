@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import { ApiError, apiError } from '#domain/contract/errors.ts';
-import { isServerAway, isStatementTimeout } from '#domain/db/driver/errors.ts';
+import { isServerUnavailable, isStatementTimeout } from '#domain/db/driver/errors.ts';
 import { BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
@@ -23,7 +23,7 @@ function sendError(ctx: RequestContext, cause: unknown, log: Logger): void {
     return;
   }
   const isExhausted = cause instanceof BudgetFullError;
-  const isUnavailable = isExhausted || isServerAway(cause) || isStatementTimeout(cause);
+  const isUnavailable = isExhausted || isServerUnavailable(cause) || isStatementTimeout(cause);
   const error = cause instanceof ApiError ? cause : apiError(isUnavailable ? 'unavailable' : 'internal', null, cause);
   const { code, status, message } = error;
   const { requestId, operation } = ctx.state;

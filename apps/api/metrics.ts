@@ -21,7 +21,7 @@ export function createMetrics(pool: Pool, serving: Serving, bodyReader: () => Bo
   });
   const limiterMode = new Gauge({
     name: 'org_api_limiter_without_redis',
-    help: '1 while this pod limits by itself because Redis is away, else 0.',
+    help: '1 while this pod limits by itself because Redis is unavailable, else 0.',
     registers,
   });
   const limiterSwitches = new Counter({

@@ -158,13 +158,13 @@ export function withoutText(): ApplicationFailure {
 
 const listIds = ({ organizationId, webhookId, eventId }: DeliveryId): string[] => [organizationId, webhookId, eventId];
 
-type Admission = AdmissionRow | { decision: 'away' };
+type Admission = AdmissionRow | { decision: 'unavailable' };
 
 /** Returns the next step of a run that may make no attempt now. */
 function nextWithoutAttempt(admission: Exclude<Admission, AdmittedRow>, { internalErrors }: AttemptInput): NextStep {
   if (admission.decision === 'stop') return { kind: 'end' };
-  if (admission.decision === 'away') {
-    const waitMs = waitAfterInternalErrorMs('away', internalErrors, Math.random());
+  if (admission.decision === 'unavailable') {
+    const waitMs = waitAfterInternalErrorMs('unavailable', internalErrors, Math.random());
     return { kind: 'wait', waitMs, isInternalError: true };
   }
   const waitMs = admission.decision === 'wait' ? Math.max(1, Math.ceil(admission.waitMs)) : 1_000;
@@ -174,7 +174,7 @@ function nextWithoutAttempt(admission: Exclude<Admission, AdmittedRow>, { intern
 /**
  * Asks for an attempt, again while another connection assigns slots of the organization or has
  * locked the delivery, and after a lost connection: the attempt's id finds an admission whose reply
- * was lost. `away`: PostgreSQL did not answer in time.
+ * was lost. `unavailable`: PostgreSQL did not answer in time.
  */
 async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<Admission> {
   const giveUpAt = startedAt + postUntilMs;
@@ -187,7 +187,7 @@ async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<
       if (row.decision !== 'lock_busy' || performance.now() > giveUpAt) return row;
     } catch (error) {
       if (isStatementError(error)) throw error;
-      return { decision: 'away' };
+      return { decision: 'unavailable' };
     }
     await pause(askAgainMs);
   }

@@ -6,8 +6,8 @@ import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-lo
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import {
   connectionOptions,
-  describeAway,
   describeRejection,
+  describeUnavailable,
   isNotFound,
   isRejection,
   isUnanswered,
@@ -84,7 +84,7 @@ async function connect(server: TemporalServer): Promise<NativeConnection | strin
   if (result !== null) return result;
   void connecting.then((connection) => connection?.close()).catch(() => {});
   if (await rejects(server)) return describeRejection(server);
-  return `${describeAway(server)}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS`;
+  return `${describeUnavailable(server)}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS`;
 }
 
 /** After how many calls in a row without an answer another connection is opened. */

@@ -6,15 +6,15 @@ import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { errorLogger, type Logger } from '#runtime/log.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import type { Tracing } from '#runtime/tracing.ts';
-import { isAway } from '#workflows/connection.ts';
+import { isUnavailable } from '#workflows/connection.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { type AttemptLine, createAttempts } from './attempt.ts';
-import { createExpire } from './expire.ts';
 import { countFailedTasks } from './failed-tasks.ts';
 import { createDeliveryMetrics, type DeliveryMetrics } from './metrics.ts';
 import { waitUntilOnlyWorker } from './other-workers.ts';
 import { redeliverPage } from './redelivery.ts';
 import { Relay } from './relay.ts';
+import { createRepairLoop } from './repair.ts';
 import { createTestActivities } from './send-test.ts';
 import { type AllowSettings, createSender } from './sender.ts';
 import { openTemporal } from './temporal.ts';
@@ -50,7 +50,7 @@ interface DeliveriesOptions {
 
 /**
  * Starts the delivery of events: Temporal's worker with the attempts, the relay that starts runs,
- * and the loops that expire what is past its time and redeliver ranges.
+ * and the loops that repair deliveries and redeliver ranges.
  *
  * Resolves when it runs or Temporal does not answer yet; events then wait in PostgreSQL. A failure
  * that a retry cannot repair (code that does not bundle) is unhandled: it ends the process.
@@ -170,28 +170,28 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
   relay = new Relay({
     pool,
     startRun: temporal.startRun,
-    isAway,
+    isUnavailable,
     slots: config.slots,
     onClaimed: (deliveries) => metrics.claimed.inc(deliveries),
     onStarted: traces.started,
     onError: errorLogger(log, 'deliveries could not be claimed or started; tried again soon'),
   });
-  const expire = createExpire({
+  const repairs = createRepairLoop({
     pool,
     delaysMs: config.delaysMs,
     lateMs: config.lateMs,
     drainDeleted: () => relay.drainDeleted(),
-    onExpired(expired) {
+    onRepaired(repaired) {
       relay.wake();
-      for (const row of expired) {
-        metrics.expired.inc({ kind: row.kind });
+      for (const row of repaired) {
+        metrics.repaired.inc({ kind: row.kind });
         traces.lost(row);
       }
-      log.warn({ deliveries: expired.length }, 'slots or runs of deliveries were past their time: expired');
+      log.warn({ deliveries: repaired.length }, 'slots or runs of deliveries were past their time: repaired');
     },
     onUnblocked: () => relay.wake(),
     onChanged: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
-    onError: errorLogger(log, 'deliveries could not be expired or moved; tried again soon'),
+    onError: errorLogger(log, 'deliveries could not be repaired or moved; tried again soon'),
   });
   const redeliveries = createIntervalLoop({
     async run(stopping) {
@@ -202,12 +202,12 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
   });
   await temporalMetrics.start();
   relay.start();
-  void expire.start();
+  void repairs.start();
   void redeliveries.start();
 
   return {
     async stop(): Promise<void> {
-      for (const part of [redeliveries, expire, relay, temporalMetrics, temporal]) await part.stop();
+      for (const part of [redeliveries, repairs, relay, temporalMetrics, temporal]) await part.stop();
     },
   };
 }

@@ -6,17 +6,17 @@ import { createTemporalGauges } from './temporal-metrics.ts';
 export function createDeliveryMetrics(registry: Registry) {
   const registers = [registry];
   const { counter, gauge } = metricsIn(registry);
-  const expired = counter(
-    'org_api_deliveries_expired_total',
+  const repaired = counter(
+    'org_api_deliveries_repaired_total',
     'Deliveries whose slot or run was past its time. lost: the process died during the attempt; not_started: the run ' +
       'asked for no attempt in time; late: it did not ask when it was due; old_slot: only a slot was left.',
     'kind',
   );
   // Set from the start; otherwise the first one would be no increase.
-  for (const kind of ['lost', 'not_started', 'late', 'old_slot']) expired.inc({ kind }, 0);
+  for (const kind of ['lost', 'not_started', 'late', 'old_slot']) repaired.inc({ kind }, 0);
   return {
     temporal: createTemporalGauges(registry),
-    expired,
+    repaired,
     moved: counter(
       'org_api_deliveries_moved_total',
       'Sleeping deliveries of paused and suspended webhooks that were requeued, and open ones of deleted ' +

@@ -17,7 +17,7 @@ interface RelayOptions {
   /** Starts a delivery's run, and ends an older one. Resolves whether its first task came with the reply. */
   startRun: (delivery: ClaimedDelivery) => Promise<boolean>;
   /** Returns whether Temporal does not answer, and not only this start failed. */
-  isAway?: (cause: unknown) => boolean;
+  isUnavailable?: (cause: unknown) => boolean;
   /** First attempts of runs that this process makes at once for healthy webhooks. */
   slots: number;
   /** How often it claims for slots that other workers free. */
@@ -29,7 +29,7 @@ interface RelayOptions {
   onError: (cause: unknown) => void;
 }
 
-/** The wait between tries while Temporal or PostgreSQL is away. */
+/** The wait between tries while Temporal or PostgreSQL is unavailable. */
 const retryEveryMs = 250;
 
 /**
@@ -46,12 +46,12 @@ export class Relay {
   readonly #starts: ReturnType<typeof createStarts>;
   readonly #scan: ReturnType<typeof createScan>;
   readonly #deleted = new Set<string>();
-  #temporalIsAway = false;
+  #isTemporalUnavailable = false;
   #failedAt = Number.NEGATIVE_INFINITY;
   #isFailing = false;
 
   constructor(options: RelayOptions) {
-    this.#options = { isAway: () => false, claimEveryMs: 500, onClaimed() {}, onStarted() {}, ...options };
+    this.#options = { isUnavailable: () => false, claimEveryMs: 500, onClaimed() {}, onStarted() {}, ...options };
     this.#starts = createStarts({ start: (claim) => this.#start(claim), slots: options.slots, onFree: this.wake });
     this.#scan = createScan({ releaseEveryMs: this.#options.claimEveryMs });
   }
@@ -92,13 +92,13 @@ export class Relay {
       // Degraded ones wait, too: a claim would pass the page without a slot for its healthy ones.
       if (this.#starts.free().healthy === 0) return false;
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
-      if (this.#temporalIsAway && (this.#starts.isBusy() || isResting)) return false;
+      if (this.#isTemporalUnavailable && (this.#starts.isBusy() || isResting)) return false;
       const after = this.#scan.next();
       const values = [after.organizationId, after.webhookId, listedAtOnce];
       const query = { name: 'listQueued', text: listQueuedSql, values };
       const { rows: listed } = await this.#options.pool.query<QueuedWebhook>(query);
       for (const { webhookId, state } of listed) if (state === 'deleted') this.#deleted.add(webhookId);
-      this.#isFailing = this.#temporalIsAway;
+      this.#isFailing = this.#isTemporalUnavailable;
       const selected = this.#scan.select(listed);
       return selected.length > 0 && (await this.#claim(selected)) > 0;
     } catch (cause) {
@@ -110,7 +110,8 @@ export class Relay {
   /** Claims deliveries of these webhooks. Returns how many. */
   async #claim(webhooks: QueuedWebhook[]): Promise<number> {
     const { healthy, degraded } = this.#starts.free();
-    const atMost = this.#temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each shows whether Temporal is back
+    // One of each shows whether Temporal is back.
+    const atMost = this.#isTemporalUnavailable ? 1 : Number.POSITIVE_INFINITY;
     const requestedAtMs = Date.now();
     const bounds = [Math.min(healthy, atMost), Math.min(degraded, atMost), reservedMs / 1_000];
     const values = [...listColumns(webhooks, ['organizationId', 'webhookId']), ...bounds];
@@ -133,14 +134,15 @@ export class Relay {
       hasFirstTask = await this.#options.startRun(claim.delivery);
     } catch (cause) {
       this.#fail(cause);
-      if (!this.#options.isAway(cause)) return false; // only this delivery: it is claimed again after its reservation
-      this.#temporalIsAway = true;
+      // Only this delivery: it is claimed again after its reservation.
+      if (!this.#options.isUnavailable(cause)) return false;
+      this.#isTemporalUnavailable = true;
       this.#failedAt = performance.now();
       await this.#returnClaims([claim, ...this.#starts.drop()]); // the others would only wait for Temporal too
       return false;
     }
-    if (this.#temporalIsAway) {
-      this.#temporalIsAway = false;
+    if (this.#isTemporalUnavailable) {
+      this.#isTemporalUnavailable = false;
       this.wake();
     }
     this.#options.onStarted(claim, Date.now());

@@ -22,7 +22,7 @@ import {
 /**
  * What people ask of deliveries and of a webhook's state. Each request is one transaction of
  * PostgreSQL with its audit entry. It asks nothing of Temporal, so it works while Temporal is
- * away: the next claim gives a delivery a new run, and older runs end when they ask.
+ * unavailable: the next claim gives a delivery a new run, and older runs end when they ask.
  */
 
 type DeliveryRequest = WebhookRequest & { eventId: string };

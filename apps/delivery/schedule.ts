@@ -25,10 +25,10 @@ const longestErrorWaitMs = 600_000;
 
 /**
  * Returns the wait after an internal error in milliseconds, with jitter. It doubles after each
- * consecutive one (`before` came before it), because one may last for days. `away`: PostgreSQL did
+ * consecutive one (`before` came before it), because one may last for days. `unavailable`: PostgreSQL did
  * not answer, which is often over soon. `random` is 0 to 1.
  */
-export function waitAfterInternalErrorMs(kind: 'internal' | 'away', before: number, random: number): number {
-  const firstMs = kind === 'away' ? 2_000 : 15_000;
+export function waitAfterInternalErrorMs(kind: 'internal' | 'unavailable', before: number, random: number): number {
+  const firstMs = kind === 'unavailable' ? 2_000 : 15_000;
   return Math.round(backoffMs(firstMs, longestErrorWaitMs, before) * (1 + jitter * random));
 }

@@ -1,4 +1,4 @@
-import { isLoginRejected, isServerAway } from '#domain/db/driver/errors.ts';
+import { isLoginRejected, isServerUnavailable } from '#domain/db/driver/errors.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealedError, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
@@ -88,7 +88,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
     onInternalError(error: unknown, delivery: DeliveryId, code: keyof typeof internalErrors): void {
       // An attempt that could not be prepared ends with this cause and is counted there.
       if (code !== 'internal_error') metrics.internalErrors.inc({ cause: code });
-      if (code === 'activity_failed' && !isServerAway(error) && !isLoginRejected(error))
+      if (code === 'activity_failed' && !isServerUnavailable(error) && !isLoginRejected(error))
         trial.fail('An attempt could not be admitted, made or recorded.');
       const { organizationId, webhookId, eventId } = delivery;
       log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrors[code]);

@@ -26,7 +26,7 @@ export const reservedMs = 10_000;
 export const startDeadlineMs = 5_000;
 /** How often an attempt asks again while another connection assigns slots of its organization or has its delivery. */
 export const askAgainMs = 10;
-/** How often each worker looks for what expired. */
-export const expireEveryMs = 1_000;
+/** How often each worker repairs deliveries. */
+export const repairEveryMs = 1_000;
 /** How often each worker looks for redeliveries whose next page is due. */
 export const redeliverEveryMs = 500;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { AttemptInput, DeliveryRun } from '#workflows/deliver-event/types.ts';
 import type { AttemptLine } from './attempt.ts';
-import type { ExpiredRow } from './sql/expire.ts';
+import type { RepairedRow } from './sql/repair.ts';
 import type { Claim } from './starts.ts';
 
 /** Returns the trace id of an event: the event id without its dashes. */
@@ -66,16 +66,16 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
       });
     },
 
-    lost(expired: ExpiredRow): void {
-      const { number, startedAtMs } = expired;
+    lost(repaired: RepairedRow): void {
+      const { number, startedAtMs } = repaired;
       if (number === null || startedAtMs === null) return;
       tracing.record({
-        ...buildSpanIds(expired),
+        ...buildSpanIds(repaired),
         name: 'delivery.attempt',
         kind: 'client',
         startedAtMs,
         endedAtMs: Date.now(),
-        attributes: { ...buildIdAttributes(expired), 'org_api.attempt': number, 'org_api.cause': 'lost' },
+        attributes: { ...buildIdAttributes(repaired), 'org_api.attempt': number, 'org_api.cause': 'lost' },
         isError: true,
       });
     },

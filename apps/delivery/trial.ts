@@ -19,7 +19,7 @@ interface TrialOptions {
  * an internal error, or enough time. In a rolling update the pods before stay until then, so a
  * build that cannot replay histories, sign or post replaces none of them.
  *
- * What the environment does (PostgreSQL or Temporal away, a receiver that rejects) is no failure, nor
+ * What the environment does (PostgreSQL or Temporal unavailable, a receiver that rejects) is no failure, nor
  * is an attempt whose event, secret or delivery is missing, or the damaged secret of one webhook.
  * Later failures are for alerts: a data fault that one delivery has must not stop a fleet.
  */
@@ -41,7 +41,7 @@ export class Trial {
     return this.#state;
   }
 
-  /** Called when the process delivers: Temporal may have been away since the process began. */
+  /** Called when the process delivers: Temporal may have been unavailable since the process began. */
   start(): void {
     this.#startedAt = performance.now();
     if (this.#state === 'underway') void this.#loop.start();

@@ -3,7 +3,7 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { Database } from '#domain/db/database.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { openDatabase } from '#domain/open-database.ts';
-import { inSession } from './servers/postgres.ts';
+import { withConnection } from './servers/postgres.ts';
 import type { RegionMemory } from './state.ts';
 
 /**
@@ -11,11 +11,11 @@ import type { RegionMemory } from './state.ts';
  * it as part of a development stack: `dev:key` and `listen` reject all others.
  */
 export async function getRegionDatabase(server: PostgresServer, name: string): Promise<PostgresServer> {
-  await inSession(server, async (session) => {
-    const { rows } = await session.query('select from pg_database where datname = $1', [name]);
+  await withConnection(server, async (connection) => {
+    const { rows } = await connection.query('select from pg_database where datname = $1', [name]);
     const quoted = escapeIdentifier(name);
-    if (rows.length === 0) await session.query(`create database ${quoted} template template0 encoding 'UTF8'`);
-    await session.query(`alter database ${quoted} set org_api.development = 'on'`);
+    if (rows.length === 0) await connection.query(`create database ${quoted} template template0 encoding 'UTF8'`);
+    await connection.query(`alter database ${quoted} set org_api.development = 'on'`);
   });
   return { ...server, database: name };
 }

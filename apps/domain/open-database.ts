@@ -3,12 +3,12 @@ import type { Pool } from 'pg';
 import { Database, Transaction } from './db/database.ts';
 import { Driver } from './db/driver/mikro-orm.ts';
 import { adaptPool, connectionCheck, type FindSignal } from './db/driver/pool.ts';
-import { Session } from './db/driver/session.ts';
+import { PrimaryConnection } from './db/driver/primary-connection.ts';
 import {
+  type ConnectionSettings,
   type CurrentServer,
   connectionOptions,
   type PostgresServer,
-  type SessionOptions,
   serverNow,
 } from './db/server.ts';
 import { entities } from './entities.ts';
@@ -85,12 +85,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
  * Returns the options of every MikroORM instance. Values never reach a log; errors are thrown. The
  * driver's options replace what MikroORM would read from a URL or the environment.
  */
-export function ormOptions(server: PostgresServer, session: SessionOptions): Options {
+export function ormOptions(server: PostgresServer, connection: ConnectionSettings): Options {
   return {
     driver: Driver,
     entityManager: Transaction,
     dbName: server.database,
-    driverOptions: { ...connectionOptions(server, session), Client: Session },
+    driverOptions: { ...connectionOptions(server, connection), Client: PrimaryConnection },
     entities,
     forceUtcTimezone: true,
     debug: false,

@@ -2,7 +2,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { groupRoles, type LoginRole } from '#domain/db/login-rights.ts';
-import { type PostgresServer, sessionParameters } from '#domain/db/server.ts';
+import { connectionParameters, type PostgresServer } from '#domain/db/server.ts';
 
 /** The login of an app: user and password of the server that the app connects to. */
 export interface Login {
@@ -50,8 +50,8 @@ const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
  * own database: a login of one region cannot enter another region's database on the same server.
  * TEMPORARY is granted only to the platform, whose imports use temporary tables.
  *
- * The session parameters become the login's defaults too, for a pooler that drops those of a
- * connection, and for a person who uses the login. A session may replace them.
+ * The connection parameters become the login's defaults too, for a pooler that drops those of a
+ * connection, and for a person who uses the login. A connection may replace them.
  *
  * @throws Error as `getLogin`.
  */
@@ -78,9 +78,9 @@ export async function ensureLogin(owner: pg.Client, login: Login): Promise<void>
 /** How long a transaction of a login may last, where the server has that limit (17 and newer). */
 const transactionTimeout = '15min';
 
-/** Returns the statements that make the session parameters the defaults of a role. */
+/** Returns the statements that make the connection parameters the defaults of a role. */
 function buildDefaultsSql(name: string): string {
-  const settings = Object.entries(sessionParameters).map(
+  const settings = Object.entries(connectionParameters).map(
     ([parameter, value]) => `alter role ${name} set ${parameter} to ${pg.escapeLiteral(value)};`,
   );
   return `do $$ begin

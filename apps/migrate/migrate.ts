@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
 import type pg from 'pg';
-import { Session } from '#domain/db/driver/session.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { closePublicFunctions } from '#domain/db/public-functions.ts';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
@@ -60,7 +60,7 @@ interface Migrated {
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { owner, report = () => {}, migrations = allMigrations } = options;
   for (const login of options.logins) getLogin(login, owner.user); // before anything changes
-  const lock = new Session(connectionOptions(owner, { applicationName, lockTimeoutMs }));
+  const lock = new PrimaryConnection(connectionOptions(owner, { applicationName, lockTimeoutMs }));
   lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();
   try {
@@ -101,7 +101,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
  * is short: `create index concurrently` of that call waits for every snapshot, also for the one of a
  * statement that waits for the call, and PostgreSQL sees no deadlock in that.
  */
-async function acquireMigrationLock(lock: Session): Promise<void> {
+async function acquireMigrationLock(lock: PrimaryConnection): Promise<void> {
   for (;;)
     try {
       await lock.query('select pg_advisory_lock($1)', [migrationLock]);

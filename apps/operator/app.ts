@@ -27,7 +27,7 @@ const listedWithinMs = 900_000;
 
 /**
  * Starts the operator: its metrics and health, a cache of the objects, and the election. Resolves
- * when it listens, also while the API server is away: it is live then, and not ready. `stop` may be
+ * when it listens, also while the API server is unavailable: it is live then, and not ready. `stop` may be
  * called twice. `now` returns milliseconds, by which it decides how old the last list and Secrets are.
  */
 export async function startOperator(
@@ -126,7 +126,7 @@ export async function startOperator(
     port: config.metricsPort,
   });
   metrics.isLeader.set(0);
-  // In the background, so that a process whose API server is away can be stopped.
+  // In the background, so that a process whose API server is unavailable can be stopped.
   const started = Promise.all(runners.map((runner) => runner.start())).then(() => {
     unreadiness = null;
     election.start();

@@ -1,4 +1,4 @@
-import { isServerAway } from '#domain/db/driver/errors.ts';
+import { isServerUnavailable } from '#domain/db/driver/errors.ts';
 
 /** What is wrong with a file and what to do, by the code of a system call. */
 const fileSentences: Readonly<Record<string, string>> = {
@@ -37,14 +37,14 @@ const sentences: Readonly<Record<string, string>> = {
 };
 
 /** For every other error that says so. */
-const awaySentence =
+const unavailableSentence =
   'PostgreSQL ended the connection, or does not respond at DATABASE_URL. Run the command again in a moment.';
 
 /** Returns what is wrong with a database or a file, and the remedy; null for a failure without one. */
 export function findRemedy(error: unknown, setting = 'DATABASE_URL'): string | null {
   const code = findCode(error) ?? '';
   const file = isConnection(error) ? undefined : fileSentences[code];
-  const sentence = file ?? sentences[code] ?? (isServerAway(error) ? awaySentence : null);
+  const sentence = file ?? sentences[code] ?? (isServerUnavailable(error) ? unavailableSentence : null);
   return sentence?.replace('DATABASE_URL', setting) ?? null;
 }
 

@@ -12,7 +12,7 @@ interface HealthDependencies {
  * pod. `/readyz`: the schema is current and the pod is not draining.
  *
  * Readiness asks the database until the first success. Otherwise every pod would leave the load
- * balancer together when the database is away, and clients would not get the 503 that asks them to
+ * balancer together when the database is unavailable, and clients would not get the 503 that asks them to
  * retry.
  */
 export function health(dependencies: HealthDependencies): Middleware {

@@ -97,7 +97,7 @@ export async function openTracing(options: {
       span.end(endedAtMs);
     },
     stop: async () => {
-      // A collector that is away loses its last spans. It must not fail the stop.
+      // A collector that is unavailable loses its last spans. It must not fail the stop.
       const sent = provider.shutdown().catch(() => {});
       await Promise.race([sent, sleep(2_000, undefined, { ref: false })]);
     },

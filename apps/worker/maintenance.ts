@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { Session } from '#domain/db/driver/session.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { type CurrentServer, connectionOptions, type PostgresServer, serverNow } from '#domain/db/server.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import {
@@ -115,7 +115,7 @@ export class Maintenance {
 
   async #connect(): Promise<pg.Client> {
     this.#openedBy = serverNow(this.#server);
-    const opened = new Session(
+    const opened = new PrimaryConnection(
       connectionOptions(this.#openedBy, {
         applicationName: 'org-api-maintenance',
         connectTimeoutMs: 2_000,
@@ -124,7 +124,7 @@ export class Maintenance {
       }),
     );
     this.#client = opened; // from here on, so that whatever fails next ends it
-    for (const event of ['error', 'away']) opened.on(event as 'error', () => this.#drop(opened));
+    for (const event of ['error', 'unavailable']) opened.on(event as 'error', () => this.#drop(opened));
     await opened.connect();
     await opened.query(addStepsSql, [maintenanceSteps]);
     return opened;

@@ -167,7 +167,7 @@ const webhooksRow: Row = {
       'Deliveries whose slot or run was past its time, and those of paused, suspended and deleted webhooks.',
       'ops',
       [
-        sum('{{region}} {{kind}}', rate(own('org_api_deliveries_expired_total'))),
+        sum('{{region}} {{kind}}', rate(own('org_api_deliveries_repaired_total'))),
         sum('{{region}} {{how}}', rate(own('org_api_deliveries_moved_total'))),
       ],
     ),

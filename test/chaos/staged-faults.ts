@@ -81,7 +81,7 @@ export async function countLate(workers: readonly AppProcess[]): Promise<number>
     workers.map(async ({ metricsUrl }) => {
       try {
         const page = await (await fetch(`${metricsUrl}/metrics`, { signal: AbortSignal.timeout(2_000) })).text();
-        const [, count = '0'] = /^org_api_deliveries_expired_total\{[^}]*kind="late"[^}]*\} (\d+)/m.exec(page) ?? [];
+        const [, count = '0'] = /^org_api_deliveries_repaired_total\{[^}]*kind="late"[^}]*\} (\d+)/m.exec(page) ?? [];
         return Number(count);
       } catch {
         return 0;

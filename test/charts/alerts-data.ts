@@ -115,7 +115,7 @@ export const healthy: Series = {
   [`org_api_audit_log_unlinked_age_seconds{${worker}}`]: always(2),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
   [`org_api_worker_is_stopped{${worker}}`]: always(0),
-  [`org_api_deliveries_expired_total{${worker},kind="late"}`]: always(0),
+  [`org_api_deliveries_repaired_total{${worker},kind="late"}`]: always(0),
   [`org_api_webhooks_suspended_total{${worker}}`]: always(0),
   [`org_api_webhooks{${worker},state="failing"}`]: always(1),
   ...attempts({ delivered: 60, failed: 6 }),

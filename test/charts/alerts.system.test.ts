@@ -73,7 +73,7 @@ const faults: Fault[] = [
     firing: ['OrgApiResponseMemoryExhausted'],
   },
   {
-    when: 'Redis is away',
+    when: 'Redis is unavailable',
     changed: { [`org_api_limiter_without_redis{${api}}`]: always(1) },
     firing: ['OrgApiLimiterWithoutRedis'],
   },
@@ -135,8 +135,8 @@ const faults: Fault[] = [
   },
   {
     when: 'Temporal forgot workflows',
-    changed: { [`org_api_deliveries_expired_total{${worker},kind="late"}`]: growing(2) },
-    firing: ['OrgApiDeliveriesExpired'],
+    changed: { [`org_api_deliveries_repaired_total{${worker},kind="late"}`]: growing(2) },
+    firing: ['OrgApiDeliveriesRepaired'],
   },
   {
     when: 'a new worker stopped because of an internal error',

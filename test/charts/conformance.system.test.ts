@@ -28,7 +28,7 @@ describe.each(regions)('the chart with %s-values.yaml', (region) => {
 
   it('passes all checks of kube-score', { timeout: buildMs }, async () => {
     // CPU limits: values.yaml says why there are none. The pull policy Always would keep pods from
-    // starting while a registry is away. Pods are spread by topologySpreadConstraints.
+    // starting while a registry is unavailable. Pods are spread by topologySpreadConstraints.
     const ignored = ['container-image-pull-policy', 'deployment-has-host-podantiaffinity'];
     const ignore = ['--ignore-container-cpu-limit', ...ignored.flatMap((test) => ['--ignore-test', test])];
     const options = ['score', '--output-format', 'ci', ...ignore, '-'];

@@ -324,10 +324,10 @@ describe('an export of the audit log', () => {
     expect((await downloads()).rows).toEqual([]);
     // The request read nothing from the table either: without the table it answers the same, and a
     // GET does not.
-    await t.owner.pool.query('alter table audit_entry rename to audit_entry_away');
+    await t.owner.pool.query('alter table audit_entry rename to audit_entry_moved');
     expect((await t.http(ada).get(getLogPath(ada, '/csv'), { method: 'HEAD' })).status).toBe(200);
     expect((await t.http(ada).get(getLogPath(ada, '/csv'))).status).toBe(500);
-    await t.owner.pool.query('alter table audit_entry_away rename to audit_entry');
+    await t.owner.pool.query('alter table audit_entry_moved rename to audit_entry');
     const bo = await t.enrol({ permissions: ['org.read'] });
     expect((await t.http(bo).get(getLogPath(bo, '/csv'), { method: 'HEAD' })).status).toBe(403);
   });
@@ -382,7 +382,7 @@ describe('an export of the audit log', () => {
     const request = get(`${t.origin}${getLogPath(ada, '/csv')}`, { headers: { cookie } });
     const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
     await new Promise((resolve) => response.once('readable', resolve));
-    await t.owner.pool.query('alter table audit_entry rename to audit_entry_away');
+    await t.owner.pool.query('alter table audit_entry rename to audit_entry_moved');
     const ended = new Promise((resolve) => response.once('error', resolve));
     response.resume();
     expect(await ended).toMatchObject({ code: 'ECONNRESET' });

@@ -8,8 +8,8 @@ import type { PostResult } from '#delivery/post/result.ts';
 import { createTestActivities } from '#delivery/send-test.ts';
 import { signWith } from '#delivery/sender.ts';
 import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
-import { expireSql } from '#delivery/sql/expire.ts';
 import { recordOutcomeSql } from '#delivery/sql/outcome.ts';
+import { repairDeliveriesSql } from '#delivery/sql/repair.ts';
 import { postUntilMs } from '#delivery/times.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { getCauseProperties } from '#domain/webhooks/causes.ts';
@@ -102,7 +102,7 @@ describe('an attempt', () => {
 
   it('that is asked for again while it may be in progress is made once its slot has ended', async () => {
     let isKilled = true;
-    const { ask, posts, pool, expire, makeDue } = await arrange({
+    const { ask, posts, pool, repair, makeDue } = await arrange({
       post: () => (isKilled ? hang() : Promise.resolve(accepted)),
     });
     void ask(); // its process is killed while the post is in progress
@@ -114,7 +114,7 @@ describe('an attempt', () => {
     expect(getWaitMs(again)).toBeLessThanOrEqual(26_000);
     expect(posts).toHaveLength(1);
 
-    expect(await expire()).toMatchObject([{ kind: 'lost', number: 1, state: 'queued' }]);
+    expect(await repair()).toMatchObject([{ kind: 'lost', number: 1, state: 'queued' }]);
     await makeDue();
     expect(await ask()).toEqual({ kind: 'end' });
     expect(posts).toHaveLength(2);
@@ -127,11 +127,11 @@ describe('an attempt', () => {
   });
 
   it('that kills its process each time is made at most three times more than the schedule has attempts', async () => {
-    const { ask, posts, pool, expire, makeDue } = await arrange({ delaysMs: [60_000], post: hang });
+    const { ask, posts, pool, repair, makeDue } = await arrange({ delaysMs: [60_000], post: hang });
     for (let count = 1; count <= 5; count += 1) {
       void ask();
       await vi.waitFor(() => expect(posts).toHaveLength(count));
-      expect(await expire()).toMatchObject([{ kind: 'lost', state: count < 5 ? 'queued' : 'exhausted' }]);
+      expect(await repair()).toMatchObject([{ kind: 'lost', state: count < 5 ? 'queued' : 'exhausted' }]);
       await makeDue();
     }
     expect(await ask()).toEqual({ kind: 'end' });
@@ -146,13 +146,13 @@ describe('an outcome that arrives while the database is down', () => {
   it('is recorded when the database is back within the attempt’s time, and nothing is posted again', {
     timeout,
   }, async () => {
-    const awayMs = 6_000;
+    const unavailableMs = 6_000;
     const proxied = await setupProxied();
     const { ask, posts, pool } = await arrange({
       proxied,
       post: async () => {
         await proxied.proxy.reject();
-        setTimeout(() => void proxied.proxy.resume(), awayMs);
+        setTimeout(() => void proxied.proxy.resume(), unavailableMs);
         return accepted;
       },
     });
@@ -177,10 +177,10 @@ describe('an outcome whose statement PostgreSQL ends', () => {
       const { ask, posts, pool, errors } = await arrange({
         proxied,
         post: async () => {
-          const session = await pool.connect();
-          await session.query('begin');
-          await session.query(`select from ${table} for update`);
-          setTimeout(() => void session.query('rollback').finally(() => session.release()), 1_500);
+          const connection = await pool.connect();
+          await connection.query('begin');
+          await connection.query(`select from ${table} for update`);
+          setTimeout(() => void connection.query('rollback').finally(() => connection.release()), 1_500);
           return accepted;
         },
       });
@@ -503,9 +503,9 @@ async function arrange({ proxied, url = 'http://127.0.0.1:9/', errors = [], ...r
     /** Makes the delivery due, as time does. */
     makeDue: () => pool.query(`update delivery set due_at = now() where due_at is not null`),
     /** Ends the time of the slots, and repairs. */
-    async expire() {
+    async repair() {
       await pool.query('update slot set until = now()');
-      return (await pool.query(expireSql, [delaysMs.length + 4, 60, delaysMs])).rows;
+      return (await pool.query(repairDeliveriesSql, [delaysMs.length + 4, 60, delaysMs])).rows;
     },
   };
 }

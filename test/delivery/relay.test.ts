@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Relay } from '#delivery/relay.ts';
 import type { ClaimedDelivery } from '#delivery/sql/claim.ts';
-import { expireSql } from '#delivery/sql/expire.ts';
+import { repairDeliveriesSql } from '#delivery/sql/repair.ts';
 import { reservedMs } from '#delivery/times.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -86,8 +86,8 @@ describe('a relay whose starts fail', () => {
     await vi.waitFor(() => expect(begun).toHaveLength(30), patient);
     const [webhookId = '', eventId = ''] = (rejected ?? '').split('/');
     await rows(`update slot set until = now() where webhook_id = '${webhookId}' and event_id = '${eventId}'`);
-    const expired = await rows(expireSql, [5, 60, [1_000]]);
-    expect(expired).toMatchObject([{ webhookId, eventId, run: 1, kind: 'not_started', state: 'queued' }]);
+    const repaired = await rows(repairDeliveriesSql, [5, 60, [1_000]]);
+    expect(repaired).toMatchObject([{ webhookId, eventId, run: 1, kind: 'not_started', state: 'queued' }]);
 
     await vi.waitFor(() => expect(begun).toHaveLength(31), patient);
     expect(begun.at(-1)).toMatchObject({ webhookId, eventId, run: 2 });
@@ -100,10 +100,10 @@ describe('a relay whose starts fail', () => {
     const replies = Promise.withResolvers<boolean>();
     let starts = 0;
     const { begun } = await openRelay({
-      isAway: () => true,
+      isUnavailable: () => true,
       startRun: (): Promise<boolean> => {
         starts += 1;
-        if (starts === 1) return Promise.reject(new Error('away'));
+        if (starts === 1) return Promise.reject(new Error('unavailable'));
         return starts <= 30 ? replies.promise : Promise.resolve(false);
       },
     });
@@ -116,9 +116,9 @@ describe('a relay whose starts fail', () => {
     await rows('update receiver set concurrency = 1');
     let isBack = false;
     const { begun } = await openRelay({
-      isAway: () => true,
+      isUnavailable: () => true,
       startRun: async () => {
-        if (!isBack) throw new Error('away');
+        if (!isBack) throw new Error('unavailable');
         return false;
       },
     });
@@ -131,11 +131,11 @@ describe('a relay whose starts fail', () => {
   it('releases its deliveries while Temporal is down, tries one of them, and then starts all', async () => {
     const { openRelay, rows } = await arrange();
     let isBack = false;
-    const away = new Error('away');
+    const unavailable = new Error('unavailable');
     const { begun, errors } = await openRelay({
-      isAway: (cause) => cause === away,
+      isUnavailable: (cause) => cause === unavailable,
       startRun: async () => {
-        if (!isBack) throw away;
+        if (!isBack) throw unavailable;
         return false;
       },
     });
@@ -321,7 +321,7 @@ interface OpenOptions {
   hasFirstTask?: boolean;
   slots?: number;
   startRun?: (delivery: ClaimedDelivery) => Promise<boolean>;
-  isAway?: (cause: unknown) => boolean;
+  isUnavailable?: (cause: unknown) => boolean;
   claimEveryMs?: number;
 }
 
@@ -349,7 +349,13 @@ async function arrange() {
   }
 
   async function openRelay(options: OpenOptions) {
-    const { isHeld = false, hasFirstTask = false, slots = 200, isAway = () => false, claimEveryMs = 500 } = options;
+    const {
+      isHeld = false,
+      hasFirstTask = false,
+      slots = 200,
+      isUnavailable = () => false,
+      claimEveryMs = 500,
+    } = options;
     const opened = await openDatabase({
       server: parsePostgresUrl(database.urls.worker),
       applicationName: 'test',
@@ -367,7 +373,7 @@ async function arrange() {
       pool: opened.pool,
       slots,
       claimEveryMs,
-      isAway,
+      isUnavailable,
       startRun: (delivery) => {
         begun.push({ ...delivery, atMs: performance.now() });
         return startRun(delivery);

@@ -165,7 +165,7 @@ class World {
 
   private async repairs(): Promise<void> {
     while (!this.isOver) {
-      await this.engine.expire({ lateS: 0.6, waitsMs: [50] });
+      await this.engine.repair({ lateS: 0.6, waitsMs: [50] });
       await wait(50);
     }
   }

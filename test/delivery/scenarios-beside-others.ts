@@ -88,7 +88,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     for (const claim of await engine.claim([paused])) await sleep(engine, claim);
     await engine.change(paused, 'paused');
     const repair = async () => [
-      (await engine.expire()).length,
+      (await engine.repair()).length,
       await engine.unblock(),
       (await engine.requeueHeld()).length,
       (await engine.cancelDeleted()).length,
@@ -110,13 +110,13 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
     await engine.pass([hook], 11);
-    let expired: Promise<unknown> = Promise.resolve();
+    let repaired: Promise<unknown> = Promise.resolve();
     await inTransaction(engine, async (connection) => {
       await engine.ask(claim as Run, randomUUID(), connection);
-      expired = engine.expire();
-      await engine.isWaiting(engine.statements.expireSql, expired);
+      repaired = engine.repair();
+      await engine.isWaiting(engine.statements.repairDeliveriesSql, repaired);
     });
-    expect(await expired).toEqual([]);
+    expect(await repaired).toEqual([]);
     expect(await engine.delivery(hook)).toMatchObject({ state: 'running', hasAttempt: true });
   },
 
@@ -191,7 +191,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     const [first, second] = await engine.claim([hook]);
     const attempt = await engine.admit(first as Run);
     await engine.pass([hook], 26);
-    await engine.expire();
+    await engine.repair();
     await engine.pass([hook], 70);
     for (const claim of await engine.claim([hook])) await engine.admit(claim);
     await engine.record(attempt, { outcome: 'delivered' });
@@ -201,7 +201,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     const readSettled = async () =>
       (await engine.owner.query('select settled_at from delivery where event_id = $1', [eventId])).rows;
     const settledAt = await readSettled();
-    expect(await engine.expire()).toContainEqual(expect.objectContaining({ eventId, state: 'delivered' }));
+    expect(await engine.repair()).toContainEqual(expect.objectContaining({ eventId, state: 'delivered' }));
     expect(await readSettled()).toEqual(settledAt);
     const deliveries = await engine.deliveries(hook);
     const find = (run?: Run) => deliveries.find((one) => one.eventId === run?.eventId);
@@ -215,7 +215,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     await engine.returnClaims([cancelled as Run]);
     expect(await engine.ask(cancelled as Run)).toMatchObject({ decision: 'stop' });
     await engine.pass([hook], 11);
-    expect(await engine.expire()).toContainEqual(
+    expect(await engine.repair()).toContainEqual(
       expect.objectContaining({ eventId: cancelled?.eventId, kind: 'old_slot', state: 'cancelled' }),
     );
     const after = (await engine.deliveries(hook)).find((one) => one.eventId === cancelled?.eventId);
@@ -229,7 +229,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     const [claim] = await engine.claim([hook]);
     const late = await engine.admit(claim as Run);
     await engine.pass([hook], 26);
-    await engine.expire();
+    await engine.repair();
     await engine.owner.query('update delivery set failures = $2, due_at = now() where webhook_id = $1', [
       hook.webhookId,
       scheduleAttempts,
@@ -251,7 +251,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     ]);
     const late = await engine.admit(claim as Run);
     await engine.pass([hook], 26);
-    await engine.expire();
+    await engine.repair();
     await engine.pass([hook], 70);
     const [again] = await engine.claim([hook]);
     await engine.admit(again as Run);
@@ -297,7 +297,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     const [claim] = await engine.claim([hook]);
     const attempt = await engine.admit(claim as Run);
     await engine.pass([hook], 26);
-    await engine.expire();
+    await engine.repair();
     expect(await engine.record(attempt, { outcome: 'delivered' })).toEqual({ state: 'delivered' });
   },
 
@@ -385,7 +385,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
       numbers.set(`${claim.webhookId} ${claim.eventId}`, number);
     }
     await engine.pass(hooks, 26);
-    const rows = await engine.expire();
+    const rows = await engine.repair();
     expect(new Map(rows.map((row) => [`${row.webhookId} ${row.eventId}`, row.number]))).toEqual(numbers);
   },
 
@@ -420,11 +420,11 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
       engine,
       async (connection) => {
         await connection.query('select from delivery where webhook_id = $1 for no key update', [locked.webhookId]);
-        expect(await engine.expire()).toMatchObject([{ ...hook, kind: 'lost' }]);
+        expect(await engine.repair()).toMatchObject([{ ...hook, kind: 'lost' }]);
       },
       engine.owner,
     );
-    expect(await engine.expire()).toMatchObject([{ ...locked, kind: 'lost' }]);
+    expect(await engine.repair()).toMatchObject([{ ...locked, kind: 'lost' }]);
   },
 
   'a webhook that was paused or suspended within the hour puts back what sleeps, and no attempt': async (engine) => {
@@ -502,7 +502,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     const [claim] = await engine.claim([hook]);
     const attempt = await engine.admit(claim as Run);
     await engine.pass([hook], 26);
-    await engine.expire();
+    await engine.repair();
     const { rows: before } = await engine.owner.query('select finished_at from delivery_attempt where id = $1', [
       attempt.id,
     ]);
@@ -609,10 +609,10 @@ const admitLast = async (engine: Engine, run: Run) => {
   await engine.owner.query('update delivery set failures = $2 where event_id = $1', [run.eventId, failures]);
   return engine.admit(run);
 };
-const expireOne = async (engine: Engine, { webhookId, eventId }: Run) => {
+const repairOne = async (engine: Engine, { webhookId, eventId }: Run) => {
   const old = `update slot set until = until - interval '1 hour' where webhook_id = $1 and event_id = $2`;
   await engine.owner.query(old, [webhookId, eventId]);
-  await engine.expire();
+  await engine.repair();
 };
 const makeDue = ({ owner }: Engine, { webhookId, eventId }: Run, ago: string) =>
   owner.query(`update delivery set due_at = now() - $3::interval where webhook_id = $1 and event_id = $2`, [
@@ -621,7 +621,10 @@ const makeDue = ({ owner }: Engine, { webhookId, eventId }: Run, ago: string) =>
     ago,
   ]);
 
-/** A change of one delivery, after `before` has happened to it and `others` (the same) to the others that are claimed. */
+/**
+ * A change of one delivery, after `before` has happened to it and `others` (the same) to the others
+ * that are claimed.
+ */
 interface Example {
   before: Before;
   others?: Before;
@@ -632,7 +635,7 @@ interface Example {
 
 const changes: Record<string, Example> = {
   'its claim is returned': { before: stayClaimed, change: (engine, run) => engine.returnClaims([run]) },
-  'its claim ends': { before: stayClaimed, change: expireOne },
+  'its claim ends': { before: stayClaimed, change: repairOne },
   'its attempt is admitted': { before: stayClaimed, change: admit },
   'its retry is admitted': {
     before: sleep,
@@ -655,12 +658,12 @@ const changes: Record<string, Example> = {
     others: admit,
     change: async (engine, run) => {
       await makeDue(engine, run, '1 hour');
-      await engine.expire();
+      await engine.repair();
     },
   },
   'its attempt fails': { before: admit, change: (engine, _, attempt) => engine.record(attempt) },
-  'its attempt is lost': { before: admit, change: expireOne },
-  'its last attempt is lost': { before: admitLast, change: expireOne, unblocks: true },
+  'its attempt is lost': { before: admit, change: repairOne },
+  'its last attempt is lost': { before: admitLast, change: repairOne, unblocks: true },
   'its last attempt fails': {
     before: admitLast,
     others: sleep,
@@ -708,7 +711,7 @@ const changes: Record<string, Example> = {
       const failures = scheduleAttempts + lostRepeats - 1;
       await engine.owner.query('update delivery set failures = $2 where event_id = $1', [eventId, failures]);
     },
-    change: expireOne,
+    change: repairOne,
   },
   'it is sent again after a 2xx': { before: accepted, change: (engine, run) => engine.redeliver(run) },
 };

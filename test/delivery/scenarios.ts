@@ -35,7 +35,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [first, second] = await engine.claim([hook]);
     const stale = await engine.admit(first as Run);
     await engine.pass([hook], 26);
-    await engine.expire();
+    await engine.repair();
     expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 1 });
     expect(await engine.claim([hook])).toMatchObject([{ eventId: second?.eventId }]); // the first waits its 30 s
     await engine.pass([hook], 40);
@@ -124,7 +124,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       expect(await engine.ask(first as Run)).toMatchObject({ decision: 'lock_busy' });
     });
     expect(await engine.ask(first as Run)).toMatchObject({ decision: 'admitted', number: 2, failures: 1 });
-    expect(await engine.expire()).toEqual([]);
+    expect(await engine.repair()).toEqual([]);
   },
 
   'a run whose delivery is not in the database, as after a restore, ends': async (engine) => {
@@ -146,14 +146,14 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 1 });
     const [first] = await engine.claim([hook]);
     await engine.pass([hook], 11);
-    expect(await engine.expire()).toMatchObject([{ kind: 'not_started', state: 'queued' }]);
+    expect(await engine.repair()).toMatchObject([{ kind: 'not_started', state: 'queued' }]);
     expect(await engine.ask(first as Run)).toMatchObject({ decision: 'admitted', number: 1 });
     expect(await engine.delivery(hook)).toMatchObject({ state: 'running', hasAttempt: true });
 
     const other = await engine.webhook({ events: 1 });
     const [old] = await engine.claim([other]);
     await engine.pass([other], 11);
-    await engine.expire();
+    await engine.repair();
     const [current] = await engine.claim([other]);
     expect(current).toMatchObject({ run: 2 });
     expect(await engine.ask(old as Run)).toMatchObject({ decision: 'stop' });
@@ -248,7 +248,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       const { endsSchedule, failures } = await engine.admit(claim);
       expect({ endsSchedule, failures }).toEqual({ endsSchedule: made >= scheduleAttempts - 1, failures: made });
       await engine.pass([hook], 26);
-      await engine.expire();
+      await engine.repair();
       await engine.pass([hook], 70);
     }
     expect(made).toBe(scheduleAttempts + lostRepeats);
@@ -263,7 +263,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const attempt = await engine.admit(claim as Run);
     await engine.pass([hook], 26);
     const lost = { kind: 'lost', number: 1, state: 'queued', startedAtMs: expect.closeTo(attempt.startedAtMs, 0) };
-    expect(await engine.expire()).toMatchObject([lost]);
+    expect(await engine.repair()).toMatchObject([lost]);
     const { dueInSeconds } = await engine.delivery(hook);
     expect(dueInSeconds).toBeGreaterThan(29);
     expect(dueInSeconds).toBeLessThan(33.1);
@@ -281,7 +281,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.owner.query('update delivery set failures = 20 where webhook_id = $1', [hook.webhookId]);
     expect(await engine.attempts(hook)).toMatchObject([{ endsSchedule: false }]);
     await engine.pass([hook], 26);
-    expect(await engine.expire()).toMatchObject([{ kind: 'lost', state: 'exhausted' }]);
+    expect(await engine.repair()).toMatchObject([{ kind: 'lost', state: 'exhausted' }]);
     expect(await engine.attempts(hook)).toMatchObject([{ cause: 'lost', endsSchedule: true }]);
   },
 
@@ -291,18 +291,18 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.attempt(late as Run, { waitMs: 0 });
     await engine.admit(killed as Run);
     await engine.pass([hook], 100);
-    let expired: Promise<unknown> = Promise.resolve();
+    let repaired: Promise<unknown> = Promise.resolve();
     await inTransaction(
       engine,
       async (connection) => {
         await connection.query('select from delivery_attempt where event_id = $1 for update', [killed?.eventId]);
-        expired = engine.expire();
-        await engine.isWaiting(engine.statements.expireSql, expired);
+        repaired = engine.repair();
+        await engine.isWaiting(engine.statements.repairDeliveriesSql, repaired);
         await engine.admit(late as Run);
       },
       engine.owner,
     );
-    expect(await expired).toMatchObject([{ eventId: killed?.eventId, kind: 'lost' }]);
+    expect(await repaired).toMatchObject([{ eventId: killed?.eventId, kind: 'lost' }]);
     const states = await engine.deliveries(hook);
     expect(states.find(({ eventId }) => eventId === late?.eventId)).toMatchObject({ state: 'running' });
   },
@@ -313,7 +313,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const attempt = await engine.admit(claim as Run);
     for (let lost = 0; lost < scheduleAttempts + lostRepeats; lost += 1) {
       await engine.pass([hook], 26);
-      await engine.expire();
+      await engine.repair();
       await engine.pass([hook], 70);
       const [next] = await engine.claim([hook]);
       if (next !== undefined) await engine.admit(next);
@@ -419,11 +419,11 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.attempt(late as Run, { waitMs: 1_000 });
     await engine.pass([hook], 60);
     await engine.admit(attempted as Run).catch(() => {}); // its reservation has passed, not expired yet
-    expect((await engine.expire()).filter(({ webhookId }) => webhookId === hook.webhookId)).toEqual([]);
+    expect((await engine.repair()).filter(({ webhookId }) => webhookId === hook.webhookId)).toEqual([]);
     await engine.owner.query(`update delivery set due_at = due_at - interval '2 s' where webhook_id = $1`, [
       hook.webhookId,
     ]);
-    expect((await engine.expire()).filter(({ webhookId }) => webhookId === hook.webhookId)).toMatchObject([
+    expect((await engine.repair()).filter(({ webhookId }) => webhookId === hook.webhookId)).toMatchObject([
       { kind: 'late', eventId: late?.eventId, state: 'queued' },
     ]);
     expect(await engine.delivery(hook)).toMatchObject({ failures: 1, run: 1 });
@@ -567,18 +567,18 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const other = await engine.ask(claim as Run);
     expect(other).toMatchObject({ decision: 'wait' });
     expect((other as { waitMs: number }).waitMs).toBeLessThanOrEqual(26_000);
-    expect(await engine.expire()).toEqual([]);
+    expect(await engine.repair()).toEqual([]);
     await engine.pass([hook], 20);
-    expect(await engine.expire()).toEqual([]);
+    expect(await engine.repair()).toEqual([]);
     await engine.record(attempt, { waitMs: 30_000 });
 
     // A retry that a run asks for has waited by Temporal's clock.
     await setBack(hook);
     const retried = await engine.admit(claim as Run);
     await setBack(hook);
-    expect(await engine.expire()).toEqual([]);
+    expect(await engine.repair()).toEqual([]);
     await engine.pass([hook], 26);
-    expect(await engine.expire()).toMatchObject([{ kind: 'lost', number: retried.number }]);
+    expect(await engine.repair()).toMatchObject([{ kind: 'lost', number: retried.number }]);
 
     const told = await engine.webhook({ events: 2 });
     const [first] = await engine.claim([told], { healthy: 1 });
@@ -641,7 +641,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       const [claim] = await engine.claim([hook]);
       await engine.admit(claim as Run);
       await engine.pass([hook], 26);
-      await engine.expire();
+      await engine.repair();
       await engine.pass([hook], 70);
     }
     expect(await engine.deliveries(hook)).toMatchObject([{ state: 'exhausted' }, { state: 'queued' }]);
@@ -661,7 +661,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     ]);
     for (const claim of await engine.claim([hook])) await engine.admit(claim);
     await engine.pass([hook], 26);
-    await engine.expire();
+    await engine.repair();
     const states = (await engine.deliveries(hook)).map(({ state }) => state);
     expect(states).toEqual(['exhausted', 'exhausted', 'queued']);
   },
@@ -831,7 +831,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     };
     await exhaust(claims[0] as Run);
     await engine.redeliver(claims[0] as Run);
-    await engine.expire();
+    await engine.repair();
     expect(await engine.cancel(claims[1] as Run)).toBe(true);
     await engine.events(hook.organizationId, 1);
     const [again] = await engine.claim([hook]);
@@ -855,7 +855,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     }
     await engine.admit(claim as Run);
     await engine.pass([hook], 26);
-    await engine.expire();
+    await engine.repair();
     await engine.pass([hook], 70);
     const [again] = await engine.claim([hook]);
     expect(await engine.attempt(again as Run)).toMatchObject({ state: 'exhausted' });
@@ -900,7 +900,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
         await engine.attempt(claims[0] as Run, { outcome: 'delivered' });
         await engine.attempt(claims[1] as Run, { status: 410 });
         await engine.pass([hook], 30);
-        expect((await engine.expire()).some(({ webhookId }) => webhookId === hook.webhookId)).toBe(true);
+        expect((await engine.repair()).some(({ webhookId }) => webhookId === hook.webhookId)).toBe(true);
         expect(await engine.suspend()).toEqual([]); // the next one suspends it
       },
       engine.owner,

@@ -24,7 +24,9 @@ describe('the wait after an internal error', () => {
     expect(waits).toEqual([15, 30, 60, 120, 240, 480, 600, 600, 600].map((seconds) => seconds * 1_000));
     expect(waitAfterInternalErrorMs('internal', 0, 1)).toBe(16_500);
     expect(waitAfterInternalErrorMs('internal', 9, 0.5)).toBe(630_000);
-    expect([0, 1, 20].map((before) => waitAfterInternalErrorMs('away', before, 0))).toEqual([2_000, 4_000, 600_000]);
+    expect([0, 1, 20].map((before) => waitAfterInternalErrorMs('unavailable', before, 0))).toEqual([
+      2_000, 4_000, 600_000,
+    ]);
   });
 });
 

@@ -7,12 +7,12 @@ export const survivors: Record<string, readonly string[]> = {
     'recordOutcomeSql: o.event_id = $3::uuid → true',
     'recordOutcomeSql: s.webhook_id = $2::uuid → true',
     'recordOutcomeSql: s.event_id = $3::uuid → true',
-    'expireSql: a.webhook_id = f.webhook_id → true',
-    'expireSql: a.event_id = f.event_id → true',
+    'repairDeliveriesSql: a.webhook_id = f.webhook_id → true',
+    'repairDeliveriesSql: a.event_id = f.event_id → true',
   ],
   'The attempt that holds a slot is the open one of its delivery.': [
-    'expireSql: a.id = f.attempt_id → true',
-    'expireSql: a.finished_at is null → true',
+    'repairDeliveriesSql: a.id = f.attempt_id → true',
+    'repairDeliveriesSql: a.finished_at is null → true',
   ],
   'A row that exists keeps its number: this saves the lock of `next_attempt_number`.': [
     'recordOutcomeSql: coalesce((select o.number from delivery_attempt o …',
@@ -24,8 +24,8 @@ export const survivors: Record<string, readonly string[]> = {
     'claim_deliveries: c.created_at, →',
   ],
   'An order decides which rows are in the limit, when there are more.': [
-    'expireSql: s.until → s.until desc',
-    'expireSql: d.due_at → d.due_at desc',
+    'repairDeliveriesSql: s.until → s.until desc',
+    'repairDeliveriesSql: d.due_at → d.due_at desc',
     'suspendWebhooksSql: r.failing_since → r.failing_since desc',
     'suspendWebhooksSql: r.failing_since, →',
   ],
@@ -35,7 +35,7 @@ export const survivors: Record<string, readonly string[]> = {
     'cancelDeletedSql: d.run >= 0 → true',
   ],
   'It saves work: a later part of the statement decides again, with the lock.': [
-    'expireSql: s.until < statement_timestamp() → true',
+    'repairDeliveriesSql: s.until < statement_timestamp() → true',
     'claim_deliveries: least(r.webhook_free, r.organization_free, r.host_free) → least(r.webhook_free, r.host_free)',
     'claim_deliveries: least(r.webhook_free, r.organization_free, r.host_free) → least(r.webhook_free, r.organization_free)',
     'admit_attempt: r.retry_after_until > statement_timestamp() → true',
@@ -54,7 +54,7 @@ export const survivors: Record<string, readonly string[]> = {
   'The lock skips a row that the statement itself has changed, too.': [
     'unblockNextSql: b.event_id <> s.event_id → true',
   ],
-  'Pages of more than `blockedPerPage` rows are in expire.test.ts.': [
+  'Pages of more than `blockedPerPage` rows are in repair.test.ts.': [
     'unblockSql: - 1 →',
     'unblockSql: d.webhook_id → d.webhook_id desc',
     'unblockSql: g.webhook_id → g.webhook_id desc',
@@ -63,9 +63,9 @@ export const survivors: Record<string, readonly string[]> = {
   ],
   'Chance: without it, deliveries are in an order that nothing determines, or retries have no jitter.': [
     'claim_deliveries: , random() →',
-    'expireSql: * (1 + 0.1 * random()) →',
-    'expireSql: + 0.1 * random() →',
-    'expireSql: * random() →',
+    'repairDeliveriesSql: * (1 + 0.1 * random()) →',
+    'repairDeliveriesSql: + 0.1 * random() →',
+    'repairDeliveriesSql: * random() →',
   ],
   'It decides whether a row is written that does not change.': [
     'recordOutcomeSql: (t.lacks_sequence or r.concurrency <> case when …',
@@ -97,5 +97,5 @@ export const survivors: Record<string, readonly string[]> = {
     'admit_attempt: a.event_id = event → true',
     'admit_attempt: , v.created_at desc →',
   ],
-  'What is settled already holds nothing back.': ['expireSql: f.is_current → true'],
+  'What is settled already holds nothing back.': ['repairDeliveriesSql: f.is_current → true'],
 };

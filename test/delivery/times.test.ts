@@ -24,7 +24,7 @@ const relations: Record<string, (t: Times) => boolean> = {
   'a claim can be started and its attempt admitted while its slot is reserved': (t) =>
     t.reservedMs >= 2 * t.startDeadlineMs,
   'a reservation that is past its end is noticed long before the next one would be': (t) =>
-    5 * t.expireEveryMs <= t.reservedMs,
+    5 * t.repairEveryMs <= t.reservedMs,
   'a run that asks again does so many times before it may post no more': (t) => 100 * t.askAgainMs <= t.postUntilMs,
 };
 
@@ -43,7 +43,7 @@ it.each<Partial<Times>>([
   { slotMs: 20_000 },
   { reservedMs: 5_000 },
   { startDeadlineMs: 10_000 },
-  { expireEveryMs: 5_000 },
+  { repairEveryMs: 5_000 },
   { askAgainMs: 1_000 },
 ])('a relation is broken with %j', (change) => {
   expect(Object.values(relations).every((holds) => holds({ ...times, ...change }))).toBe(false);

@@ -154,7 +154,7 @@ it('a stopped worker waits while others poll and while Temporal does not answer,
   await nextLooks();
   expect(isOver).toBe(false);
   listed = () => {
-    throw new Error('Temporal is away');
+    throw new Error('Temporal is unavailable');
   };
   await nextLooks();
   expect(isOver).toBe(false);

@@ -1,7 +1,7 @@
 /** A real failover: the primary becomes read-only, its standby is promoted, then the old primary stops. */
 import type { CoreV1Api } from '@kubernetes/client-node';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-import { isServerAway } from '#domain/db/driver/errors.ts';
+import { isServerUnavailable } from '#domain/db/driver/errors.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApp } from '#test/child-app.ts';
@@ -27,7 +27,7 @@ it('every process rejects with 503 while its server is a standby, works soon aft
 
   await Promise.all(Array.from({ length: 5 }, t.changeClients));
   await t.pair.demote();
-  await vi.waitFor(async () => expect(await t.look()).toEqual(away), { timeout: 20_000, interval: 200 });
+  await vi.waitFor(async () => expect(await t.look()).toEqual(unavailable), { timeout: 20_000, interval: 200 });
   const { code, stderr } = await t.orgctl();
   expect([code, stderr]).toEqual([1, expect.stringContaining('read-only, such as a standby')]);
 
@@ -43,10 +43,10 @@ it('every process rejects with 503 while its server is a standby, works soon aft
 });
 
 const working = { api: [200, null], console: [303, null], operator: 'works', worker: 200 };
-const away = {
+const unavailable = {
   api: [503, expect.stringMatching(/^\d+$/)],
   console: [503, '5'],
-  operator: 'away',
+  operator: 'unavailable',
   worker: expect.any(Number),
 };
 
@@ -91,7 +91,7 @@ async function setup() {
       await pool.query('select from webhook limit 1');
       return 'works';
     } catch (error) {
-      return isServerAway(error) ? 'away' : String(error);
+      return isServerUnavailable(error) ? 'unavailable' : String(error);
     }
   }
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Session } from '#domain/db/driver/session.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { connectionOptions } from '#domain/db/server.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { spawnApp } from '#test/child-app.ts';
@@ -27,7 +27,7 @@ describe('PgBouncer', () => {
     const through = await startPgBouncer({ pool_mode, ...settings });
     for (const url of [database.ownerUrl, database.urls.worker]) {
       const open = async (url: string) => {
-        const session = new Session(connectionOptions(parsePostgresUrl(url), { applicationName: 'test' }));
+        const session = new PrimaryConnection(connectionOptions(parsePostgresUrl(url), { applicationName: 'test' }));
         session.on('error', () => {});
         await session.connect();
         await session.end();

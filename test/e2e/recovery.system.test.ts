@@ -9,7 +9,7 @@ import { startTestWorker, workerEnvironment } from '#test/worker.ts';
 import { type DeliveryId, getWorkflowId } from '#workflows/deliver-event/types.ts';
 
 const timeout = 240_000;
-const awayMs = 2_000;
+const unavailableMs = 2_000;
 /**
  * Longest allowed pause between posts once the lost server is back. The step of a workflow whose
  * worker was killed is given to another after 5 s, and a claim expires after 10 s, the longest of
@@ -78,7 +78,7 @@ async function judgeOutage(
   await world.grants();
   await world.someDelivered();
   await proxy.reject();
-  await wait(awayMs);
+  await wait(unavailableMs);
   await proxy.resume();
   await world.judge();
   expect(await world.lost()).toBe(0);

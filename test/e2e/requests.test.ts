@@ -46,7 +46,7 @@ it('a delivery that its receiver accepts makes two requests to Temporal and thre
   expect(claimDeliveries).toBeGreaterThanOrEqual(events);
   expect(claimDeliveries).toBeLessThan(1.5 * events);
   // What runs each second or in each poll, whatever is delivered, and the test's own.
-  expect(Object.keys(rest).filter((name) => !/^(listQueued|expire|unblock|unnamed)$/.test(name))).toEqual([]);
+  expect(Object.keys(rest).filter((name) => !/^(listQueued|repair|unblock|unnamed)$/.test(name))).toEqual([]);
 });
 
 function countNames(names: readonly string[]): Record<string, number> {

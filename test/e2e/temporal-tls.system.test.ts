@@ -16,7 +16,7 @@ import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { frontName, mountSettings, startTemporalFront } from '#test/temporal-front.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
-import { isAway } from '#workflows/connection.ts';
+import { isUnavailable } from '#workflows/connection.ts';
 import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
 
 const patient = { timeout: 30_000, interval: 100 };
@@ -48,11 +48,11 @@ it('a worker delivers through a server that requires a certificate and a key, an
 });
 
 describe('a connection to Temporal that falls silent is replaced', () => {
-  it('after two calls of either kind, whose errors say that Temporal is away', { timeout }, async () => {
+  it('after two calls of either kind, whose errors say that Temporal is unavailable', { timeout }, async () => {
     for (const kind of ['client', 'workflowService'] as const) {
       const { link, connection, replace } = await openLink();
       const errors = await replace(kind);
-      expect(errors.map(isAway), kind).toEqual([true, true]);
+      expect(errors.map(isUnavailable), kind).toEqual([true, true]);
       expect(link.connection, kind).not.toBe(connection);
       await link.close();
     }

@@ -72,7 +72,7 @@ end_i:
   if
   /* start, terminates what runs */
   :: d_step { true -> d[i].starting--; d[i].phase = ask; d[i].own_run = r; d[i].holder = 0; r = 0 }
-  /* dies, or Temporal is away */
+  /* dies, or Temporal is unavailable */
   :: d_step { faults > 0 -> faults--; d[i].starting--; r = 0 }
   fi;
   goto end_i
@@ -191,9 +191,9 @@ end_c: do
   :: d_step { faults > 0 && d[i].slot && !d[i].expired && d[i].posting == 0 -> faults--; d[i].expired = 1 }
 #endif
   od }
-proctype Expire(byte i) {
+proctype Repair(byte i) {
 end_e: do
-#ifdef NO_EXPIRE
+#ifdef NO_REPAIR
   :: false
 #else
   :: d_step { d[i].slot && d[i].expired ->
@@ -263,7 +263,7 @@ init { byte i; atomic {
 #ifndef ONE_WORKER
      run Worker(i, 2);
 #endif
-     run Timer(i); run Clock(i); run Expire(i); run Faults(i); i++
+     run Timer(i); run Clock(i); run Repair(i); run Faults(i); i++
   :: else -> break
   od;
 #if PAUSES > 0

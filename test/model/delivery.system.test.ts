@@ -30,9 +30,9 @@ const mutants: Record<string, { definitions: Definitions; fails: RegExp }> = {
     definitions: { SHORT_UNTIL: 1, FAULTS: 0 },
     fails: twoAtOnce,
   },
-  'nothing expires': { definitions: { NO_EXPIRE: 1, FAULTS: 1 }, fails: lost },
-  'nothing expires, by the property of liveness': {
-    definitions: { NO_EXPIRE: 1, FAULTS: 1, LIVENESS: 1 },
+  'nothing is repaired': { definitions: { NO_REPAIR: 1, FAULTS: 1 }, fails: lost },
+  'nothing is repaired, by the property of liveness': {
+    definitions: { NO_REPAIR: 1, FAULTS: 1, LIVENESS: 1 },
     fails: /acceptance cycle/,
   },
   'a lost attempt does not count': { definitions: { LOST_NOT_COUNTED: 1, FAULTS: 2 }, fails: tooMany },

@@ -171,7 +171,7 @@ class World {
     for (const hook of this.hooks) await resume(this, hook);
     for (let step = 0; step < 40 && (step === 0 || (await this.listOpen()).length > 0); step += 1) {
       if (step > 2) await this.pass(70);
-      await this.engine.expire();
+      await this.engine.repair();
       await this.engine.cancelDeleted();
       await this.engine.unblock();
       await serve(this);
@@ -305,12 +305,12 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
     5,
     async (world) => {
       await world.pass(slotSeconds + 1);
-      await world.engine.expire();
+      await world.engine.repair();
     },
   ],
   passUntilLate: [2, (world) => world.pass(130)],
   passSchedule: [1, (world) => world.pass(4_000)],
-  expire: [4, (world) => world.engine.expire()],
+  repair: [4, (world) => world.engine.repair()],
   unblock: [2, (world) => world.engine.unblock()],
   turnOrderOff: [
     1,

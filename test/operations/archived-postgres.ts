@@ -30,7 +30,7 @@ export async function startArchivedPostgres() {
   configure(cluster.data, { archive_mode: 'on', archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f` });
   const server = await startPostgres(options);
   onTestFinished(() => server.stop());
-  await inSession(server.adminUrl, (admin) =>
+  await withConnection(server.adminUrl, (admin) =>
     admin.query(`create database ${escapeIdentifier(name)} template template0`),
   );
   const database = databaseAt(server.adminUrl, server.port);
@@ -41,7 +41,7 @@ export async function startArchivedPostgres() {
     database,
     /** Copies the data of the running server, with the functions for backups. */
     async takeBaseBackup(): Promise<void> {
-      const label = await inSession(server.adminUrl, async (admin) => {
+      const label = await withConnection(server.adminUrl, async (admin) => {
         await admin.query(`select pg_backup_start('base', true)`);
         await run('cp', ['-a', cluster.data, base]);
         const { rows } = await admin.query<{ labelfile: string }>('select labelfile from pg_backup_stop()');
@@ -54,13 +54,13 @@ export async function startArchivedPostgres() {
     },
     /** Returns the time of the server, as a target of a recovery. */
     readTime: () =>
-      inSession(database.ownerUrl, async (owner) => {
+      withConnection(database.ownerUrl, async (owner) => {
         const { rows } = await owner.query<{ time: string }>('select clock_timestamp()::text as time');
         return rows[0]?.time ?? '';
       }),
     /** Resolves when the archive has all that was written. */
     archiveAll: () =>
-      inSession(database.ownerUrl, async (owner) => {
+      withConnection(database.ownerUrl, async (owner) => {
         const switched = await owner.query<{ file: string }>('select pg_walfile_name(pg_switch_wal()) as file');
         const file = switched.rows[0]?.file ?? '';
         await vi.waitFor(() => {
@@ -82,7 +82,7 @@ export async function startArchivedPostgres() {
       const restored = databaseAt(server.adminUrl, await startCopy(cluster, data));
       await vi.waitFor(
         () =>
-          inSession(restored.ownerUrl, async (owner) => {
+          withConnection(restored.ownerUrl, async (owner) => {
             const { rows } = await owner.query<{ recovers: boolean }>('select pg_is_in_recovery() as recovers');
             if (rows[0]?.recovers !== false) throw new Error('the recovery has not ended');
           }),
@@ -116,7 +116,7 @@ function databaseAt(adminUrl: string, port: number): TestDatabase {
   return { name, ownerUrl: url(), urls, drop: async () => {} };
 }
 
-async function inSession<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
+async function withConnection<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url });
   client.on('error', () => {});
   try {

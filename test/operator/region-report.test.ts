@@ -92,8 +92,8 @@ describe('the status of a Region', () => {
   });
 
   it('reports Unknown for what could not be read, and still shows the rest', () => {
-    const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
-    const observed = { ...healthy, temporal: away };
+    const unavailable = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
+    const observed = { ...healthy, temporal: unavailable };
 
     expect(listProblems(observed)).toEqual([
       'Ready Unknown TemporalUnreachable',
@@ -130,7 +130,10 @@ describe('the deliveries of a Region', () => {
   });
 
   it('are unknown when PostgreSQL cannot be read, and nothing is done', () => {
-    const unreadable: ObservedRegion = { ...healthy, database: { reason: 'DatabaseUnreachable', message: 'Away.' } };
+    const unreadable: ObservedRegion = {
+      ...healthy,
+      database: { reason: 'DatabaseUnreachable', message: 'Unavailable.' },
+    };
 
     expect(listProblems(unreadable)).toContain('Delivering Unknown DatabaseUnreachable');
     expect(planSwitch(withState('Paused'), unreadable)).toEqual([]);

@@ -122,7 +122,7 @@ describe('a controller', () => {
     expect(requests.slice(before).filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
-  it('sees what changed while the API server was away', async () => {
+  it('sees what changed while the API server was unavailable', async () => {
     const { apply, readStatus, proxy } = await setup();
     await apply('1');
     await vi.waitFor(async () => expect((await readStatus())?.schema?.applied).toBe('1'), waiting);

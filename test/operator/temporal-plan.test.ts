@@ -14,7 +14,7 @@ const observe = (temporal: ObservedRegion['temporal']): ObservedRegion => ({
   sealing: { reason: 'DatabaseUnreachable', message: '' },
   temporal,
 });
-const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
+const unavailable = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
 
 describe('the namespace of Temporal', () => {
   it.each<[string, Declared, ObservedRegion['temporal'], object[], string]>([
@@ -35,7 +35,13 @@ describe('the namespace of Temporal', () => {
       'False NamespaceMissing',
     ],
     ['is not created by a spec without retention', {}, null, [], 'False NamespaceMissing'],
-    ['is not touched while Temporal is away', { retention: '48h' }, away, [], 'Unknown TemporalUnreachable'],
+    [
+      'is not touched while Temporal is unavailable',
+      { retention: '48h' },
+      unavailable,
+      [],
+      'Unknown TemporalUnreachable',
+    ],
   ])('%s', (_, declared, temporal, actions, expected) => {
     const region = declare(declared);
     const { status, reason } = evaluateTemporal(region, observe(temporal), []);

@@ -9,7 +9,7 @@ import { startTestWorker } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 
 const timeout = 60_000;
-/** What a frontend of Temporal answers while its history service is away. */
+/** What a frontend of Temporal answers while its history service is unavailable. */
 const deadlineExceeded = 4;
 
 interface ProbeSecret {

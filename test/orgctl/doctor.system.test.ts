@@ -160,7 +160,7 @@ describe('PostgreSQL', () => {
   });
 });
 
-it('a Redis that evicts counts, and one that is away, are found', async () => {
+it('a Redis that evicts counts, and one that is unavailable, are found', async () => {
   const stateFolder = temporaryFolder();
   const redis = await startRedis({ stateFolder, report: () => {} });
   if (redis === null) throw new Error('no Redis is installed');
@@ -216,7 +216,7 @@ it('a Redis of an older version is judged by what it says of itself', () => {
 });
 
 describe('Temporal', () => {
-  it('without the namespace, and away, is found', async () => {
+  it('without the namespace, and unavailable, is found', async () => {
     const address = inject('temporalAddress');
     const at = async (settings: Record<string, string>) =>
       (await examine({ TEMPORAL_ADDRESS: address, ...settings })).wrong;

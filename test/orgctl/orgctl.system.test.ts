@@ -80,14 +80,14 @@ describe('a call of orgctl', () => {
     const none = await callOrgctl({ ORG_API_STATE: folder }, ['org', 'list', '--region', 'us']);
     expect(none).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('DATABASE_URL is missing') });
     const url = 'postgresql://someone:p4ssw0rd@127.0.0.1:1/none';
-    const away = await callOrgctl({ ORG_API_STATE: folder, REGION: 'us', DATABASE_URL: url }, ['org', 'list']);
-    expect(away).toMatchObject({
+    const unavailable = await callOrgctl({ ORG_API_STATE: folder, REGION: 'us', DATABASE_URL: url }, ['org', 'list']);
+    expect(unavailable).toMatchObject({
       code: 1,
       stdout: '',
       // Not that nothing was changed: a command may fail at its second statement.
       stderr: 'No PostgreSQL answers at DATABASE_URL. Check that it runs.\n',
     });
-    expect(`${none.stderr}${away.stderr}`).not.toMatch(/p4ssw0rd|\n\s+at /);
+    expect(`${none.stderr}${unavailable.stderr}`).not.toMatch(/p4ssw0rd|\n\s+at /);
   });
 
   it('takes missing settings from the stack of npm start, and none of its secrets for another database', {

@@ -3,8 +3,8 @@ import { Pool } from 'pg';
 import { expect } from 'vitest';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/sql/admit.ts';
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSql } from '#delivery/sql/claim.ts';
-import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
 import { type OutcomeRow, outcomeValues, recordOutcomeSql } from '#delivery/sql/outcome.ts';
+import { type RepairedRow, repairDeliveriesSql } from '#delivery/sql/repair.ts';
 import {
   type ChangedDeliveriesRow,
   cancelDeletedSql,
@@ -35,7 +35,7 @@ export const originals = {
   returnClaimsSql,
   admitAttemptSql,
   recordOutcomeSql,
-  expireSql,
+  repairDeliveriesSql,
   unblockSql,
   suspendWebhooksSql,
   redeliverOneSql,
@@ -240,8 +240,8 @@ export class Engine {
     return this.record(await this.admit(run), ending);
   }
 
-  expire = ({ lateS = 60, waitsMs = scheduleWaitsMs } = {}) =>
-    this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs]);
+  repair = ({ lateS = 60, waitsMs = scheduleWaitsMs } = {}) =>
+    this.send<RepairedRow>('repairDeliveriesSql', [scheduleAttempts + lostRepeats, lateS, waitsMs]);
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
   /** Looks up blocked deliveries, the first page of them. Returns how many it unblocked. */

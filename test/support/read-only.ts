@@ -1,9 +1,9 @@
 import type { Database } from '#domain/db/database.ts';
 
-/** How a server is away for a login: a standby is read-only (25006), a full one rejects it (53300). */
+/** How a server is unavailable for a login: a standby is read-only (25006), a full one rejects it (53300). */
 const outages = {
-  standby: (isAway: boolean) => `set default_transaction_read_only = ${isAway}`,
-  full: (isAway: boolean) => `connection limit ${isAway ? 0 : -1}`,
+  standby: (isUnavailable: boolean) => `set default_transaction_read_only = ${isUnavailable}`,
+  full: (isUnavailable: boolean) => `connection limit ${isUnavailable ? 0 : -1}`,
 };
 
 /**
@@ -19,10 +19,10 @@ export async function setupFailover(
 ) {
   const client = await owner.pool.connect();
   onFinished(() => client.release());
-  return async (isAway: boolean): Promise<void> => {
+  return async (isUnavailable: boolean): Promise<void> => {
     await client.query(
       `do $$ begin
-         execute format('alter database %I ${outages[outage](isAway)}', current_database());
+         execute format('alter database %I ${outages[outage](isUnavailable)}', current_database());
        end $$`,
     );
     await client.query(

@@ -245,10 +245,10 @@ describe('the maintenance loop', () => {
     const { database, owner, make } = await setupDatabase();
     const { counts, errors } = await startMaintenance(database.urls.worker);
     const grant = await make.grant({ professional: await make.member() });
-    const setAway = await setupFailover(owner, onTestFinished, outage);
-    await setAway(true);
+    const setUnavailable = await setupFailover(owner, onTestFinished, outage);
+    await setUnavailable(true);
     await vi.waitFor(() => expect(errors.at(-1)).toMatchObject({ code }), 5_000);
-    await setAway(false);
+    await setUnavailable(false);
     await comesToItsEnd(owner, grant);
     await vi.waitFor(() => expect(counts.ended).toBe(1), 5_000);
   });

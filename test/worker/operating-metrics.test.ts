@@ -32,10 +32,10 @@ it('the metrics show what waits in a queue, for how long, and when Temporal last
   onTestFinished(() => connection.close());
   const registry = new Registry();
   const errors: unknown[] = [];
-  let isAway = false;
+  let isUnavailable = false;
   const service = connection.workflowService;
   const metrics = createTemporalMetrics({
-    call: (send) => (isAway ? connection.withDeadline(1, () => send(service)) : send(service)),
+    call: (send) => (isUnavailable ? connection.withDeadline(1, () => send(service)) : send(service)),
     namespace,
     gauges: createTemporalGauges(registry),
     everyMs: 100,
@@ -62,7 +62,7 @@ it('the metrics show what waits in a queue, for how long, and when Temporal last
     expect(await read(`org_api_queue_backlog_age_seconds${workflows}`)).toBeGreaterThan(0);
   }, patient);
 
-  isAway = true;
+  isUnavailable = true;
   await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), patient);
   const last = await read('org_api_temporal_answered_timestamp_seconds');
   const before = errors.length;

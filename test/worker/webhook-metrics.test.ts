@@ -57,7 +57,7 @@ describe('a worker’s metrics', () => {
     const { metricsUrl } = await startTestWorker(database, { REQUEUE_AFTER: '1s' });
 
     await expect.poll(() => receiver.received.length, { timeout: 30_000 }).toBe(1);
-    expect(await read(metricsUrl, 'org_api_deliveries_expired_total{kind="late"}')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_deliveries_repaired_total{kind="late"}')).toBe(1);
   });
 });
 

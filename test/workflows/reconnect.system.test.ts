@@ -4,7 +4,7 @@ import { Connection } from '@temporalio/client';
 import { expect, it, onTestFinished } from 'vitest';
 import { connectionOptions } from '#workflows/connection.ts';
 
-it('a client that finds no server tries again in seconds, however long the server is away', async () => {
+it('a client that finds no server tries again in seconds, however long the server is unavailable', async () => {
   const tries: number[] = [];
   const server = createServer((socket) => {
     tries.push(performance.now());

@@ -152,7 +152,7 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    kind: 'database-away',
+    kind: 'database-unavailable',
     async run(stage) {
       stage.receive((nth) => (nth < 2 ? fail : accept));
       const eventId = await stage.makeEvent();

@@ -8,7 +8,7 @@ const PROBE_INTERVAL_MS = 500;
 /** The most calls of one script run, so that none blocks Redis for more than about a millisecond. */
 const BATCH_CALLS = 128;
 
-/** Who decides: Redis for all pods, or this pod alone because Redis is away or not configured. */
+/** Who decides: Redis for all pods, or this pod alone because Redis is unavailable or not configured. */
 type LimiterMode = 'redis' | 'process';
 
 export interface LimitDecision {
@@ -28,7 +28,7 @@ export interface LimiterOptions {
   windowSeconds: number;
   /** The prefix of fingerprints in Redis's key names, for example `limit:us:`. */
   keyPrefix: string;
-  /** After this time (ms) without a response, Redis counts as away. */
+  /** After this time (ms) without a response, Redis counts as unavailable. */
   commandTimeoutMs?: number;
   /** Monotonic clock (ms). */
   now?: () => number;
@@ -108,7 +108,7 @@ interface Call {
  * every waiting and later call, until a probe finds that Redis runs the script again. For one
  * window from then on both have to admit, since Redis does not know the calls before. So Redis
  * admits `limit` calls in any window for all pods together, and each pod at most that many in a
- * window in which Redis is away, goes or comes. In that window a call may be rejected early: one that
+ * window in which Redis is unavailable, goes or comes. In that window a call may be rejected early: one that
  * Redis rejected stays counted here, and Redis may count calls that the pod decided after it
  * stopped waiting. `resetSeconds` of the pod may then be too short by `commandTimeoutMs`.
  */
@@ -124,7 +124,7 @@ export class Limiter {
   /** Calls for the next run of the script, and those whose run has not been answered. */
   #next: Call[] = [];
   readonly #pending = new Set<Call[]>();
-  #awayReason = 'no Redis is configured';
+  #unavailableReason = 'no Redis is configured';
   #wrongReason: string | null = null;
   #isStopped = false;
 
@@ -180,11 +180,11 @@ export class Limiter {
           await this.stop();
           throw error;
         }
-        this.#awayReason = describeReason(error);
+        this.#unavailableReason = describeReason(error);
         if (!this.#isStopped) void this.#probes.start();
       }
     }
-    if (this.#mode === 'process' && !this.#isStopped) this.#options.onModeChange?.('process', this.#awayReason);
+    if (this.#mode === 'process' && !this.#isStopped) this.#options.onModeChange?.('process', this.#unavailableReason);
   }
 
   /** Disconnects from Redis; the pod decides waiting and later calls. Can be called twice, and before `start`. */
@@ -265,7 +265,7 @@ export class Limiter {
   }
 
   #leaveRedis(reason: string): void {
-    this.#awayReason = reason;
+    this.#unavailableReason = reason;
     if (this.#mode === 'process') return;
     this.#mode = 'process';
     const nowMs = this.#now();

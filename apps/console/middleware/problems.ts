@@ -1,5 +1,5 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import { isServerAway, isStatementTimeout } from '#domain/db/driver/errors.ts';
+import { isServerUnavailable, isStatementTimeout } from '#domain/db/driver/errors.ts';
 import { BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
@@ -167,7 +167,7 @@ function describeFault(error: unknown): Problem {
             'On localhost, all programs of this machine share them.'
           : 'Open the console in a current browser.',
     };
-  if (isServerAway(error) || isStatementTimeout(error))
+  if (isServerUnavailable(error) || isStatementTimeout(error))
     return {
       status: 503,
       code: 'unavailable',

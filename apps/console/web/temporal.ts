@@ -5,7 +5,7 @@ import { WorkflowError } from '#workflows/errors.ts';
 
 /**
  * The shared client of Temporal, opened on first use, so that the console starts and serves its
- * other pages while Temporal is away. Every call throws `WorkflowsAwayError` if it cannot be
+ * other pages while Temporal is unavailable. Every call throws `WorkflowsUnavailableError` if it cannot be
  * carried out.
  */
 export interface Workflows extends Pick<WorkflowClient, 'sendTest' | 'checkSignatures' | 'close'> {
@@ -14,9 +14,9 @@ export interface Workflows extends Pick<WorkflowClient, 'sendTest' | 'checkSigna
 }
 
 /** A call to Temporal that failed. The message tells the person what to do. */
-export class WorkflowsAwayError extends DomainError<'workflows_away'> {
+export class WorkflowsUnavailableError extends DomainError<'workflows_unavailable'> {
   constructor(message: string, options?: ErrorOptions) {
-    super('workflows_away', message, options);
+    super('workflows_unavailable', message, options);
   }
 }
 
@@ -24,9 +24,9 @@ export class WorkflowsAwayError extends DomainError<'workflows_away'> {
 const deadlineMs = { sendTest: 45_000, checkSignatures: 65_000 } as const;
 
 /** The sentences for people. They name no part of the system. */
-export const awaySentences = {
+export const unavailableSentences = {
   notConfigured: 'Sending is not available on this installation. Contact support.',
-  temporal_away: 'Sending is temporarily unavailable. No events are lost. Try again in a moment.',
+  temporal_unavailable: 'Sending is temporarily unavailable. No events are lost. Try again in a moment.',
   no_worker: 'The event was not sent in time. Try again in a moment. If this continues, contact support.',
 };
 
@@ -40,7 +40,7 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
   let opening: Promise<WorkflowClient> | null = null;
 
   async function open(): Promise<WorkflowClient> {
-    if (temporal === null) throw new WorkflowsAwayError(awaySentences.notConfigured);
+    if (temporal === null) throw new WorkflowsUnavailableError(unavailableSentences.notConfigured);
     opening ??= openWorkflowClient(temporal);
     try {
       return await opening;
@@ -54,7 +54,10 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
   async function ask<Result>(limitMs: number, call: (client: WorkflowClient) => Promise<Result>): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new WorkflowsAwayError(awaySentences.temporal_away)), limitMs);
+      timer = setTimeout(
+        () => reject(new WorkflowsUnavailableError(unavailableSentences.temporal_unavailable)),
+        limitMs,
+      );
     });
     try {
       return await Promise.race([open().then(call), late]);
@@ -81,5 +84,7 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
  * a sentence for people.
  */
 function explained(cause: unknown): unknown {
-  return cause instanceof WorkflowError ? new WorkflowsAwayError(awaySentences[cause.reason], { cause }) : cause;
+  return cause instanceof WorkflowError
+    ? new WorkflowsUnavailableError(unavailableSentences[cause.reason], { cause })
+    : cause;
 }

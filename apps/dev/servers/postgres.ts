@@ -11,7 +11,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { Session } from '#domain/db/driver/session.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { choosePort } from './ports.ts';
@@ -81,8 +81,8 @@ export async function startPostgres(options: {
       };
     },
     check: ({ port }) =>
-      inSession(parsePostgresUrl(adminUrlAt(port)), async (session) => {
-        const { rows } = await session.query<{ data: string }>("select current_setting('data_directory') as data");
+      withConnection(parsePostgresUrl(adminUrlAt(port)), async (connection) => {
+        const { rows } = await connection.query<{ data: string }>("select current_setting('data_directory') as data");
         if (rows[0]?.data !== data) throw new Error(`another PostgreSQL answers on port ${port}`);
       }),
     // Any other failure removes the file.
@@ -92,14 +92,17 @@ export async function startPostgres(options: {
 }
 
 /** Runs `work` in a session of its own, which ends afterwards. */
-export async function inSession<Result>(server: PostgresServer, work: (session: Session) => Promise<Result>) {
+export async function withConnection<Result>(
+  server: PostgresServer,
+  work: (connection: PrimaryConnection) => Promise<Result>,
+) {
   const options = connectionOptions(server, { applicationName: 'org-api-dev', connectTimeoutMs: 10_000 });
-  const session = new Session(options);
-  session.on('error', () => {}); // the failed query reports it as well
+  const connection = new PrimaryConnection(options);
+  connection.on('error', () => {}); // the failed query reports it as well
   try {
-    await session.connect();
-    return await work(session);
+    await connection.connect();
+    return await work(connection);
   } finally {
-    await session.end().catch(() => {});
+    await connection.end().catch(() => {});
   }
 }

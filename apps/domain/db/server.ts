@@ -35,7 +35,7 @@ export type CurrentServer = PostgresServer | (() => PostgresServer);
 export const serverNow = (server: CurrentServer): PostgresServer => (typeof server === 'function' ? server() : server);
 
 /** What a connection is for, and its bounds; a bound that is absent does not exist. */
-export interface SessionOptions {
+export interface ConnectionSettings {
   /** Shown in `pg_stat_activity`. */
   applicationName: string;
   connectTimeoutMs?: number;
@@ -45,17 +45,17 @@ export interface SessionOptions {
   queryTimeoutMs?: number;
   /** How long a statement may wait for a lock. */
   lockTimeoutMs?: number;
-  /** Further parameters of the session, by their names in PostgreSQL. */
+  /** Further parameters of the connection, by their names in PostgreSQL. */
   parameters?: Readonly<Record<string, string>>;
 }
 
 /**
- * What every session sets, so that nothing depends on the defaults of a server, a database or a role.
+ * What every connection sets, so that nothing depends on the defaults of a server, a database or a role.
  * It travels with the start of the connection and costs no round trip.
  *
- * `default_transaction_read_only` is absent: a server that is read-only is left (`driver/session.ts`).
+ * `default_transaction_read_only` is absent: a server that is read-only is left (`driver/primary-connection.ts`).
  */
-export const sessionParameters: Readonly<Record<string, string>> = {
+export const connectionParameters: Readonly<Record<string, string>> = {
   DateStyle: 'ISO,MDY',
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
@@ -70,7 +70,7 @@ export const sessionParameters: Readonly<Record<string, string>> = {
   row_security: 'on',
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
-  // A session whose process is gone, or that forgot its transaction, ends.
+  // A connection whose process is gone, or that forgot its transaction, ends.
   idle_in_transaction_session_timeout: '60s',
   idle_session_timeout: '0',
   client_connection_check_interval: '10s',
@@ -79,18 +79,18 @@ export const sessionParameters: Readonly<Record<string, string>> = {
   tcp_keepalives_count: '6',
 };
 
-/** A parameter that only the start of a session sets: one without it lacks the others, too. */
-export const startMarker = 'org_api.session';
+/** A parameter that only the start of a connection sets: one without it lacks the others, too. */
+export const startMarker = 'org_api.connection';
 
 /**
  * Returns the options of every connection to PostgreSQL: of pools, single clients and MikroORM. It
  * states everything that says where a connection leads and as whom, because `pg` would take what is
  * absent from `PG…` of the environment.
  */
-export function connectionOptions(server: PostgresServer, session: SessionOptions): PoolConfig {
-  const { connectTimeoutMs, statementTimeoutMs, queryTimeoutMs, lockTimeoutMs, parameters = {} } = session;
+export function connectionOptions(server: PostgresServer, connection: ConnectionSettings): PoolConfig {
+  const { connectTimeoutMs, statementTimeoutMs, queryTimeoutMs, lockTimeoutMs, parameters = {} } = connection;
   const settings = {
-    ...sessionParameters,
+    ...connectionParameters,
     [startMarker]: 'on',
     statement_timeout: `${statementTimeoutMs ?? 0}`,
     lock_timeout: `${lockTimeoutMs ?? 0}`,
@@ -103,7 +103,7 @@ export function connectionOptions(server: PostgresServer, session: SessionOption
     database: server.database,
     sslnegotiation: 'postgres',
     client_encoding: 'UTF8',
-    application_name: session.applicationName,
+    application_name: connection.applicationName,
     keepAlive: true,
     keepAliveInitialDelayMillis: 60_000,
     options: Object.entries(settings)

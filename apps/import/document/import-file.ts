@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { dayMs } from '#domain/contract/durations.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
-import { isServerAway } from '#domain/db/driver/errors.ts';
-import { Session } from '#domain/db/driver/session.ts';
+import { isServerUnavailable } from '#domain/db/driver/errors.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { checkStaged } from './check-staged.ts';
 import { type Kind, kindPlurals } from './format.ts';
@@ -54,7 +54,7 @@ export interface ImportResult {
  * @throws a `pg` error when the database cannot be reached or fails.
  */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
-  const client = new Session(
+  const client = new PrimaryConnection(
     connectionOptions(options.server, { applicationName: 'org-api-import', connectTimeoutMs: 10_000 }),
   );
   // A broken connection fails the statement in progress; unheard, it would also end the process.
@@ -85,7 +85,7 @@ async function commit(client: pg.Client): Promise<void> {
   try {
     await client.query('commit');
   } catch (cause) {
-    throw isServerAway(cause) ? new UncertainImportError('the import may be committed', { cause }) : cause;
+    throw isServerUnavailable(cause) ? new UncertainImportError('the import may be committed', { cause }) : cause;
   }
 }
 

@@ -1,4 +1,4 @@
-import { Session } from '#domain/db/driver/session.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { groupRoles, type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
 import { listPublicFunctions } from '#domain/db/public-functions.ts';
 import { isSchemaCurrent } from '#domain/db/schema-version.ts';
@@ -27,18 +27,20 @@ export async function checkPostgres(logins: readonly CheckedLogin[]): Promise<Fi
   let isServerChecked = false;
   for (const login of logins) {
     const { setting, server } = login;
-    const session = new Session(connectionOptions(server, { applicationName: 'org-api-orgctl', connectTimeoutMs }));
-    session.on('error', () => {}); // the failed query reports it as well
+    const connection = new PrimaryConnection(
+      connectionOptions(server, { applicationName: 'org-api-orgctl', connectTimeoutMs }),
+    );
+    connection.on('error', () => {}); // the failed query reports it as well
     try {
-      await session.connect();
-      if (!isServerChecked) findings.push(...(await checkServer(session)));
+      await connection.connect();
+      if (!isServerChecked) findings.push(...(await checkServer(connection)));
       isServerChecked = true;
-      findings.push(await checkRights(session, login), await checkSchema(session, setting));
+      findings.push(await checkRights(connection, login), await checkSchema(connection, setting));
     } catch (error) {
       const reason = describeFailure(error, setting);
       findings.push(failed(`${setting} cannot be used: ${reason}`, 'Correct the setting, or start the server.'));
     } finally {
-      await session.end().catch(() => {});
+      await connection.end().catch(() => {});
     }
     const { ca = null, own = null } = server.tls ?? {};
     if (ca !== null) findings.push(...checkPem(`the authority of ${setting}`, ca.text));
@@ -64,11 +66,11 @@ const factsSql = /* sql */ `
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit"`;
 
-async function checkServer(session: Session): Promise<Finding[]> {
-  const { rows } = await session.query<PostgresFacts>(factsSql);
-  const open = await listPublicFunctions(session);
+async function checkServer(connection: PrimaryConnection): Promise<Finding[]> {
+  const { rows } = await connection.query<PostgresFacts>(factsSql);
+  const open = await listPublicFunctions(connection);
   const clock = await checkClock('PostgreSQL', async () => {
-    const { rows } = await session.query('select extract(epoch from clock_timestamp())::float8 * 1000 as ms');
+    const { rows } = await connection.query('select extract(epoch from clock_timestamp())::float8 * 1000 as ms');
     return rows[0].ms;
   });
   return [
@@ -80,7 +82,7 @@ async function checkServer(session: Session): Promise<Finding[]> {
           'Run the statements of docs/operations/prepare-postgresql.md as a superuser, if the service has one.',
         ),
     clock,
-    ...checkPeer('the certificate of PostgreSQL', session.socket),
+    ...checkPeer('the certificate of PostgreSQL', connection.socket),
   ];
 }
 
@@ -120,8 +122,8 @@ export function checkServerSettings(facts: PostgresFacts): Finding[] {
   ];
 }
 
-async function checkRights(session: Session, { setting, role }: CheckedLogin): Promise<Finding> {
-  const { isPowerful, mayCreateRoles, isOwner, groups } = await readLoginRights(session);
+async function checkRights(connection: PrimaryConnection, { setting, role }: CheckedLogin): Promise<Finding> {
+  const { isPowerful, mayCreateRoles, isOwner, groups } = await readLoginRights(connection);
   if (role === 'owner')
     return expectThat(
       isOwner && mayCreateRoles,
@@ -140,9 +142,9 @@ async function checkRights(session: Session, { setting, role }: CheckedLogin): P
   );
 }
 
-async function checkSchema(session: Session, setting: string): Promise<Finding> {
+async function checkSchema(connection: PrimaryConnection, setting: string): Promise<Finding> {
   return expectThat(
-    await isSchemaCurrent(session),
+    await isSchemaCurrent(connection),
     `the schema that ${setting} sees is that of this version`,
     `the schema that ${setting} sees is older than this version`,
     'Run the migrations: the chart’s Job, or node apps/migrate/main.ts.',

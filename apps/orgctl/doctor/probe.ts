@@ -24,7 +24,7 @@ const timeoutMs = 10_000;
 const serviceDelayMs = 5_000;
 const workerRemedy = 'See the logs of the workers, and that a network policy lets them reach this receiver.';
 const temporalRemedy = 'See what the check of Temporal says. A server that accepts connections can lack a service.';
-const getRemedy = ({ reason }: WorkflowError) => (reason === 'temporal_away' ? temporalRemedy : workerRemedy);
+const getRemedy = ({ reason }: WorkflowError) => (reason === 'temporal_unavailable' ? temporalRemedy : workerRemedy);
 
 /**
  * Reads with the probe's key, sees that a key of the other region is rejected, and receives a

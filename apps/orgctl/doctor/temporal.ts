@@ -1,6 +1,12 @@
 import { Connection } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway, describeRejection, isNotFound, isRejection } from '#workflows/connection.ts';
+import {
+  connectionOptions,
+  describeRejection,
+  describeUnavailable,
+  isNotFound,
+  isRejection,
+} from '#workflows/connection.ts';
 import { findUnmetNeeds } from '#workflows/server-needs.ts';
 import { checkPem, checkServer } from './certificates.ts';
 import { createFindings, type Finding } from './finding.ts';
@@ -61,7 +67,7 @@ function explain(error: unknown, server: TemporalServer): Finding {
     );
   if (isRejection(error))
     return failed(describeRejection(server), 'Give this login the right to write in the namespace.');
-  return failed(describeAway(server), 'Start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS.');
+  return failed(describeUnavailable(server), 'Start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS.');
 }
 
 async function checkCertificates({ address, tls = null }: TemporalServer): Promise<Finding[]> {

@@ -1,5 +1,5 @@
 import type { Region } from '#domain/contract/regions.ts';
-import { Session } from '#domain/db/driver/session.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { groupRoles, type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import type { RedisServer } from './redis.ts';
@@ -19,16 +19,18 @@ export const tryPostgres =
  */
 export async function tryLogin(server: PostgresServer, role: LoginRole): Promise<string | null> {
   const bounds = { connectTimeoutMs, queryTimeoutMs: connectTimeoutMs };
-  const session = new Session(connectionOptions(server, { applicationName: 'org-api-setting', ...bounds }));
-  session.on('error', () => {}); // the failed connect reports it as well
+  const connection = new PrimaryConnection(
+    connectionOptions(server, { applicationName: 'org-api-setting', ...bounds }),
+  );
+  connection.on('error', () => {}); // the failed connect reports it as well
   try {
-    await session.connect();
-    const { groups } = await readLoginRights(session);
+    await connection.connect();
+    const { groups } = await readLoginRights(connection);
     return groups.includes(groupRoles[role]) ? null : `names a login without the role ${groupRoles[role]}`;
   } catch (error) {
     return `cannot be used to connect to PostgreSQL (${getErrorCode(error)})`;
   } finally {
-    session.end().catch(() => {}); // a silent server never answers it
+    connection.end().catch(() => {}); // a silent server never answers it
   }
 }
 

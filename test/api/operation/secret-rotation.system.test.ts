@@ -182,13 +182,13 @@ async function setup() {
       });
       return { url: url.href, user, password };
     },
-    /** Counts the pool's connections of a login, and not the API's session that tried the login. */
+    /** Counts the pool's connections of a login, and not the API's connection that tried the login. */
     async countConnections(user: string): Promise<number> {
-      const { rows } = await owner.pool.query<{ sessions: number }>(
-        `select count(*)::int as sessions from pg_stat_activity where usename = $1 and application_name = 'org-api'`,
+      const { rows } = await owner.pool.query<{ connections: number }>(
+        `select count(*)::int as connections from pg_stat_activity where usename = $1 and application_name = 'org-api'`,
         [user],
       );
-      return rows[0]?.sessions ?? 0;
+      return rows[0]?.connections ?? 0;
     },
     async start(databaseUrl: string, others: Record<string, string> = {}) {
       const values = { ...testKeySettings, API_DATABASE_URL: databaseUrl, ...others };

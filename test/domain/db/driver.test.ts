@@ -8,7 +8,7 @@ import { PostgreSqlNativeQueryBuilder } from '@mikro-orm/sql';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isConnectionClosed, isServerAway, messages } from '#domain/db/driver/errors.ts';
+import { isConnectionClosed, isServerUnavailable, messages } from '#domain/db/driver/errors.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { listenLocally } from '#test/listen-locally.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -234,7 +234,7 @@ const named = Object.keys(messages) as (keyof typeof messages)[];
 it.each(named)('an error without a code has the message that is listed as %s', async (name) => {
   const error = await failures[name]();
   expect([error.message, 'code' in error]).toEqual([messages[name], false]);
-  expect(isServerAway(error)).toBe(true);
+  expect(isServerUnavailable(error)).toBe(true);
 });
 
 it('a message says that a connection is closed, unless it was waited for, or its server did not answer', () => {

@@ -391,11 +391,11 @@ describe('the code of an authenticator app', () => {
     const give = () => verifyTotp(t.db, half, { code, visitor }, settings, t.now);
     // The audit entry is the last that it writes.
     await t.owner.pool.query(
-      `alter table audit_entry add constraint away check (action <> 'sign_in.complete') not valid`,
+      `alter table audit_entry add constraint broken check (action <> 'sign_in.complete') not valid`,
     );
     await expect(give()).rejects.toMatchObject({ code: '23514' });
     expect(await t.session((await enter(t, person.email)).token)).toMatchObject({ state: 'password_passed' });
-    await t.owner.pool.query('alter table audit_entry drop constraint away');
+    await t.owner.pool.query('alter table audit_entry drop constraint broken');
     await give();
     expect(await getOutcome(give())).toBe('wrong_code');
   });

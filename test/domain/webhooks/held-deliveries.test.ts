@@ -4,7 +4,7 @@
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { claimDeliveriesSql, listQueuedSql } from '#delivery/sql/claim.ts';
-import { expireSql } from '#delivery/sql/expire.ts';
+import { repairDeliveriesSql } from '#delivery/sql/repair.ts';
 import { requeueHeldSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import { openDatabase } from '#domain/open-database.ts';
@@ -75,7 +75,7 @@ describe('a webhook with 50,000 open deliveries', () => {
     const claimed = await t.touched(claimDeliveriesSql, t.claim);
     expect(claimed.written).toMatchObject({ delivery: 1, slot: 1 });
     expect(claimed.read).toBeLessThan(200);
-    const repaired = await t.few(expireSql, [16, 60, [5_000]]);
+    const repaired = await t.few(repairDeliveriesSql, [16, 60, [5_000]]);
     expect(repaired.written).toMatchObject({ delivery: 1 });
     expect(repaired.read).toBeLessThan(50);
   });

@@ -43,7 +43,7 @@ async function setupLedger({ settled = true } = {}) {
     if (ends !== 'lost') await engine.record(admitted, { outcome: ends === 'delivered' ? 'delivered' : 'failed' });
     else {
       await pool.query(`update slot set until = now() - interval '1 second' where event_id = $1`, [eventId]);
-      await engine.expire();
+      await engine.repair();
     }
     return admitted;
   }

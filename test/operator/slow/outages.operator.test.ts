@@ -16,7 +16,7 @@ async function setup() {
   return setupDeclared(server);
 }
 
-it('an API server that is away for a minute delays a change, and nothing is done twice', {
+it('an API server that is unavailable for a minute delays a change, and nothing is done twice', {
   timeout: 420_000,
 }, async () => {
   const t = await setup();
@@ -36,7 +36,7 @@ it('an API server that is away for a minute delays a change, and nothing is done
   expect(await t.actions()).toEqual(['webhook.create', 'webhook.pause']);
   // Each watch and list waits longer after each failure, so an outage causes no storm of requests.
   expect(tried).toBeLessThan(60);
-  process.stdout.write(`${tried} requests while the API server was away for ${outageMs / 1_000} s\n`);
+  process.stdout.write(`${tried} requests while the API server was unavailable for ${outageMs / 1_000} s\n`);
 });
 
 it('a deleted definition releases its webhooks, and objects of a new one are followed again', {

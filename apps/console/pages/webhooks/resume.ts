@@ -11,7 +11,7 @@ import { checkbox, type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
-import { WorkflowsAwayError } from '../../web/temporal.ts';
+import { WorkflowsUnavailableError } from '../../web/temporal.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { countDeliveries } from './cells.ts';
 import { getWebhook, webhookBreadcrumbs, webhookPath, webhookRequest, webhookTitle } from './find-webhook.ts';
@@ -64,10 +64,13 @@ async function redeliverSince(visit: MemberVisit, failingSince: string): Promise
 
 /** Throws the error again, with advice on how to resume without a test event. */
 function rethrowWithAdvice(error: unknown): never {
-  if (!(error instanceof WorkflowsAwayError)) throw error;
-  throw new WorkflowsAwayError(`The test event could not be sent. ${error.message} You can also resume without it.`, {
-    cause: error,
-  });
+  if (!(error instanceof WorkflowsUnavailableError)) throw error;
+  throw new WorkflowsUnavailableError(
+    `The test event could not be sent. ${error.message} You can also resume without it.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 async function resumePage(visit: MemberVisit, state: FormState, probe: TestResult | null): Promise<Page> {

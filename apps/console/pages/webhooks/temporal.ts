@@ -1,6 +1,6 @@
 import { notice } from '../../components/notice.ts';
 import { type Html, nothing } from '../../web/html.ts';
-import { awaySentences, WorkflowsAwayError } from '../../web/temporal.ts';
+import { unavailableSentences, WorkflowsUnavailableError } from '../../web/temporal.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Explains what is unavailable in a console without Temporal. Returns nothing where it is set. */
@@ -17,8 +17,8 @@ export function temporalNotice({ console }: MemberVisit): Html {
  * Requires Temporal before an action that only a worker can do, so that the audit log never
  * records the action when it is impossible.
  *
- * @throws WorkflowsAwayError when this console has no Temporal.
+ * @throws WorkflowsUnavailableError when this console has no Temporal.
  */
 export function requireTemporal({ console }: MemberVisit): void {
-  if (!console.workflows.isConfigured) throw new WorkflowsAwayError(awaySentences.notConfigured);
+  if (!console.workflows.isConfigured) throw new WorkflowsUnavailableError(unavailableSentences.notConfigured);
 }

@@ -34,7 +34,7 @@ export const testRoutes = member.formPage({
  *
  * @param type - null: the first of the webhook's event types.
  * @throws WebhookError when the webhook is deleted or not subscribed to the type;
- * WorkflowsAwayError when no worker could send it.
+ * WorkflowsUnavailableError when no worker could send it.
  */
 export async function sendTest(visit: MemberVisit, type: EventType | null): Promise<TestResult> {
   requireTemporal(visit);

@@ -1,10 +1,10 @@
 import pg from 'pg';
 
 /**
- * SQLSTATE classes of a server that is away, full or stopping, and system errors of its connection
+ * SQLSTATE classes of a server that is unavailable, full or stopping, and system errors of its connection
  * and of the look-up of its name (`EAI_AGAIN`): the statement is not wrong.
  */
-const awayCode = /^(?:08|53|57|58)...$|^E(?:AI_)?[A-Z]{3,}$/;
+const unavailableCode = /^(?:08|53|57|58)...$|^E(?:AI_)?[A-Z]{3,}$/;
 
 /** The code of a statement that exceeded `statement_timeout`, although it is in class 57. */
 const statementTimeout = '57014';
@@ -19,8 +19,8 @@ const dataCode = /^(?:22|23|P0)...$/;
 export const readOnly = '25006';
 
 /**
- * The code of a connection through a pooler: PgBouncer has it for a session that asks for parameters,
- * and `Session` for one that did not get them.
+ * The code of a connection through a pooler: PgBouncer has it for a connection that asks for parameters,
+ * and `PrimaryConnection` for one that did not get them.
  */
 export const pooled = '08P01';
 
@@ -58,12 +58,12 @@ const closed: ReadonlySet<string> = new Set([poolConnectTimeout, lost, ended, se
 /** Returns whether an error says that the connection of a statement is closed. */
 export const isConnectionClosed = ({ message }: Error): boolean => closed.has(message);
 
-/** Returns whether a statement took longer than its session allows. Looks at the causes too. */
+/** Returns whether a statement took longer than its connection allows. Looks at the causes too. */
 export const isStatementTimeout = (error: unknown): boolean =>
   error instanceof Error && (getErrorCode(error) === statementTimeout || isStatementTimeout(error.cause));
 
 /**
- * Returns whether PostgreSQL ended a statement for what other sessions may have done, so that the
+ * Returns whether PostgreSQL ended a statement for what other connections may have done, so that the
  * same one may work when it is repeated.
  */
 export const isTransient = (error: unknown): boolean => transientCode.test(getErrorCode(error));
@@ -72,17 +72,17 @@ export const isTransient = (error: unknown): boolean => transientCode.test(getEr
 export const leavesServer = (error: unknown): boolean => leavingCode.test(getErrorCode(error));
 
 /**
- * Returns whether PostgreSQL is away, full, stopping, or not the primary, so that the same statement
+ * Returns whether PostgreSQL is unavailable, full, stopping, or not the primary, so that the same statement
  * works once the primary is back. Looks at the causes too.
  */
-export function isServerAway(error: unknown): boolean {
+export function isServerUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = getErrorCode(error);
-  const isAway =
+  const isUnavailable =
     code === ''
       ? connectionFailures.has(error.message)
-      : code === readOnly || (awayCode.test(code) && code !== statementTimeout);
-  return isAway || isServerAway(error.cause);
+      : code === readOnly || (unavailableCode.test(code) && code !== statementTimeout);
+  return isUnavailable || isServerUnavailable(error.cause);
 }
 
 /**
@@ -93,9 +93,9 @@ const rejectedLogin = /^(?:28...|3D000)$/;
 
 export const isLoginRejected = (error: unknown): boolean => rejectedLogin.test(getErrorCode(error));
 
-/** Returns whether PostgreSQL answered a statement with an error, and is not away: it was rejected or too slow. */
+/** Returns whether PostgreSQL answered a statement with an error, and is available: it was rejected or too slow. */
 export const isStatementError = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && !isServerAway(error) && !isLoginRejected(error);
+  error instanceof pg.DatabaseError && !isServerUnavailable(error) && !isLoginRejected(error);
 
 /** Returns whether PostgreSQL rejected a statement for a value of it, so that one without may work. */
 export const isDataError = (error: unknown): boolean => dataCode.test(getErrorCode(error));

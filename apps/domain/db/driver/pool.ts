@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { type CurrentServer, loginOptions, type PostgresServer } from '../server.ts';
-import type { Session } from './session.ts';
+import type { PrimaryConnection } from './primary-connection.ts';
 
 /**
  * How soon (ms) the server ends a statement whose connection was closed. It looks only while a
@@ -8,33 +8,33 @@ import type { Session } from './session.ts';
  */
 const connectionCheckMs = 100;
 
-/** The parameter of a session with which the server ends the statement of a closed connection. */
+/** The parameter of a connection with which the server ends the statement of a closed connection. */
 export const connectionCheck = { client_connection_check_interval: String(connectionCheckMs) };
 
 /** Returns the signal on which the work that runs is canceled, and its statement ended; undefined: none. */
 export type FindSignal = () => AbortSignal | undefined;
 
 /**
- * Makes a pool of `Session` follow what it does not by itself: the login of its server, a server that
- * is away, and the signal of the work that uses a connection. Its `end` may be called twice.
+ * Makes a pool of `PrimaryConnection` follow what it does not by itself: the login of its server, a server that
+ * is unavailable, and the signal of the work that uses a connection. Its `end` may be called twice.
  */
 export function adaptPool(pool: Pool, server: CurrentServer, findSignal: FindSignal | undefined): void {
-  leaveServersAway(pool);
+  closeOnFailover(pool);
   followSignals(pool, findSignal);
   if (typeof server === 'function') followLogin(pool, server);
   endOnce(pool);
 }
 
 /**
- * Closes all connections of a pool when one of them finds its server away: the idle ones at once,
+ * Closes all connections of a pool when one of them finds its server unavailable: the idle ones at once,
  * the others when they are released. So one request fails, and the next gets a new connection.
  */
-function leaveServersAway(pool: Pool): void {
+function closeOnFailover(pool: Pool): void {
   let generation = 0;
   const generations = new WeakMap<PoolClient, number>();
   pool.on('connect', (client) => {
     generations.set(client, generation);
-    (client as NodeJS.EventEmitter).on('away', () => {
+    (client as NodeJS.EventEmitter).on('unavailable', () => {
       if (generations.get(client) !== generation) return;
       generation += 1;
       // Acquiring and releasing is the pool's only way to close an idle connection.
@@ -80,7 +80,7 @@ function followSignals(pool: Pool, findSignal: FindSignal | undefined): void {
       client.release();
       return false;
     }
-    const close = () => (client as PoolClient & Session).socket.destroy();
+    const close = () => (client as PoolClient & PrimaryConnection).socket.destroy();
     signal.addEventListener('abort', close, { once: true });
     stopFollowing.set(client, () => signal.removeEventListener('abort', close));
     return true;

@@ -3,8 +3,8 @@ import { waitAfterFailureSql } from '../schedule.ts';
 import { slotMs } from '../times.ts';
 import { unblockNextSql } from './order.ts';
 
-/** A delivery that `expireSql` requeued or settled, or whose slot it freed. */
-export interface ExpiredRow {
+/** A delivery that `repairDeliveriesSql` requeued or settled, or whose slot it freed. */
+export interface RepairedRow {
   organizationId: string;
   webhookId: string;
   eventId: string;
@@ -37,7 +37,7 @@ const waitMs = waitAfterFailureSql({
  * were due go back to the queue, too. The run's number stays: one that was only late may still ask
  * until another is claimed. `$3`: the wait after each failure in ms, in order; the last one is used
  * for all further ones, and a tenth is added at random. At most `deliveriesPerStatement` of each.
- * Returns an `ExpiredRow` per delivery.
+ * Returns a `RepairedRow` per delivery.
  *
  * A slot that has longer than an attempt may have, by more than a statement takes, is from before the
  * clock was set back: its time begins again, so an attempt in progress keeps it.
@@ -47,7 +47,7 @@ const waitMs = waitAfterFailureSql({
  * slot is read again, and rows that another connection has locked are skipped. What is exhausted
  * unblocks the next delivery of its subject.
  */
-export const expireSql = /* sql */ `
+export const repairDeliveriesSql = /* sql */ `
   with target as materialized (
     select d.organization_id, d.webhook_id, d.event_id, d.state, d.failures, d.subject_id
     from (select s.* from slot s where s.until < statement_timestamp() order by s.until limit ${atMost}) o
@@ -87,7 +87,7 @@ export const expireSql = /* sql */ `
           and s.event_id = d.event_id)
     order by d.due_at limit ${atMost}
     for no key update skip locked
-  ), expired as (
+  ), repaired as (
     select f.organization_id, f.webhook_id, f.event_id, f.run, f.is_current,
       case when f.attempt_id is not null then 'lost' when f.is_current then 'not_started' else 'old_slot' end as kind,
       l.number, l.started_at
@@ -105,7 +105,7 @@ export const expireSql = /* sql */ `
       when d.failures + 1 < $1::integer then clock_timestamp() + make_interval(secs => ${waitMs} / 1000) end,
     settled_at = case when x.is_current and x.kind = 'lost' and d.failures + 1 >= $1::integer
       then clock_timestamp() else d.settled_at end
-  from expired x
+  from repaired x
   where d.organization_id = x.organization_id and d.webhook_id = x.webhook_id and d.event_id = x.event_id
   returning d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", x.run, x.kind,
     d.state, x.number, (extract(epoch from x.started_at) * 1000)::double precision as "startedAtMs"`;

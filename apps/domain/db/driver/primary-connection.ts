@@ -3,7 +3,7 @@ import pg from 'pg';
 import { startMarker } from '../server.ts';
 import { leavesServer, messages, pooled, readOnly } from './errors.ts';
 
-/** What PostgreSQL reports at the start of a session, and when it changes: not the primary. */
+/** What PostgreSQL reports at the start of a connection, and when it changes: not the primary. */
 const readOnlyParameters = new Set(['in_hot_standby', 'default_transaction_read_only']);
 
 interface ParameterStatus {
@@ -15,12 +15,12 @@ interface ParameterStatus {
  * A connection to PostgreSQL; every connection of every process is one.
  *
  * It is only for the primary: `connect` fails with 25006 at a server that says it is read-only, which
- * costs no round trip. And it is only for a session that has the parameters it asked for, which costs
+ * costs no round trip. And it is only for one that has the parameters it asked for, which costs
  * one: `connect` fails with 08P01 through a pooler, which rejects or drops them. A
- * `connect` that fails, for any reason, closes the connection. Emits `away` when its server became
- * read-only, ends sessions, or does not answer a statement in time. Its errors quote no values.
+ * `connect` that fails, for any reason, closes the connection. Emits `unavailable` when its server became
+ * read-only, ends connections, or does not answer a statement in time. Its errors quote no values.
  */
-export class Session extends pg.Client {
+export class PrimaryConnection extends pg.Client {
   readonly #config: pg.ClientConfig;
   #isReadOnly = false;
   #isConnected = false;
@@ -32,12 +32,12 @@ export class Session extends pg.Client {
     // Before `pg` listens, so that no error reaches a caller as the server sent it.
     this.connection.on('errorMessage', (error: pg.DatabaseError) => {
       removeValues(error);
-      if (leavesServer(error)) this.emit('away');
+      if (leavesServer(error)) this.emit('unavailable');
     });
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }: ParameterStatus) => {
       if (!readOnlyParameters.has(parameterName) || parameterValue !== 'on') return;
       this.#isReadOnly = true;
-      if (this.#isConnected) this.emit('away');
+      if (this.#isConnected) this.emit('unavailable');
     });
   }
 
@@ -59,7 +59,7 @@ export class Session extends pg.Client {
       if (this.#isReadOnly)
         throw Object.assign(new Error('the server is read-only, so it is not the primary'), { code: readOnly });
       if (!(await this.#hasItsParameters()))
-        throw Object.assign(new Error('a pooler dropped the parameters of the session'), { code: pooled });
+        throw Object.assign(new Error('a pooler dropped the parameters of the connection'), { code: pooled });
     } catch (error) {
       this.end().catch(() => {});
       throw error;
@@ -113,7 +113,7 @@ export class Session extends pg.Client {
   /** Ends the connection when the server did not answer: its response may come after the next query. */
   #onResult(error: unknown): void {
     if (!(error instanceof Error && error.message === messages.unanswered)) return;
-    this.emit('away');
+    this.emit('unavailable');
     this.end().catch(() => {});
   }
 }

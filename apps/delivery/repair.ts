@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
-import { type ExpiredRow, expireSql } from './sql/expire.ts';
+import { type RepairedRow, repairDeliveriesSql } from './sql/repair.ts';
 import { type ChangedDeliveriesRow, cancelDeletedSql, requeueHeldSql } from './sql/requests.ts';
 import { type UnblockedRow, unblockSql } from './sql/unblock.ts';
-import { expireEveryMs } from './times.ts';
+import { repairEveryMs } from './times.ts';
 
 /**
  * How many lost attempts follow a request at most, after those of the schedule. The receiver may
@@ -19,7 +19,7 @@ const nil = '00000000-0000-0000-0000-000000000000';
 /** A webhook and an event before all others. */
 const beforeAll = [nil, nil];
 
-interface ExpireOptions {
+interface RepairOptions {
   pool: Pool;
   delaysMs: readonly number[];
   /** How late a run asks for its attempt before its delivery is queued for another one. */
@@ -27,7 +27,7 @@ interface ExpireOptions {
   /** Returns webhooks that were deleted and still have queued deliveries. */
   drainDeleted: () => string[];
   /** Called with what was repaired; at least one. */
-  onExpired: (expired: ExpiredRow[]) => void;
+  onRepaired: (repaired: RepairedRow[]) => void;
   /** Called when deliveries that waited for another of their subject were put into the queue. */
   onUnblocked: () => void;
   /** Deliveries of paused and suspended webhooks that were requeued, or of deleted ones that were cancelled. */
@@ -41,14 +41,14 @@ interface ExpireOptions {
  * another one has locked are skipped. A part that fails does not stop the others, nor one that has
  * more to do than a second allows.
  */
-export function createExpire(options: ExpireOptions): IntervalLoop {
-  const { pool, delaysMs, lateMs, drainDeleted, onExpired, onUnblocked, onChanged, onError } = options;
+export function createRepairLoop(options: RepairOptions): IntervalLoop {
+  const { pool, delaysMs, lateMs, drainDeleted, onRepaired, onUnblocked, onChanged, onError } = options;
   const values = [delaysMs.length + 1 + lostRepeats, lateMs / 1_000, delaysMs];
 
   /** Returns whether there may be more, as `change`. */
-  async function expire(): Promise<boolean> {
-    const { rows } = await pool.query<ExpiredRow>({ name: 'expire', text: expireSql, values });
-    if (rows.length > 0) onExpired(rows);
+  async function repair(): Promise<boolean> {
+    const { rows } = await pool.query<RepairedRow>({ name: 'repair', text: repairDeliveriesSql, values });
+    if (rows.length > 0) onRepaired(rows);
     return rows.length >= deliveriesPerStatement;
   }
 
@@ -78,20 +78,20 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
     async run(signal) {
       const deleted = drainDeleted();
       const parts = [
-        expire,
+        repair,
         unblock,
         () => change('requeued', requeueHeldSql),
         () => change('cancelled', cancelDeletedSql, [deleted]),
       ];
       for (const part of parts) await repeat(part, signal).catch(onError);
     },
-    everyMs: expireEveryMs,
+    everyMs: repairEveryMs,
     onError,
   });
 }
 
 /** Repeats a part while there may be more of it, for a second at most. */
 async function repeat(part: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
-  const until = performance.now() + expireEveryMs;
+  const until = performance.now() + repairEveryMs;
   while (!signal.aborted && performance.now() < until && (await part()));
 }

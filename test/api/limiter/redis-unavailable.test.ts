@@ -56,7 +56,7 @@ const admitted = (decisions: LimitDecision[]) => decisions.filter((decision) => 
 const patient = { timeout: 10_000, interval: 10 };
 const mode = (limiter: Limiter, wanted: string) => expect.poll(() => limiter.mode, patient).toBe(wanted);
 
-describe('the limiter while Redis is away', () => {
+describe('the limiter while Redis is unavailable', () => {
   it('admits exactly 120 calls through a pause of Redis (SIGSTOP), and then Redis decides again', async () => {
     const limiter = await started();
     expect(admitted(await burst(limiter, 50))).toBe(50);

@@ -1,24 +1,24 @@
 /** Every kind of connection sets what it needs, whatever a server, a database or a shell prefers. */
 import { expect, it, vi } from 'vitest';
-import { Session } from '#domain/db/driver/session.ts';
-import { connectionOptions, sessionParameters } from '#domain/db/server.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
+import { connectionOptions, connectionParameters } from '#domain/db/server.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { hostileDefaults, hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { migrate } from '../../../apps/migrate/migrate.ts';
 
-it('a session has the parameters of the product in a database and a shell with other defaults', async () => {
+it('a connection has the parameters of the product in a database and a shell with other defaults', async () => {
   const { database, owner } = await setupDatabase();
   await setHostileDefaults(owner.pool);
   for (const [name, value] of Object.entries(hostileShell)) vi.stubEnv(name, value);
   const server = parsePostgresUrl(database.urls.console);
   const pooled = await openDatabase({ server, applicationName: 'test', poolMax: 1 });
-  const single = new Session(connectionOptions(server, { applicationName: 'test' }));
+  const single = new PrimaryConnection(connectionOptions(server, { applicationName: 'test' }));
   try {
     await single.connect();
     const text = `select name, setting, source from pg_settings where name = any ($1) order by name`;
-    const names = [...new Set([...Object.keys(hostileDefaults), ...Object.keys(sessionParameters)])];
+    const names = [...new Set([...Object.keys(hostileDefaults), ...Object.keys(connectionParameters)])];
     for (const { rows } of [await pooled.pool.query(text, [names]), await single.query(text, [names])]) {
       expect(rows).toHaveLength(names.length);
       expect(rows.filter(({ source }) => source !== 'client')).toEqual([]);
@@ -43,7 +43,7 @@ it('a login has them as its defaults too, and limits on transactions that are le
     [server.user],
   );
   const settings = rows.map(({ setting }) => setting);
-  for (const name of Object.keys(sessionParameters))
+  for (const name of Object.keys(connectionParameters))
     expect(settings.some((setting) => setting.startsWith(`${name}=`))).toBe(true);
   expect(settings).toEqual(
     expect.arrayContaining(['idle_in_transaction_session_timeout=60s', 'transaction_timeout=15min']),

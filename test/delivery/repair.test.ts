@@ -1,24 +1,24 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { createExpire } from '#delivery/expire.ts';
+import { createRepairLoop } from '#delivery/repair.ts';
 import { blockedPerPage, type UnblockedRow, unblockSql } from '#delivery/sql/unblock.ts';
 import { type Hook, type Run, setupEngine } from '#test/delivery-engine.ts';
 import { shareInstallation } from '#test/setup.ts';
 
 const engine = shareInstallation(setupEngine);
 
-function setupExpire(errors: unknown[]) {
-  const expire = createExpire({
+function setupRepair(errors: unknown[]) {
+  const repair = createRepairLoop({
     pool: engine().worker,
     delaysMs: [1_000, 1_000],
     lateMs: 60_000,
     drainDeleted: () => [],
-    onExpired: () => {},
+    onRepaired: () => {},
     onUnblocked: () => {},
     onChanged: () => {},
     onError: (error) => void errors.push(error),
   });
-  onTestFinished(() => expire.stop());
-  return expire;
+  onTestFinished(() => repair.stop());
+  return repair;
 }
 
 it('an error of the repair stops neither the other parts nor the next repair', async () => {
@@ -32,9 +32,9 @@ it('an error of the repair stops neither the other parts nor the next repair', a
     create function fail() returns trigger language plpgsql as $$ begin raise 'no repair'; end $$;
     create trigger fails before delete on slot for each row execute function fail()`);
   const errors: unknown[] = [];
-  const expire = setupExpire(errors);
+  const repair = setupRepair(errors);
 
-  void expire.start();
+  void repair.start();
 
   const states = async (hook: typeof lost) => (await engine().deliveries(hook)).map(({ state }) => state);
   await vi.waitFor(async () => expect(await states(deleted)).toEqual(['cancelled', 'cancelled']), { timeout: 20_000 });
@@ -50,7 +50,7 @@ it('what waited when order was turned off is put into the queue, however much it
   await engine().owner.query('update webhook set ordered = false where id = $1', [hook.webhookId]);
   const errors: unknown[] = [];
 
-  void setupExpire(errors).start();
+  void setupRepair(errors).start();
 
   await vi.waitFor(async () => expect(await countBlocked(hook)).toBe(0), { timeout: 20_000 });
   expect(errors).toEqual([]);
@@ -60,7 +60,7 @@ it('another webhook need not wait for the next second when one has pages of deli
   await manyBlocked();
   const hook = await freeAfterOthers();
 
-  await setupExpire([]).start();
+  await setupRepair([]).start();
 
   expect(await countBlocked(hook)).toBe(0);
 });
@@ -90,7 +90,7 @@ it('blocked deliveries are looked up page by page and again, and those that wait
   };
   const before = await waiting();
   const errors: unknown[] = [];
-  void setupExpire(errors).start();
+  void setupRepair(errors).start();
   // The last one of all pages, and afterwards, with a lower id, one of the first page.
   for (const id of ['ffffffff-ffff-7fff-bfff-ffffffffffff', '00000000-0000-7000-8000-000000000000']) {
     await owner.query(

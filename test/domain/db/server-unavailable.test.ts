@@ -1,9 +1,9 @@
-/** Which errors of a database say that it is away: API and console answer 503, and commands say so. */
+/** Which errors of a database say that it is unavailable: API and console answer 503, and commands say so. */
 import { connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
-import { isServerAway, isStatementError, isTransient } from '#domain/db/driver/errors.ts';
-import { Session } from '#domain/db/driver/session.ts';
+import { isServerUnavailable, isStatementError, isTransient } from '#domain/db/driver/errors.ts';
+import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { connectionOptions } from '#domain/db/server.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -14,15 +14,15 @@ const withCode = (code: string) => Object.assign(new Error('message'), { code })
 const sqlStates = ['25006', '57P01', '57P02', '57P03', '53300', '53100', '08006', '58030'];
 /** `EAI_AGAIN`: the name server does not respond. */
 const ofSystem = 'ECONNREFUSED ECONNRESET ETIMEDOUT EHOSTUNREACH ENETUNREACH EPIPE ENOTFOUND EAI_AGAIN'.split(' ');
-const notAway = ['57014', '23505', '42501', '22P02', '40P01', '28P01', 'ERR_INVALID_ARG_TYPE'];
+const otherCodes = ['57014', '23505', '42501', '22P02', '40P01', '28P01', 'ERR_INVALID_ARG_TYPE'];
 
-it.each([...sqlStates, ...ofSystem])('%s says that the server is away, also within another error', (code) => {
-  expect(isServerAway(withCode(code))).toBe(true);
-  expect(isServerAway(new Error('outer', { cause: withCode(code) }))).toBe(true);
+it.each([...sqlStates, ...ofSystem])('%s says that the server is unavailable, also within another error', (code) => {
+  expect(isServerUnavailable(withCode(code))).toBe(true);
+  expect(isServerUnavailable(new Error('outer', { cause: withCode(code) }))).toBe(true);
 });
 
-it.each(notAway)('%s does not say that the server is away', (code) => {
-  expect(isServerAway(withCode(code))).toBe(false);
+it.each(otherCodes)('%s does not say that the server is unavailable', (code) => {
+  expect(isServerUnavailable(withCode(code))).toBe(false);
 });
 
 it.each(['57014', '40P01', '55P03', '40001'])('%s says that other sessions ended the statement', (code) => {
@@ -39,12 +39,19 @@ it('a rejected login or database is no error of a statement', () => {
   for (const code of ['57014', '42501', '23505']) expect(isStatementError(answered(code)), code).toBe(true);
 });
 
-it('a server that ends or holds a connection is away, and a command says so, by its setting', async () => {
+it('a server that ends or holds a connection is unavailable, and a command says so, by its setting', async () => {
   const open = async (accept: (socket: Socket) => void, options: pg.ClientConfig = {}) => {
     const port = await listenLocally(createServer(accept));
-    const session = new Session({ host: '127.0.0.1', port, user: 'u', database: 'd', password: 'p', ...options });
-    session.on('error', () => {});
-    return session.connect().then(
+    const connection = new PrimaryConnection({
+      host: '127.0.0.1',
+      port,
+      user: 'u',
+      database: 'd',
+      password: 'p',
+      ...options,
+    });
+    connection.on('error', () => {});
+    return connection.connect().then(
       () => null,
       (error: unknown) => error,
     );
@@ -57,7 +64,7 @@ it('a server that ends or holds a connection is away, and a command says so, by 
     withCode('EAI_AGAIN'),
   ];
   for (const error of failures) {
-    expect(isServerAway(error)).toBe(true);
+    expect(isServerUnavailable(error)).toBe(true);
     expect(describeFailure(error, 'API_DATABASE_URL')).toMatch(
       /^PostgreSQL .* API_DATABASE_URL.* again in a moment\.$/,
     );
@@ -81,10 +88,10 @@ it('a connection that this side gives up while it logs in is closed, so that the
     }),
   );
   // The server asks for a password, and the client has none to give.
-  const session = new Session(
+  const connection = new PrimaryConnection(
     connectionOptions({ ...server, host: '127.0.0.1', port, password: null }, { applicationName: 'test' }),
   );
-  await expect(session.connect()).rejects.toThrow('password');
+  await expect(connection.connect()).rejects.toThrow('password');
   // The server itself gives up a login after a minute.
   await vi.waitFor(() => expect(isClosed).toBe(true), 20_000);
 });
