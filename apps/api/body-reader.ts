@@ -34,7 +34,7 @@ const maxWaiting = { each: 250, all: 500 };
 
 /**
  * Reads bodies within bounds of memory and of the database, for each key, each organization and the
- * process. What a read has reserved is released when its response ends in any way.
+ * process. What a read has reserved is freed when its response ends in any way.
  *
  * Every read runs as a small one. PostgreSQL makes no long list then and sends no large body, it
  * only decides, and the read runs again as a large one. Each statement checks the key and begins
@@ -99,8 +99,8 @@ export class BodyReader {
         return { key, content: { etag: computeEtag(key.body), body: key.body } };
       }
     } finally {
-      if (isKept) response.onEnd(() => memory.release());
-      else memory.release();
+      if (isKept) response.onEnd(() => memory.free());
+      else memory.free();
     }
     return this.#large.read(request);
   }

@@ -160,7 +160,7 @@ export class LargeBodyReader {
       }
       return await result;
     } finally {
-      response.onEnd(() => reader.release());
+      response.onEnd(() => reader.free());
     }
   }
 
@@ -198,7 +198,7 @@ export class LargeBodyReader {
         onStatement?.(1);
         return tracing.span('statement', () => readInChunks(pool, request, group, maxBytes, group.unchanged));
       };
-      const read = await Promise.try(run).finally(() => connection.release());
+      const read = await Promise.try(run).finally(() => connection.free());
       if (read === null || read.row.bytes === null) return { key: read?.row ?? null, content: null };
       const { row, chunks } = read;
       if (row.etag === null) return read.row.bytes;
@@ -206,7 +206,7 @@ export class LargeBodyReader {
       const body = isKept ? new SharedBody(chunks, group.responses, memory) : null;
       return { key: row, content: { etag: row.etag, body } };
     } finally {
-      if (!isKept) memory.release();
+      if (!isKept) memory.free();
     }
   }
 

@@ -6,7 +6,7 @@ import type { TrackedResponse } from '#runtime/tracked-response.ts';
 
 const noBytes = Buffer.alloc(0);
 
-/** A large body that several responses share. A chunk is released when all of them have sent it. */
+/** A large body that several responses share. A chunk is freed when all of them have sent it. */
 export class SharedBody {
   readonly bytes: number;
   readonly #chunks: Buffer[];
@@ -14,9 +14,9 @@ export class SharedBody {
   /** The number of chunks that each response has sent; without those that have ended. */
   readonly #sent = new Map<TrackedResponse, number>();
   #bytesLeft: number;
-  #released = 0;
+  #freed = 0;
 
-  /** @param memory - of the chunks, which is released with them. */
+  /** @param memory - of the chunks, which is freed with them. */
   constructor(chunks: Buffer[], responses: Iterable<TrackedResponse>, memory: Reservation) {
     this.#chunks = chunks;
     this.#memory = memory;
@@ -26,9 +26,9 @@ export class SharedBody {
     for (const response of [...this.#sent.keys()])
       response.onEnd(() => {
         this.#sent.delete(response);
-        this.#release();
+        this.#freeSent();
       });
-    this.#release();
+    this.#freeSent();
   }
 
   /** Yields the chunks for one of the responses, which has sent a chunk when it asks for the next. */
@@ -36,18 +36,18 @@ export class SharedBody {
     for (let index = 0; index < this.#chunks.length; index += 1) {
       yield this.#chunks[index] ?? noBytes;
       if (this.#sent.has(response)) this.#sent.set(response, index + 1);
-      this.#release();
+      this.#freeSent();
     }
   }
 
-  #release(): void {
-    for (const slowest = Math.min(this.#chunks.length, ...this.#sent.values()); this.#released < slowest; ) {
-      this.#bytesLeft -= this.#chunks[this.#released]?.length ?? 0;
-      this.#chunks[this.#released] = noBytes;
-      this.#released += 1;
+  #freeSent(): void {
+    for (const slowest = Math.min(this.#chunks.length, ...this.#sent.values()); this.#freed < slowest; ) {
+      this.#bytesLeft -= this.#chunks[this.#freed]?.length ?? 0;
+      this.#chunks[this.#freed] = noBytes;
+      this.#freed += 1;
     }
     this.#memory.resize(this.#bytesLeft);
-    if (this.#sent.size === 0) this.#memory.release();
+    if (this.#sent.size === 0) this.#memory.free();
   }
 }
 

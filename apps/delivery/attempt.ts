@@ -140,7 +140,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
       } catch (cause) {
         onEnded(input, null, null);
         onInternalError(cause, input, 'activity_failed');
-        throw withoutText();
+        throw createInternalFailure();
       }
     },
   };
@@ -150,7 +150,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
  * Returns the failure of an activity whose error was reported. Temporal stores what a failed
  * activity reports, and an error's text could quote a value.
  */
-export function withoutText(): ApplicationFailure {
+export function createInternalFailure(): ApplicationFailure {
   const failure = ApplicationFailure.nonRetryable('internal error; see the worker log');
   failure.stack = '';
   return failure;

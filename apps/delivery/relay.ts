@@ -53,13 +53,13 @@ export class Relay {
   constructor(options: RelayOptions) {
     this.#options = { isUnavailable: () => false, claimEveryMs: 500, onClaimed() {}, onStarted() {}, ...options };
     this.#starts = createStarts({ start: (claim) => this.#start(claim), slots: options.slots, onFree: this.wake });
-    this.#scan = createScan({ releaseEveryMs: this.#options.claimEveryMs });
+    this.#scan = createScan({ retryAllEveryMs: this.#options.claimEveryMs });
   }
 
   readonly start = (): void => this.#poll.start();
   /** Claims at once: deliveries of this organization, or of all, may have a slot. */
   readonly wake = (organizationId: string | null = null): void => {
-    this.#scan.release(organizationId);
+    this.#scan.retry(organizationId);
     this.#poll.wake();
   };
   readonly attemptStarted = (run: DeliveryRun): void => this.#starts.attemptStarted(run);
@@ -117,8 +117,8 @@ export class Relay {
     const values = [...listColumns(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const query = { name: 'claimDeliveries', text: claimDeliveriesSql, values };
     const { rows } = await this.#options.pool.query<ClaimedDelivery>(query);
-    const isCut = rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0];
-    this.#scan.note(webhooks, rows, isCut);
+    const isAtLimit = rows.filter(({ isDegraded }) => !isDegraded).length === bounds[0];
+    this.#scan.note(webhooks, rows, isAtLimit);
     if (rows.length > 0) this.#options.onClaimed(rows.length);
     const claimedAtMs = Date.now();
     for (const delivery of rows) this.#starts.add({ delivery, requestedAtMs, claimedAtMs });

@@ -15,34 +15,34 @@ const beginning = { organizationId: nil, webhookId: nil };
  *
  * A webhook without a slot left, or of which claims got nothing twice, is saturated and skipped; once
  * may be chance, because another connection assigned slots of the organization. It is tried once
- * more when it may have a slot (`release`), and every `releaseEveryMs`, because of other workers.
+ * more when it may have a slot (`retry`), and every `retryAllEveryMs`, because of other workers.
  */
-export function createScan({ releaseEveryMs }: { releaseEveryMs: number }) {
+export function createScan({ retryAllEveryMs }: { retryAllEveryMs: number }) {
   /** How often claims got nothing of a webhook, by its id. */
   const misses = new Map<string, { organizationId: string; times: number }>();
-  /** Organizations that were released since the last step; null: all. A claim in progress may miss them. */
-  const released = new Set<string | null>();
-  let allReleasedAt = Number.NEGATIVE_INFINITY;
+  /** Organizations to retry since the last step; null: all. A claim in progress may miss them. */
+  const retried = new Set<string | null>();
+  let allRetriedAt = Number.NEGATIVE_INFINITY;
   let position: Position = beginning;
   /** The webhooks of this page that were selected. */
   const tried = new Set<string>();
 
   return {
     /** Webhooks of this organization, null: of all, may have a slot: the next claims try each once. */
-    release: (organizationId: string | null): void => void released.add(organizationId),
+    retry: (organizationId: string | null): void => void retried.add(organizationId),
 
     /** Returns the webhook after which the next step lists. */
     next(): Position {
       if (position === beginning && tried.size === 0) {
-        allReleasedAt = Math.min(allReleasedAt, performance.now()); // the pass that released all has ended
-        if (performance.now() - allReleasedAt > releaseEveryMs) {
-          released.add(null);
-          allReleasedAt = Number.POSITIVE_INFINITY;
+        allRetriedAt = Math.min(allRetriedAt, performance.now()); // the pass that retried all has ended
+        if (performance.now() - allRetriedAt > retryAllEveryMs) {
+          retried.add(null);
+          allRetriedAt = Number.POSITIVE_INFINITY;
         }
       }
-      const missed = released.size === 0 ? [] : [...misses.values()];
-      for (const miss of missed) if (released.has(null) || released.has(miss.organizationId)) miss.times = 1;
-      released.clear();
+      const missed = retried.size === 0 ? [] : [...misses.values()];
+      for (const miss of missed) if (retried.has(null) || retried.has(miss.organizationId)) miss.times = 1;
+      retried.clear();
       return position;
     },
 
@@ -67,14 +67,14 @@ export function createScan({ releaseEveryMs }: { releaseEveryMs: number }) {
     },
 
     /**
-     * Notes a claim; a webhook that has no slot left after it is saturated at once. `isCut`: it got as
+     * Notes a claim; a webhook that has no slot left after it is saturated at once. `isAtLimit`: it got as
      * many as this process may claim, so others may have a slot.
      */
-    note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[], isCut: boolean): void {
+    note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[], isAtLimit: boolean): void {
       const claimed = new Map(deliveries.map(({ webhookId, isFull }) => [webhookId, isFull]));
       for (const { organizationId, webhookId } of selected) {
         const isFull = claimed.get(webhookId);
-        if (isFull === undefined && isCut) continue;
+        if (isFull === undefined && isAtLimit) continue;
         const times = isFull ? 2 : (misses.get(webhookId)?.times ?? 0) + 1;
         if (isFull === false) misses.delete(webhookId);
         else misses.set(webhookId, { organizationId, times });

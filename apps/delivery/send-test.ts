@@ -5,7 +5,7 @@ import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { getSignatureResult } from '#domain/webhooks/signature-result.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from '#workflows/send-test/types.ts';
-import { withoutText } from './attempt.ts';
+import { createInternalFailure } from './attempt.ts';
 import { nothingSent, type PostResult } from './post/result.ts';
 import { recordSignatureResult } from './record-signature-result.ts';
 import type { Sender } from './sender.ts';
@@ -49,7 +49,7 @@ export function createTestActivities({
     (input: SendTestInput): Promise<Result> =>
       activity(input).catch((cause: unknown) => {
         onInternalError(cause, { ...input, eventId: '' }, 'test_failed');
-        throw withoutText();
+        throw createInternalFailure();
       });
 
   return { postTest: reported(postTest), checkSignatures: reported(checkSignatures) };

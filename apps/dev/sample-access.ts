@@ -32,10 +32,10 @@ export async function ensureSampleKeys(
   for (const organization of memory.organizations) {
     const { id: organizationId, ownerUserId: creatorId, sampleKey: known } = organization;
     const knownFingerprints = known === null ? [] : fingerprints(known, peppers);
-    const live = await database.query(sql`
+    const validKeys = await database.query(sql`
       select from api_key k where k.fingerprint = any (${knownFingerprints}::bytea[]) and k.revoked_at is null
         and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())`);
-    let sampleKey = live.length === 0 ? null : known;
+    let sampleKey = validKeys.length === 0 ? null : known;
     if (sampleKey === null && creatorId !== null) {
       const input = { organizationId, by: 'orgctl', creatorId, scopes, label: 'npm start', expiresAt: null } as const;
       sampleKey = (await createKey(database, input, secrets)).key;

@@ -1,5 +1,5 @@
 /** See state-lock.mjs. `holder` is the pid of the process that holds the lock. */
-export type Lock = { release: () => void; holder?: never } | { holder: number; release?: never };
+export type Lock = { unlock: () => void; holder?: never } | { holder: number; unlock?: never };
 export function acquireLock(file: string): Lock;
 export function provideOnce(
   file: string,

@@ -17,7 +17,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 /**
  * Acquires a lock.
  *
- * @returns its release, or the pid of the process that holds it
+ * @returns what unlocks it, or the pid of the process that holds it
  * @throws Error with the remedy when its folder cannot be written.
  */
 export function acquireLock(file) {
@@ -34,8 +34,8 @@ function tryToAcquire(file) {
     const owner = readOwner(file);
     if (owner !== null && isRunning(owner)) return { holder: Number.parseInt(owner, 10) };
     if (owner !== null) removeStale(file);
-    const release = create(file);
-    if (release !== null) return { release };
+    const unlock = create(file);
+    if (unlock !== null) return { unlock };
   }
 }
 
@@ -47,8 +47,8 @@ function tryToAcquire(file) {
  */
 export async function provideOnce(file, { isThere, provide, onWait = () => {} }) {
   for (let waits = 0; !isThere(); waits += 1) {
-    const { release } = acquireLock(file);
-    if (release === undefined) {
+    const { unlock } = acquireLock(file);
+    if (unlock === undefined) {
       if (waits === 0) onWait();
       await wait(200);
       continue;
@@ -56,7 +56,7 @@ export async function provideOnce(file, { isThere, provide, onWait = () => {} })
     try {
       return isThere() || (await provide());
     } finally {
-      release();
+      unlock();
     }
   }
   return true;
@@ -82,13 +82,13 @@ function create(file) {
 }
 
 function removeStale(file) {
-  const { release } = tryToAcquire(`${file}.stale`);
-  if (release === undefined) return;
+  const { unlock } = tryToAcquire(`${file}.stale`);
+  if (unlock === undefined) return;
   try {
     const owner = readOwner(file);
     if (owner !== null && !isRunning(owner)) rmSync(file, { force: true });
   } finally {
-    release();
+    unlock();
   }
 }
 

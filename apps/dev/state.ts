@@ -76,7 +76,7 @@ export function openState(folder: string) {
     const why = (cause as Error).message;
     throw new StartupError(`The folder ${folder} cannot be created (${why}): set ORG_API_STATE to another.`);
   }
-  const { holder } = acquireLock(at('npm-start.lock')); // the end of this process releases it
+  const { holder } = acquireLock(at('npm-start.lock')); // the end of this process unlocks it
   if (holder !== undefined && holder !== process.pid)
     throw new StartupError(
       `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this ` +

@@ -16,7 +16,7 @@ const applicationName = 'org-api-migrate';
 const migrationLock = 0x6f726761;
 
 /**
- * How long a statement waits for a lock: a migration, which then releases its locks and pauses, and a
+ * How long a statement waits for a lock: a migration, which then frees its locks and pauses, and a
  * call that waits for another. Later statements queue behind a migration, including inserts of reads,
  * and a read fails after 5 s. Without the limit, one forgotten transaction would stop every read for
  * as long as it lasts.
@@ -71,7 +71,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     for (const { names, alone } of buildBatches(applied, migrations)) {
       report(`applying ${names.length} migration${names.length === 1 ? '' : 's'}: ${names.join(', ')}`);
       try {
-        await patiently(
+        await retryWhileLocked(
           () => withMigrator(target, { alone }, (migrator) => migrator.up({ migrations: names })),
           report,
         );
@@ -146,7 +146,7 @@ function buildBatches(pending: readonly string[], migrations: readonly NamedMigr
 }
 
 /** Runs `apply` again when a lock was not free: nothing was changed then. */
-async function patiently(apply: () => Promise<unknown>, report: (line: string) => void): Promise<void> {
+async function retryWhileLocked(apply: () => Promise<unknown>, report: (line: string) => void): Promise<void> {
   for (let left = lockTries - 1; ; left -= 1) {
     try {
       await apply();

@@ -118,10 +118,10 @@ export async function startOperator(
     },
   });
   let unreadiness: string | null = 'the API server has not listed the objects yet';
-  const findDeath = () =>
+  const findLivenessFailure = () =>
     now() - listedAt > listedWithinMs ? 'the API server has listed nothing for 15 minutes' : null;
   const server = await startServer({
-    handler: serveMetrics(metrics.registry, () => unreadiness, findDeath),
+    handler: serveMetrics(metrics.registry, () => unreadiness, findLivenessFailure),
     host: config.host,
     port: config.metricsPort,
   });

@@ -26,18 +26,18 @@ async function uninstall(config: OperatorConfig, deployment: string, log: Logger
   // The pods would add the finalizers again. Each gives the Lease back when it stops.
   const scale = { name: deployment, namespace, body: { spec: { replicas: 0 } } };
   await nullOn(404, apis(AppsV1Api).patchNamespacedDeploymentScale(scale, mergeOptions));
-  const released = Promise.withResolvers<number>();
+  const removed = Promise.withResolvers<number>();
   const election = new Election({
     api: apis(CoordinationV1Api),
     namespace,
     name: leaseName,
     identity: config.identity,
     onError: (cause) => log.error({ error: describeError(cause) }, 'the Lease could not be read or taken; tried again'),
-    lead: () => removeFinalizers(apis(CustomObjectsApi), namespace).then(released.resolve, released.reject),
+    lead: () => removeFinalizers(apis(CustomObjectsApi), namespace).then(removed.resolve, removed.reject),
   });
   election.start();
   try {
-    log.info({ objects: await released.promise }, 'no WebhookSubscription waits for the operator any more');
+    log.info({ objects: await removed.promise }, 'no WebhookSubscription waits for the operator any more');
   } finally {
     await election.stop();
   }

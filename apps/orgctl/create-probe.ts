@@ -47,7 +47,7 @@ export async function createProbe(
   const organizationId = await findOrCreateOrganization(database, renew);
   const by = 'orgctl';
   for (const key of await listKeys(database, organizationId, new Date()))
-    if (key.state === 'live') await revokeKey(database, { organizationId, keyId: key.id, by });
+    if (key.state === 'valid') await revokeKey(database, { organizationId, keyId: key.id, by });
   for (const { id } of await listWebhooks(database, { organizationId, by }))
     await deleteWebhook(database, { organizationId, webhookId: id, by });
   const description = 'signed test events of helm test';

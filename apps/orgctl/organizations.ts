@@ -18,7 +18,7 @@ export interface OrganizationDetails extends OrganizationRow {
   activeMembers: number;
   activeGrants: number;
   heldSeats: number;
-  liveKeys: number;
+  validKeys: number;
   webhooks: number;
 }
 
@@ -31,6 +31,6 @@ export const findOrganizationSql = /* sql */ `
       and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
     (select count(*)::integer from seat s where s.organization_id = o.id and s.ended_at is null) as "heldSeats",
     (select count(*)::integer from api_key k where k.organization_id = o.id and k.revoked_at is null
-      and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
+      and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())) as "validKeys",
     (select count(*)::integer from webhook w where w.organization_id = o.id and w.state <> 'deleted') as webhooks
   from organization o where o.id = $1`;

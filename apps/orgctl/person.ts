@@ -3,8 +3,8 @@ import {
   changeAddress,
   confirmSignInByAddress,
   endSessionsByAddress,
+  freeAddress,
   getSignIn,
-  releaseAddress,
 } from '#domain/identity/orgctl-actions.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
 import { UsageError } from '#runtime/errors.ts';
@@ -103,15 +103,15 @@ export const person: Noun = {
       },
     },
     {
-      verb: 'release-address',
+      verb: 'free-address',
       summary:
-        'release an address whose user cannot prove that it is theirs: deletes the password, second factors, ' +
+        'free an address whose user cannot prove that it is theirs: deletes the password, second factors, ' +
         'sessions and open links of that sign-in; keeps the memberships',
       options: emailOption,
       async run(options, { database }) {
-        const done = await releaseAddress(database, options.get('email'));
+        const done = await freeAddress(database, options.get('email'));
         const text =
-          `The address is released. ${done.personId} can no longer sign in. ${sessionsEnded(done.ended)} ` +
+          `The address is free. ${done.personId} can no longer sign in. ${sessionsEnded(done.ended)} ` +
           'Invite the owner of the address now (orgctl person invite): another person can claim it until they enrol.';
         return { json: done, text };
       },

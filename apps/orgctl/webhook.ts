@@ -6,7 +6,7 @@ import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { deliveryStates } from '#domain/webhooks/deliveries.ts';
 import { getWebhook, getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
-import { releaseWebhook } from '#domain/webhooks/managed.ts';
+import { detachWebhook } from '#domain/webhooks/managed.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
@@ -272,14 +272,14 @@ const resume: Command = {
   },
 };
 
-const release: Command = {
-  verb: 'release',
+const detach: Command = {
+  verb: 'detach',
   summary: 'let the members change a webhook that an object in Kubernetes manages, for example one that is gone',
   options: webhookOption,
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
-    await releaseWebhook(context.database, request);
-    return { json: { id: request.webhookId, managedBy: null }, text: `Released ${request.webhookId}.` };
+    await detachWebhook(context.database, request);
+    return { json: { id: request.webhookId, managedBy: null }, text: `Detached ${request.webhookId}.` };
   },
 };
 
@@ -315,7 +315,7 @@ export const webhook: Noun = {
     test,
     verify,
     resume,
-    release,
+    detach,
     stateCommand('pause', 'pause a webhook; new events are held until you resume', pauseWebhook),
     stateCommand('delete', 'delete a webhook, and cancel its open deliveries', deleteWebhook),
   ],

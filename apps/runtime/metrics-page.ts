@@ -9,10 +9,10 @@ import type { Registry } from 'prom-client';
 export function serveMetrics(
   registry: Registry,
   findUnreadiness?: () => string | null,
-  findDeath: () => string | null = () => null,
+  findLivenessFailure: () => string | null = () => null,
 ): RequestListener {
   return async (request, response) => {
-    if (findUnreadiness !== undefined && request.url === '/livez') return respond(response, findDeath());
+    if (findUnreadiness !== undefined && request.url === '/livez') return respond(response, findLivenessFailure());
     if (findUnreadiness !== undefined && request.url === '/readyz') return respond(response, findUnreadiness());
     if (request.url !== '/metrics') {
       response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Metrics are at /metrics.\n');

@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest';
 import { causes } from '#domain/webhooks/causes.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { closeBrowser, openVisit, ready } from './browser.ts';
-import { liveRoutes, pages } from './pages/all.ts';
+import { autoRefreshRoutes, pages } from './pages/all.ts';
 import { setupConsole } from './setup.ts';
 
 afterAll(closeBrowser);
@@ -157,7 +157,7 @@ it('every page fits 320 px, marks the current page without color, has local date
   const found: Record<string, string[]> = {};
   const stopped: Stopped = { forms: new Set(), paths: new Set(), passkeyPaths: new Set() };
   /** The routes of pages that have such an element. */
-  const routesWith = { '[type=datetime-local]': new Set<string>(), '.live[hx-get]': new Set<string>() };
+  const routesWith = { '[type=datetime-local]': new Set<string>(), '.auto-refresh[hx-get]': new Set<string>() };
   let current = 0;
   let reloaded = 0;
   for (const judged of pages) {
@@ -196,6 +196,6 @@ it('every page fits 320 px, marks the current page without color, has local date
     'showRedeliver',
   ]);
   // Each keeps the focus of its controls, in `keyboard.browser.test.ts`.
-  expect([...routesWith['.live[hx-get]']].sort()).toEqual(liveRoutes);
+  expect([...routesWith['.auto-refresh[hx-get]']].sort()).toEqual(autoRefreshRoutes);
   expect(current).toBeGreaterThan(pages.length / 2);
 });

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
-import { liveRoutes, pages } from './pages/all.ts';
+import { autoRefreshRoutes, pages } from './pages/all.ts';
 import { type ConsoleInstallation, goodPassword, setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 
@@ -179,12 +179,12 @@ describe('with the keyboard alone', () => {
     const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
     const lost: string[] = [];
     const walked = new Set<string>();
-    for (const { route, picture, path } of pages.filter((one) => liveRoutes.includes(one.route))) {
+    for (const { route, picture, path } of pages.filter((one) => autoRefreshRoutes.includes(one.route))) {
       await page.goto(await path(t, ada));
       await ready(page);
       // Without a delivery that changes there is nothing to update.
-      if ((await page.locator('.live[hx-get]:not(:has(.empty-state))').count()) === 0) continue;
-      const controls = await page.evaluate<string[]>(`${liveControls}.filter(isAtEdge).map(nameControl)`);
+      if ((await page.locator('.auto-refresh[hx-get]:not(:has(.empty-state))').count()) === 0) continue;
+      const controls = await page.evaluate<string[]>(`${refreshingControls}.filter(isAtEdge).map(nameControl)`);
       for (const control of controls) {
         const now = await focusedAfterUpdate(t, page, ada.orgId, control);
         if (now !== control) lost.push(`${picture}: ${control}: the focus is on ${now}`);
@@ -192,7 +192,7 @@ describe('with the keyboard alone', () => {
       if (controls.length > 0) walked.add(route);
     }
     expect(lost).toEqual([]);
-    expect([...walked].sort()).toEqual(liveRoutes);
+    expect([...walked].sort()).toEqual(autoRefreshRoutes);
   });
 
   it('nothing is animated for people who prefer reduced motion', { timeout }, async () => {
@@ -233,18 +233,18 @@ const coveredBySkipLink = (page: Page) =>
   })()`);
 
 /**
- * The visible controls of the live part. `nameControl` names one by what it does and by its row, so that
+ * The visible controls of the refreshing part. `nameControl` names one by what it does and by its row, so that
  * another row's differs; `isAtEdge` chooses those of the first and last row, and outside of rows.
  */
-const liveControls = `(globalThis.nameControl = (control) => {
-    if (control.matches('.live, body')) return control.matches('.live') ? 'the part' : 'the page';
+const refreshingControls = `(globalThis.nameControl = (control) => {
+    if (control.matches('.auto-refresh, body')) return control.matches('.auto-refresh') ? 'the part' : 'the page';
     const row = control.closest('tr, li')?.querySelector('a[id]')?.id ?? '';
     const text = control.ariaLabel ?? control.textContent;
     return [row, control.tagName, control.getAttribute('href'), control.id, text.replace(/\\s+/g, ' ')].join(' ');
   }, globalThis.isAtEdge = (control) => {
     const row = control.closest('tr, li');
     return row === null || row.previousElementSibling === null || row.nextElementSibling === null;
-  }, [...document.querySelectorAll('.live[hx-get] :is(a[href], button, input, select, summary, [tabindex])')]
+  }, [...document.querySelectorAll('.auto-refresh[hx-get] :is(a[href], button, input, select, summary, [tabindex])')]
   .filter((control) => control.checkVisibility()))`;
 
 /** Adds a newest delivery to each webhook, which moves the rows of lists. Returns their events. */
@@ -263,26 +263,26 @@ async function insertNewer({ owner, make }: ConsoleInstallation, orgId: string):
  */
 async function focusedAfterUpdate(t: ConsoleInstallation, page: Page, orgId: string, control: string): Promise<string> {
   const named = JSON.stringify(control);
-  await page.evaluate(`${liveControls}.find((one) => nameControl(one) === ${named}).focus()`);
+  await page.evaluate(`${refreshingControls}.find((one) => nameControl(one) === ${named}).focus()`);
   const newer = await insertNewer(t, orgId);
   await updatePart(t, page);
   const [isThere, now] = await page.evaluate<[boolean, string]>(
-    `[${liveControls}.map(nameControl).includes(${named}), nameControl(document.activeElement)]`,
+    `[${refreshingControls}.map(nameControl).includes(${named}), nameControl(document.activeElement)]`,
   );
   await t.owner.pool.query('delete from delivery where event_id = any($1)', [newer]);
   await updatePart(t, page);
   return !isThere && now === 'the part' ? control : now;
 }
 
-/** Changes what every live part shows, lets the page's request itself, and resolves when it shows the change. */
+/** Changes what every refreshing part shows, lets the page's request itself, and resolves when it shows the change. */
 async function updatePart({ owner }: ConsoleInstallation, page: Page): Promise<void> {
   await owner.pool.query(
     `update delivery set settled_at = settled_at + interval '1 second', due_at = due_at + interval '61 seconds'`,
   );
   await owner.pool.query('update redelivery set seen = seen + 1');
-  const version = `document.querySelector('.live').dataset.version`;
+  const version = `document.querySelector('.auto-refresh').dataset.version`;
   const before = await page.evaluate<string>(version);
-  await page.evaluate(`document.querySelector('.live').dispatchEvent(new Event('refresh'))`);
+  await page.evaluate(`document.querySelector('.auto-refresh').dispatchEvent(new Event('refresh'))`);
   await expect.poll(() => page.evaluate<string>(version), { timeout: 20_000, interval: 20 }).not.toBe(before);
 }
 

@@ -130,7 +130,7 @@ describe('creating a key', () => {
     const responses = await Promise.all(Array.from({ length: 30 }, () => createKey(t.http(ada), ada)));
     const made = responses.filter(({ status }) => status === 200 && keyForm);
     expect(made.filter(({ text }) => keyForm.test(text)).length).toBe(25);
-    expect((await listAllKeys(t, ada)).filter(({ state }) => state === 'live').length).toBe(25);
+    expect((await listAllKeys(t, ada)).filter(({ state }) => state === 'valid').length).toBe(25);
     const page = await t.http(ada).get(newKeyAt(ada));
     expect(page.text).toContain('The maximum is 25');
     expect(page.text.match(/\/revoke"/g)?.length).toBe(25);
@@ -215,7 +215,7 @@ describe('a key', () => {
       expect((await t.http(ada).submit(at, at, { overlapHours, expiry: 'never' })).status).toBe(422);
   });
 
-  it('of an organization with 25 live keys is rotated without an overlap, as the page says before and after', async () => {
+  it('of an organization with 25 valid keys is rotated without an overlap, as the page says before and after', async () => {
     const t = shared();
     const ada = await t.enrol();
     for (let n = 0; n < 25; n += 1) await t.make.apiKey({ creator: toMember(ada) });
@@ -227,7 +227,7 @@ describe('a key', () => {
     expect(rotated.text).toContain('The old key has stopped working, because');
     const keys = await listAllKeys(t, ada);
     expect(keys.find(({ id }) => id === old?.id)?.state).toBe('revoked');
-    expect(keys.filter(({ state }) => state === 'live').length).toBe(25);
+    expect(keys.filter(({ state }) => state === 'valid').length).toBe(25);
   });
 
   it('cannot be rotated by a member without all its scopes, with an explanation', async () => {
@@ -358,7 +358,7 @@ describe('a leaked key', () => {
       texts.push(response.text.replace(/name="_(token|form)" value="[^"]*"/g, ''));
     }
     expect(new Set(texts).size).toBe(1);
-    expect((await listKeys(t.owner, theirs.orgId, t.now()))[0]?.state).toBe('live');
+    expect((await listKeys(t.owner, theirs.orgId, t.now()))[0]?.state).toBe('valid');
   });
 
   it('is not repeated when the text is rejected: without a key, with several, too long, or submitted too late', async () => {

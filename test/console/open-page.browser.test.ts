@@ -1,4 +1,4 @@
-/** A page that stays open: live parts, input, and the end of its session. */
+/** A page that stays open: refreshing parts, input, and the end of its session. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { addAuthenticator, closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
@@ -18,7 +18,7 @@ const responseParts = (page: Page, status: number) =>
       : route.fulfill({ status, contentType: 'text/html', body: '<title>Another</title><h1>Another page</h1>' }),
   );
 
-it('a live part keeps its content on a wrong response, says that it is not up to date, and continues', {
+it('a refreshing part keeps its content on a wrong response, says that it is not up to date, and continues', {
   timeout,
 }, async () => {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
@@ -139,16 +139,16 @@ it('selected text, an open table and a checked row of a part stay while other ro
     const selection = () => page.evaluate<string>('String(getSelection())');
     const selected = await selection();
     expect(selected).toContain(eventId);
-    if (path === '') await page.locator('.live details summary').first().press('Enter');
+    if (path === '') await page.locator('.auto-refresh details summary').first().press('Enter');
     else await row.getByRole('checkbox').check();
     expect(await selection()).toBe(selected);
     await t.make.delivery({ webhook, state: 'delivered' });
     const before = await page.locator('tbody tr').count();
-    await page.locator('.live').dispatchEvent('refresh');
+    await page.locator('.auto-refresh').dispatchEvent('refresh');
     await expect.poll(() => page.locator('tbody tr').count(), { timeout: 20_000 }).toBeGreaterThan(before);
     await context.clock.fastForward(16_000);
     expect(await selection()).toBe(selected);
-    if (path === '') expect(await page.locator('.live details[open]').count()).toBe(1);
+    if (path === '') expect(await page.locator('.auto-refresh details[open]').count()).toBe(1);
     else expect(await row.getByRole('checkbox').isChecked()).toBe(true);
   }
 });

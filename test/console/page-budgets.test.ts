@@ -27,7 +27,7 @@ it('organizations take turns, however many of their people wait', async () => {
     const reservation = await connections.reserve({ organization, person }, 1, { onEnd: () => {} });
     order.push(organization);
     await new Promise(setImmediate);
-    reservation.release();
+    reservation.free();
   };
   const people = ['1', '2', '3', '4', '5'].map((person) => open('a', person));
   await Promise.all([...people, open('b', '6')]);

@@ -7,7 +7,7 @@ import { setupConsole } from './setup.ts';
 it('1,500 requests with a revoked key write one audit entry per key and minute, and a stop writes the rest', async () => {
   const t = await setupConsole({ TRUSTED_PROXIES: '127.0.0.1' });
   const creator = await t.make.member();
-  const [revoked, live] = [await t.make.apiKey({ creator }), await t.make.apiKey({ creator })];
+  const [revoked, valid] = [await t.make.apiKey({ creator }), await t.make.apiKey({ creator })];
   await t.owner.pool.query('update api_key set revoked_at = now(), number = null where id = $1', [revoked.id]);
   const send = async (key: string, address: string) => {
     const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
@@ -27,11 +27,11 @@ it('1,500 requests with a revoked key write one audit entry per key and minute, 
   for (let n = 0; n < 1_500; n += 50)
     await Promise.all(Array.from({ length: 50 }, (_, m) => send(revoked.key, `203.0.113.${m}`)));
   await expect.poll(() => countRejected(revoked.id), { timeout: 10_000 }).toBe(1_500);
-  await send(live.key, '198.51.100.7');
+  await send(valid.key, '198.51.100.7');
   await send(generateKey('us', testKeySecrets.tagSecrets[0]), '198.51.100.7'); // valid, and of no organization
   await t.console.stop();
 
-  expect(await countRejected(live.id)).toBe(1);
+  expect(await countRejected(valid.id)).toBe(1);
   const lines = await listLines();
   const minutes = lines.map(({ keyId, second }) => `${keyId} ${second}`);
   expect(new Set(minutes).size).toBe(lines.length);

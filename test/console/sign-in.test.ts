@@ -185,21 +185,21 @@ describe('a session', () => {
     const t = shared();
     const minuteMs = 60_000;
     const [idle, busy, out] = [await t.enrol(), await t.enrol(), await t.enrol()];
-    const alive = async (person: typeof idle) => (await t.http(person).get(`/o/${person.orgId}`)).status === 200;
+    const isSignedIn = async (person: typeof idle) => (await t.http(person).get(`/o/${person.orgId}`)).status === 200;
     await t.http(out).submit('/account', '/sign-out');
-    expect(await alive(out)).toBe(false);
+    expect(await isSignedIn(out)).toBe(false);
 
     t.pass(29 * minuteMs);
-    expect([await alive(idle), await alive(busy)]).toEqual([true, true]);
+    expect([await isSignedIn(idle), await isSignedIn(busy)]).toEqual([true, true]);
     t.pass(31 * minuteMs);
-    expect(await alive(idle)).toBe(false);
+    expect(await isSignedIn(idle)).toBe(false);
     const used = await t.enrol();
     for (let minutes = 0; minutes < 12 * 60 - 25; minutes += 25) {
       t.pass(25 * minuteMs);
-      expect(await alive(used)).toBe(true);
+      expect(await isSignedIn(used)).toBe(true);
     }
     t.pass(25 * minuteMs);
-    expect(await alive(used)).toBe(false);
+    expect(await isSignedIn(used)).toBe(false);
   });
 
   it('can be ended from another session of its person, alone or with all others, and by no other person', async () => {

@@ -1,4 +1,4 @@
-/** Forms, pages and live parts after the end of a session. */
+/** Forms, pages and refreshing parts after the end of a session. */
 import { expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { goodPassword, shareConsole } from './setup.ts';

@@ -21,7 +21,7 @@ describe('a first attempt in progress', () => {
     const exit = leaving.stop();
     const staying = await startChildWorker(settings);
     expect(await rows('select finished_at from delivery_attempt')).toEqual([{ finished_at: null }]);
-    receiver.release(200);
+    receiver.respondToAll(200);
 
     expect(await exit).toBe(0);
     await isDelivered();
@@ -40,7 +40,7 @@ describe('a first attempt in progress', () => {
     const exit = leaving.stop();
     await startChildWorker(settings);
     receiver.respond = (response) => void response.writeHead(200).end();
-    receiver.release(503);
+    receiver.respondToAll(503);
 
     expect(await exit).toBe(0);
     await isDelivered();
@@ -135,7 +135,7 @@ describe('a first attempt in progress', () => {
 });
 
 /**
- * A webhook whose receiver delays its responses until they are released. `makeEvent` resolves when
+ * A webhook whose receiver delays its responses until `respondToAll`. `makeEvent` resolves when
  * the post has arrived.
  */
 async function arrange() {
@@ -144,7 +144,7 @@ async function arrange() {
   const held: ServerResponse[] = [];
   server.respond = (response) => void held.push(response);
   const receiver = Object.assign(server, {
-    release: (status: number) => {
+    respondToAll: (status: number) => {
       for (const response of held.splice(0)) response.writeHead(status).end();
     },
   });

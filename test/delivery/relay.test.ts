@@ -15,7 +15,7 @@ const countHeld = 'select count(*)::integer as held from slot';
 
 // Starting all its claims first would take longer than a stop may.
 describe('a relay that stops', () => {
-  it('finishes the starts in progress, and releases what waits in its queue', async () => {
+  it('finishes the starts in progress, and returns what waits in its queue', async () => {
     const { openRelay, rows } = await arrange();
     await rows('update receiver set concurrency = 1');
     const leaving = await openRelay({ isHeld: true });
@@ -27,7 +27,7 @@ describe('a relay that stops', () => {
     });
     await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 1 }]), patient);
     expect(stopped).toBe(false);
-    leaving.release();
+    leaving.finishStarts();
     await stopping;
     expect(leaving.begun).toHaveLength(1);
     expect(await rows(countHeld)).toEqual([{ held: 1 }]);
@@ -45,14 +45,14 @@ describe('a relay that stops', () => {
     ).toEqual([{ sequence: 1, count: 30 }]);
   });
 
-  it('is followed by another one, which claims the released deliveries at once', async () => {
+  it('is followed by another one, which claims the returned deliveries at once', async () => {
     const { openRelay, rows } = await arrange();
     await rows('update receiver set concurrency = 1 where webhook_id in (select webhook_id from receiver limit 15)');
     const leaving = await openRelay({ isHeld: true });
     await vi.waitFor(() => expect(leaving.claimed).toBeGreaterThan(15), patient); // some of each kind
     await rows('update receiver set concurrency = 10');
     const staying = await openRelay({ isHeld: false });
-    leaving.release();
+    leaving.finishStarts();
     await leaving.relay.stop();
     await vi.waitFor(() => expect(leaving.begun.length + staying.begun.length).toBe(30), patient);
   });
@@ -65,7 +65,7 @@ describe('a relay that stops', () => {
     await leaving.database.pool.end();
     const stopping = leaving.relay.stop();
     await vi.waitFor(() => expect(leaving.errors.length).toBeGreaterThan(0), patient);
-    leaving.release();
+    leaving.finishStarts();
     await stopping;
     expect(await rows(countHeld)).toEqual([{ held: 8 }]);
   });
@@ -128,7 +128,7 @@ describe('a relay whose starts fail', () => {
     await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 10 }]), patient);
   });
 
-  it('releases its deliveries while Temporal is down, tries one of them, and then starts all', async () => {
+  it('returns its deliveries while Temporal is down, tries one of them, and then starts all', async () => {
     const { openRelay, rows } = await arrange();
     let isBack = false;
     const unavailable = new Error('unavailable');
@@ -264,11 +264,11 @@ describe('a relay with more deliveries than it can start', () => {
     await rows(`update delivery d set failures = 1, due_at = now() + interval '1 hour' from (
         select webhook_id, row_number() over (partition by organization_id) as number from delivery) n
       where n.webhook_id = d.webhook_id and n.number > 4`);
-    const { begun, seen, release } = await openRelay({ isHeld: true });
+    const { begun, seen, finishStarts } = await openRelay({ isHeld: true });
     await vi.waitFor(() => expect(seen.claimed).toBe(8), patient);
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + reservedMs + 1 });
     onTestFinished(() => void vi.useRealTimers());
-    release();
+    finishStarts();
     await sleep(1_000); // twice as long as their pauses take
     expect(begun).toHaveLength(1);
   });
@@ -315,7 +315,7 @@ const insertWaitingWebhooksSql = `
 const formatId = ({ webhookId, eventId }: ClaimedDelivery) => `${webhookId}/${eventId}`;
 
 interface OpenOptions {
-  /** Starts do not end before `release`. */
+  /** Starts do not end before `finishStarts`. */
   isHeld?: boolean;
   /** First tasks come with the replies to starts. */
   hasFirstTask?: boolean;
@@ -386,7 +386,7 @@ async function arrange() {
     });
     relay.start();
     onTestFinished(() => relay.stop());
-    return Object.assign(seen, { seen, relay, begun, requested, errors, database: opened, release: resolve });
+    return Object.assign(seen, { seen, relay, begun, requested, errors, database: opened, finishStarts: resolve });
   }
   const rows = async (query: string, values: unknown[] = []) => (await owner.pool.query(query, values)).rows;
   /** Webhooks of organizations of their own, fifteen each at most, with one due delivery each. */

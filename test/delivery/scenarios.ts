@@ -781,7 +781,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.unblock()).toBe(1);
   },
 
-  'an event released by a request while the one before is settled is still waited for': async (engine) => {
+  'an event unblocked by a request while the one before is settled is still waited for': async (engine) => {
     const hook = await engine.webhook();
     const { organizationId, webhookId } = hook;
     await engine.events(organizationId, 3, randomUUID());

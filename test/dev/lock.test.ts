@@ -35,7 +35,7 @@ it('of processes that find the lock of a killed one at the same time, one acquir
   const place = setup();
   // Each round ends as a kill would end it: the lock stays and its owner is gone.
   const program = `for (let round = 0; round < 60; ) {
-    if (acquireLock(file).release === undefined) continue;
+    if (acquireLock(file).unlock === undefined) continue;
     mkdirSync(folder + '/inside'); // fails when another is inside
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
     rmdirSync(folder + '/inside');
@@ -67,23 +67,23 @@ it('a lock names the process that holds it, until that process ends in any way',
   await new Promise((resolve) => child.stdout?.once('data', resolve));
   expect(acquireLock(place.file)).toEqual({ holder: child.pid });
   await endChild(child);
-  expect(acquireLock(place.file)).toEqual({ release: expect.any(Function) });
+  expect(acquireLock(place.file)).toEqual({ unlock: expect.any(Function) });
 });
 
 it('a lock whose pid another process has now is free', () => {
   const { file } = setup();
   writeFileSync(file, `${process.pid} 0`);
-  expect(acquireLock(file).release).toBeDefined();
+  expect(acquireLock(file).unlock).toBeDefined();
   expect(acquireLock(file).holder).toBe(process.pid);
 });
 
-it('a release removes no lock of another process', () => {
+it('an unlock removes no lock of another process', () => {
   const { folder, file } = setup();
-  const { release } = acquireLock(file);
+  const { unlock } = acquireLock(file);
   rmSync(folder, { recursive: true });
   mkdirSync(folder);
   writeFileSync(file, '1 another');
-  release?.();
+  unlock?.();
   expect(readFileSync(file, 'utf8')).toBe('1 another');
   expect(existsSync(file)).toBe(true);
 });

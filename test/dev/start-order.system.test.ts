@@ -21,7 +21,7 @@ it('npm start starts each app as soon as what it needs is there, and says when e
 
   temporal.install();
   await vi.waitFor(() => expect(temporal.isRequested()).toBe(true), patient);
-  temporal.release();
+  temporal.resume();
   await ready;
   for (const line of ['us console is ready', 'us worker is ready'])
     expect(output.text.indexOf('Temporal is ready')).toBeLessThan(output.text.indexOf(line));
@@ -43,7 +43,7 @@ it('npm start leaves no process when it is stopped in the middle of a start', as
 
 /**
  * A cache without Temporal's program, which `install` adds as another process would. Its server
- * starts after `release`.
+ * starts after `resume`.
  */
 async function holdTemporal() {
   const folders = (process.env.PATH ?? '').split(path.delimiter);
@@ -52,11 +52,11 @@ async function holdTemporal() {
   const cache = temporaryFolder();
   const at = (name: string) => path.join(cache, name);
   const target = at(`org-api/temporal-${temporalVersion}/temporal`);
-  const { release: endInstallation } = acquireLock(`${path.dirname(target)}.lock`);
+  const { unlock: endInstallation } = acquireLock(`${path.dirname(target)}.lock`);
   const script = `#!/bin/sh
 if [ "$1" = server ]; then
   touch '${at('asked')}'
-  until [ -e '${at('released')}' ]; do sleep 0.1; done
+  until [ -e '${at('resumed')}' ]; do sleep 0.1; done
 fi
 exec '${program}' "$@"
 `;
@@ -71,7 +71,7 @@ exec '${program}' "$@"
       endInstallation?.();
     },
     isRequested: () => existsSync(at('asked')),
-    release: () => writeFileSync(at('released'), ''),
+    resume: () => writeFileSync(at('resumed'), ''),
   };
 }
 

@@ -53,12 +53,12 @@ describe('due deliveries are sent soon, and every post is on record,', () => {
   }, async () => {
     const world = await arrange(1);
     const killed = await startChildWorker(workerEnvironment(world.database));
-    const release = await world.blockAdmissions();
+    const unblock = await world.blockAdmissions();
     await world.grants();
     await world.admissionWaits();
     killed.process.kill('SIGKILL');
     await killed.ended;
-    await release();
+    await unblock();
     const { events } = await world.history();
     expect(Number(events?.[0]?.workflowExecutionStartedEventAttributes?.workflowTaskTimeout?.seconds)).toBe(5);
     expect(await world.attempts()).toBe(0);

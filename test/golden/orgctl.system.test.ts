@@ -59,7 +59,7 @@ it('every command prints an unchanged document, whatever the defaults of the dat
   await run('webhook', 'rotate', ...webhook);
   await run('webhook', 'pause', ...webhook);
   await run('webhook', 'resume', ...webhook);
-  await run('webhook', 'release', ...webhook);
+  await run('webhook', 'detach', ...webhook);
   await run('delivery', 'redeliver', ...webhook, ...event);
   await run('webhook', 'delete', ...webhook);
   const key = await make.apiKey({ creator: owner });

@@ -73,7 +73,7 @@ export async function verify(
 
 function read(output: string): Verification {
   const readNumber = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
-  const isCut = /max search depth too small|out of memory|Search not completed|truncated/i.test(output);
+  const isTruncated = /max search depth too small|out of memory|Search not completed|truncated/i.test(output);
   const unreached: string[] = [];
   let proctype = '';
   for (const line of output.split('\n')) {
@@ -85,7 +85,7 @@ function read(output: string): Verification {
     errors: readNumber(/errors: (\d+)/),
     violation: /^pan:\d+: (.*) \(at depth/m.exec(output)?.[1] ?? null,
     states: readNumber(/^\s*([0-9.e+]+) states, stored/m),
-    isComplete: !isCut && /^Full statespace search/m.test(output),
+    isComplete: !isTruncated && /^Full statespace search/m.test(output),
     unreached,
   };
 }

@@ -11,7 +11,7 @@ import { shareApiServer } from './share-api-server.ts';
 
 const server = shareApiServer();
 
-it('removing a region as the guide says ends with no namespace, and with webhooks that are deleted or released', {
+it('removing a region as the guide says ends with no namespace, and with webhooks that are deleted or detached', {
   timeout: 240_000,
 }, async () => {
   const t = await arrange();

@@ -96,7 +96,7 @@ const cases: Case[] = [
     { webhook: { ...webhook, ...suspended } },
     ['pauseWebhook'],
   ],
-  ['releases the webhook of a deleted object', { metadata: deleted }, {}, ['releaseWebhook', 'removeFinalizer']],
+  ['detaches the webhook of a deleted object', { metadata: deleted }, {}, ['detachWebhook', 'removeFinalizer']],
   [
     'deletes the webhook of a deleted object when the policy says so',
     { metadata: deleted, spec: { reclaimPolicy: 'delete' } },
@@ -107,7 +107,7 @@ const cases: Case[] = [
     'cleans up also when the organization is no longer allowed',
     { metadata: deleted },
     { isAllowed: false },
-    ['releaseWebhook', 'removeFinalizer'],
+    ['detachWebhook', 'removeFinalizer'],
   ],
   [
     'only removes the finalizer once the webhook is gone',

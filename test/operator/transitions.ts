@@ -72,13 +72,13 @@ export const transitions: Transition[] = [
   },
   {
     name: 'a deletion that keeps the webhook',
-    actions: ['releaseWebhook', 'removeFinalizer'],
+    actions: ['detachWebhook', 'removeFinalizer'],
     async prepare(t) {
       await declareReady(t);
       await t.remove();
     },
     isReached: isGone,
-    recorded: ['webhook.create', 'webhook.release'],
+    recorded: ['webhook.create', 'webhook.detach'],
     counts: one,
   },
 ];

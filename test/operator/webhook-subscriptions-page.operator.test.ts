@@ -79,7 +79,7 @@ it('a declared webhook gets events, what failed is sent again, and members have 
   const changes: unknown[] = [];
   await carryOut(readSection(page, 'Pause, resume, delete'), [
     [
-      /^orgctl webhook (release|delete) /,
+      /^orgctl webhook (detach|delete) /,
       async (command) => {
         await orgctl(command);
         changes.push(...(await t.rows('select state, managed_by from webhook')));

@@ -87,7 +87,7 @@ describe('the operator’s probe', () => {
     expect(rows).toEqual([{ organizations: 1, keys: 1, webhooks: [renewed.webhookId], families: 0 }]);
     expect((await orgctl('key', 'list', '--org', first.organizationId)).json<{ state: string }[]>()).toMatchObject([
       { state: 'revoked' },
-      { state: 'live' },
+      { state: 'valid' },
     ]);
   });
 
@@ -97,7 +97,7 @@ describe('the operator’s probe', () => {
     const rejected = await orgctl('probe', 'create', '--url', 'http://10.0.0.1:8090/', '--renew', 'yes');
     expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('list the address in WEBHOOK_ALLOW') });
     expect(env.WEBHOOK_ALLOW).toBe('127.0.0.0/8');
-    expect((await orgctl('key', 'list', '--org', organizationId)).json()).toMatchObject([{ state: 'live' }]);
+    expect((await orgctl('key', 'list', '--org', organizationId)).json()).toMatchObject([{ state: 'valid' }]);
   });
 });
 

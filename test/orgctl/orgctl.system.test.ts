@@ -64,7 +64,7 @@ describe('a call of orgctl', () => {
     for (const noun of ['org', 'person', 'webhook', 'delivery', 'redelivery', 'ledger', 'key', 'secrets'])
       expect(help.stdout).toContain(`  ${noun} `);
     const webhook = await callOrgctl({ ORG_API_STATE: temporaryFolder() }, ['webhook', '--help']);
-    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'resume', 'release', 'delete'])
+    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'resume', 'detach', 'delete'])
       expect(webhook.stdout).toContain(`orgctl webhook ${verb} `);
     const redeliver = await callOrgctl({ ORG_API_STATE: temporaryFolder() }, ['delivery', 'redeliver', '--help']);
     expect(redeliver.stdout).toContain('--failed-since T');

@@ -58,7 +58,7 @@ it('end-sessions ends all sessions and keeps the sign-in; a person who never sig
   await t.enter('victim@firm.example');
   const text = await t.orgctl('person', 'end-sessions', '--email', 'victim@firm.example');
   expect(text.stdout).toContain('One session ended.');
-  for (const verb of ['show', 'end-sessions', 'release-address'])
+  for (const verb of ['show', 'end-sessions', 'free-address'])
     expect(await t.orgctl('person', verb, '--email', 'nobody@firm.example')).toMatchObject({
       code: 1,
       stdout: '',
@@ -67,7 +67,7 @@ it('end-sessions ends all sessions and keeps the sign-in; a person who never sig
   expect(await t.orgctl('person', 'end-sessions')).toMatchObject({ code: 2 });
 });
 
-it('release-address frees an address that another person enrolled with', {
+it('free-address frees an address that another person enrolled with', {
   timeout,
 }, async () => {
   const t = await setupPerson();
@@ -75,22 +75,22 @@ it('release-address frees an address that another person enrolled with', {
   const own = await t.make.member({ orgId: firm });
   await t.owner.pool.query(`update membership set email = 'victim@firm.example' where person_id = $1`, [own.userId]);
   const invite = () => t.orgctl('person', 'invite', '--org', firm, '--email', 'victim@firm.example', '--json');
-  expect((await invite()).stderr).toContain('orgctl person release-address');
+  expect((await invite()).stderr).toContain('orgctl person free-address');
 
   // An app's login has no right to do this.
   const asConsole = { ...t.env, DATABASE_URL: t.database.urls.console };
-  const rejected = await callOrgctl(asConsole, ['person', 'release-address', '--email', 'victim@firm.example']);
+  const rejected = await callOrgctl(asConsole, ['person', 'free-address', '--email', 'victim@firm.example']);
   expect(rejected).toMatchObject({ code: 1, stdout: '' });
   expect(rejected.stderr).toContain('lacks a permission');
   expect(await t.session(t.person.token)).not.toBeNull();
 
-  const released = await t.orgctl('person', 'release-address', '--email', 'victim@firm.example', '--json');
-  expect(released).toMatchObject({ code: 0, stderr: '' });
-  expect(released.json()).toEqual({ personId: t.person.personId, ended: 1 });
+  const freed = await t.orgctl('person', 'free-address', '--email', 'victim@firm.example', '--json');
+  expect(freed).toMatchObject({ code: 0, stderr: '' });
+  expect(freed.json()).toEqual({ personId: t.person.personId, ended: 1 });
   expect(await t.session(t.person.token)).toBeNull();
   await expect(t.enter('victim@firm.example')).rejects.toMatchObject({ reason: 'wrong_credentials' });
   expect((await t.entries()).at(-1)).toEqual({
-    action: 'sign_in.release',
+    action: 'sign_in.free_address',
     person: null,
     detail: { memberId: t.person.personId },
   });

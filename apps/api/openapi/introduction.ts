@@ -1,9 +1,9 @@
 import { errorStatus } from '#domain/contract/errors.ts';
 import {
   failedAuthenticationsPerMinute,
-  liveKeysPerOrganization,
   requestsPerWindow,
   requestWindowSeconds,
+  validKeysPerOrganization,
 } from '#domain/contract/limits.ts';
 import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
 import { exampleOrgId, exampleSecret } from './examples.ts';
@@ -49,7 +49,7 @@ const keys = `\
 
 Owners, and members whose role may manage keys, create keys in the console with a second sign-in factor. A key is
 shown once, when it is created.
-An organization can have ${liveKeysPerOrganization} at a time, each with the scopes it needs and, if you like, an
+An organization can have ${validKeysPerOrganization} at a time, each with the scopes it needs and, if you like, an
 expiry, which answers repeat in \`Key-Expires\`.
 
 A key acts for the person who created it and can never do more than that person can now. When they leave or lose a

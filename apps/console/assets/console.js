@@ -251,16 +251,16 @@
     if (status !== null) status.textContent = status.textContent === words ? `${words}\u00A0` : words;
   }
 
-  /** The last known badges of each live part. @type {Map<string, string[]>} */
+  /** The last known badges of each refreshing part. @type {Map<string, string[]>} */
   const states = new Map();
-  /** Ids of the live parts that are not up to date. @type {Set<string>} */
+  /** Ids of the refreshing parts that are not up to date. @type {Set<string>} */
   const late = new Set();
 
   /** @param {Element} part */
   const listStates = (part) => [...part.querySelectorAll('.badge')].map(({ textContent }) => textContent ?? '');
 
   /**
-   * Announces a changed badge of a live part: screen readers ignore the part itself. @param
+   * Announces a changed badge of a refreshing part: screen readers ignore the part itself. @param
    * {Element} part
    */
   function sayChange(part) {
@@ -274,7 +274,7 @@
     if (changed.length > 0) say([...new Set(changed)].join(', '));
   }
 
-  /** @param {number} status of a response to a live part, 0 without one */
+  /** @param {number} status of a response to a refreshing part, 0 without one */
   function describeReason(status) {
     if (status === 401) return 'you are signed out.';
     if (status === 0 || status >= 500) return 'the console does not respond. It tries again automatically.';
@@ -282,7 +282,7 @@
   }
 
   /**
-   * Shows once in a live part that it is not up to date, and why. It continues to request itself,
+   * Shows once in a refreshing part that it is not up to date, and why. It continues to request itself,
    * and the next response removes this. @param {Element} part @param {number} status
    */
   function standStill(part, status) {
@@ -307,9 +307,9 @@
     say(words);
   }
 
-  /** Whether the focus is in the live part that changes. */
+  /** Whether the focus is in the refreshing part that changes. */
   let hasFocus = false;
-  // A live part becomes only itself, and only when it has changed: an error page or the sign-in page
+  // A refreshing part becomes only itself, and only when it has changed: an error page or the sign-in page
   // would empty it and end its requests. What is the same keeps its elements, and so the focus,
   // selected text, checks and what is open.
   document.addEventListener('htmx:before:swap', (event) => {

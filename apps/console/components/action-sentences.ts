@@ -118,9 +118,9 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
     (e) => sentence`Suspended webhook ${webhook(e)}, because its receiver accepted no events for days`,
   ],
   'webhook.resume': ['Resumed a webhook', (e) => sentence`Resumed webhook ${webhook(e)}`],
-  'webhook.release': [
-    'Released a managed webhook',
-    () => sentence`Released a webhook, which members can change from now on`,
+  'webhook.detach': [
+    'Detached a managed webhook',
+    () => sentence`Detached a webhook, which members can change from now on`,
   ],
   'webhook.delete': ['Deleted a webhook', (e) => sentence`Deleted webhook ${webhook(e)}`],
   'webhook.redeliver': [
@@ -205,9 +205,9 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
     (_, d) => [`Failed to sign in: ${steps[text(d.step)] ?? 'wrong credentials'}`],
   ],
   'sign_in.change_address': ['Changed a sign-in address', (e) => sentence`Changed the sign-in address of ${member(e)}`],
-  'sign_in.release': [
-    'Released a sign-in address',
-    (e) => sentence`Released the sign-in address of ${member(e)}, who must set up sign-in again`,
+  'sign_in.free_address': [
+    'Freed a sign-in address',
+    (e) => sentence`Freed the sign-in address of ${member(e)}, who must set up sign-in again`,
   ],
   'factor.add': ['Added a second factor', (_, d) => [`Added ${factor(d.kind)} as a second factor`]],
   'factor.remove': ['Removed a second factor', (_, d) => [`Removed ${factor(d.kind)}`]],

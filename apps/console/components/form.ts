@@ -58,7 +58,7 @@ export function buttonForm(
     about?: string;
     values?: Record<string, string>;
     kind?: 'primary' | 'secondary' | 'danger';
-    /** Of the button: a `live` part makes no button of another id from it. */
+    /** Of the button: a refreshing part makes no button of another id from it. */
     id?: string;
   },
 ): Html {

@@ -116,7 +116,7 @@ export const testEventStatus = (isDelivered: boolean): Html =>
   isDelivered ? badge('good', 'Delivered') : badge('bad', 'Failed');
 
 /** The labels of the two lists of API keys. */
-export const keyListLabels = { live: 'Active', ended: 'Revoked, expired and inactive' };
+export const keyListLabels = { valid: 'Active', ended: 'Revoked, expired and inactive' };
 
 /**
  * Returns the status of an API key: Active, Inactive (none of its scopes works, or its creator left),

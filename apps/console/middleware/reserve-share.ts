@@ -48,6 +48,6 @@ async function runWhileReserved(
     if (response.hasEnded) throw new ClientGoneError();
     await next();
   } finally {
-    reservation.release();
+    reservation.free();
   }
 }

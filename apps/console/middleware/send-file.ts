@@ -23,9 +23,9 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
   };
   if (ctx.method === 'HEAD') return setHeaders();
   // A download has a budget of its own: once it has begun, its session's pages do not wait for it.
-  visit.share?.connection.release();
+  visit.share?.connection.free();
   const reservation = await downloads.reserve({ person: personId, organization: organizationId }, 1, response);
-  visit.share?.session.release();
+  visit.share?.session.free();
   try {
     await runForClient(response, async () => {
       const body = await file.open();
@@ -35,7 +35,7 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
       await send(body, response);
     });
   } finally {
-    reservation.release();
+    reservation.free();
   }
 }
 

@@ -9,7 +9,7 @@ export interface SeatCounts {
   total: number;
   used: number;
   free: number;
-  /** Of live subscriptions. */
+  /** Of current subscriptions. */
   paid: number;
   /** Agreed beside subscriptions, by invoice. */
   invoiced: number;

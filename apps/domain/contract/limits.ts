@@ -4,8 +4,8 @@
 export const requestsPerWindow = 120;
 /** The length of that window. */
 export const requestWindowSeconds = 60;
-/** Keys of one organization that may be live at a time. */
-export const liveKeysPerOrganization = 25;
+/** Keys of one organization that may be valid at a time. */
+export const validKeysPerOrganization = 25;
 /** Keys that one organization may create in any hour, those of rotations too: each has calls of its own. */
 export const keysCreatedPerHour = 60;
 /** How long a rotated key may stay valid beside its successor. */

@@ -224,7 +224,7 @@ async function consume(
   now: Date,
 ): Promise<void> {
   await lockOrganization(tx, organizationId);
-  // In the order of an operator who releases the address, and of an import that ends the membership
+  // In the order of an operator who frees the address, and of an import that ends the membership
   // and its link.
   await tx.findOne(SignIn, { personId }, writeLock);
   await tx.findOne(Membership, { organizationId, personId }, writeLock);
@@ -277,5 +277,5 @@ const emailInUse = () =>
   new IdentityError(
     'email_taken',
     'Sign-in can’t be set up with this link. If you can already sign in, sign in and open the link again. Otherwise, ' +
-      'ask for a link for another address, or contact support: an operator can release the address.',
+      'ask for a link for another address, or contact support: an operator can free the address.',
   );

@@ -262,8 +262,8 @@ async function findInvitee(
   if (by === 'orgctl' && rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityError(
       'email_taken',
-      'Another person signs in with this address. Invite the member with a different address, or release this one ' +
-        '(orgctl person release-address) if it is theirs.',
+      'Another person signs in with this address. Invite the member with a different address, or free this one ' +
+        '(orgctl person free-address) if it is theirs.',
     );
   const { isOpen, personId } = found;
   return { personId, member: found.status === null ? null : found, isOpen };

@@ -19,7 +19,7 @@ import { endSessions } from './sessions.ts';
  * audit log of every organization whose member the person is.
  */
 
-/** The person of an address; `sessions` are live, and only `confirmed` memberships are open. */
+/** The person of an address; `sessions` are open, and only `confirmed` memberships are open. */
 interface SignInDetails {
   personId: string;
   email: string;
@@ -135,13 +135,13 @@ export async function changeAddress(
  *
  * @throws IdentityError `no_such_sign_in`, `email_malformed`.
  */
-export async function releaseAddress(database: Database, email: string): Promise<{ personId: string; ended: number }> {
+export async function freeAddress(database: Database, email: string): Promise<{ personId: string; ended: number }> {
   return database.change(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
     // Before the organizations' confirmations are deleted with the sign-in: they determine whose
     // log records it.
-    await recordPersonEntry(tx, { personId, action: 'sign_in.release', visitor: null, by: 'orgctl' });
+    await recordPersonEntry(tx, { personId, action: 'sign_in.free_address', visitor: null, by: 'orgctl' });
     for (const entity of [Enrolment, RecoveryCode, SecondFactor, KnownBrowser, SignIn])
       await tx.nativeDelete(entity as typeof SignIn, { personId });
     return { personId, ended };

@@ -23,7 +23,7 @@ import type { Session, SessionRow, Visitor } from './types.ts';
 /** Sessions of the console, by OWASP ASVS 5.0, V7. */
 
 /**
- * Returns the live session of a token, or null: it never existed, has ended, was idle too long, or
+ * Returns the open session of a token, or null: it never existed, has ended, was idle too long, or
  * its person's memberships no longer give access to the console. One statement returns the session,
  * its person and their permissions, and records once a minute that it was used.
  *
@@ -145,7 +145,7 @@ export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt
   );
 }
 
-/** Lists the live sessions of the person, the last used first. */
+/** Lists the open sessions of the person, the last used first. */
 export async function listSessions(db: Queryable, session: Session, now: Date): Promise<SessionRow[]> {
   assertFull(session);
   const rows = await db.find(

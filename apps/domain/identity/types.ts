@@ -42,7 +42,7 @@ export interface SessionMembership {
   permissions: Permission[];
 }
 
-/** A live session. `secondFactorAt` null: none yet. `memberships` are by organization name. */
+/** An open session. `secondFactorAt` null: none yet. `memberships` are by organization name. */
 export interface Session {
   id: string;
   personId: string;

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
 /** Whether a key works. `inactive`: its creator has left, and every read answers 403. */
-export type KeyState = 'live' | 'expired' | 'revoked' | 'inactive';
+export type KeyState = 'valid' | 'expired' | 'revoked' | 'inactive';
 
 const ApiKeySchema = defineEntity({
   name: 'ApiKey',
@@ -26,7 +26,7 @@ const ApiKeySchema = defineEntity({
 
 /**
  * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `number` is its
- * number among the organization's 25 live keys, or null. `hint` is the part that may be shown: the
+ * number among the organization's 25 valid keys, or null. `hint` is the part that may be shown: the
  * first and last four characters.
  */
 export class ApiKey extends ApiKeySchema.class {
@@ -34,7 +34,7 @@ export class ApiKey extends ApiKeySchema.class {
   stateAt(now: Date): KeyState {
     if (this.revokedAt !== null) return 'revoked';
     if (this.expiresAt !== null && this.expiresAt <= now) return 'expired';
-    return this.creatorLeftAt ? 'inactive' : 'live';
+    return this.creatorLeftAt ? 'inactive' : 'valid';
   }
 
   /** Revokes the key and frees its number. Only the first revocation counts. */
@@ -49,7 +49,7 @@ export class ApiKey extends ApiKeySchema.class {
   }
 
   /** Frees the number of a key that has expired. */
-  releaseNumber(now: Date): void {
+  freeNumber(now: Date): void {
     if (this.stateAt(now) === 'expired') this.number = null;
   }
 }

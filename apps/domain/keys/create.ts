@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { type Authority, findPermissions } from '../access/authority.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
 import { hourMs } from '../contract/durations.ts';
-import { keysCreatedPerHour, liveKeysPerOrganization } from '../contract/limits.ts';
+import { keysCreatedPerHour, validKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
@@ -48,7 +48,7 @@ export interface CreatedKey {
  * @param now - the clock, for expiry and creation time.
  *
  * @throws KeyError when its creator is no active member, may not manage keys or lacks a scope,
- * when no scope is given, when the expiry has passed, when 25 keys are live, or when 60 were created
+ * when no scope is given, when the expiry has passed, when 25 keys are valid, or when 60 were created
  * within the last hour; the last does not hold for an operator.
  */
 export async function createKey(
@@ -66,7 +66,7 @@ export async function createKey(
     if (number === null) {
       throw new KeyError(
         'too_many_keys',
-        `The organization has ${liveKeysPerOrganization} active keys, which is the maximum. Revoke one first.`,
+        `The organization has ${validKeysPerOrganization} active keys, which is the maximum. Revoke one first.`,
       );
     }
     return insertKey(tx, { ...key, number, predecessorId: null, createdAt }, secrets, 'key.create');

@@ -56,7 +56,7 @@ async function selectUsage(
     k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
       k.creator_left_at as "creatorLeftAt",
     case when k.revoked_at is not null then 'revoked' when k.expires_at <= ${now}::timestamptz then 'expired'
-      when k.creator_left_at is not null then 'inactive' else 'live' end as state,
+      when k.creator_left_at is not null then 'inactive' else 'valid' end as state,
     (select a.at from audit_entry a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse}
       order by a.at desc, a.id desc limit 1) as "lastUsedAt",
     coalesce(u.uses, 0)::float8 as "uses24h",
@@ -76,8 +76,8 @@ async function selectUsage(
   return rows.map((row) => withDates(row, 'createdAt', 'expiresAt', 'revokedAt', 'creatorLeftAt', 'lastUsedAt'));
 }
 
-/** Lists the live keys of an organization, newest first: 25 at most. */
-export const listLiveKeys = (db: Queryable, organizationId: string, now: Date): Promise<KeyUsage[]> =>
+/** Lists the valid keys of an organization, newest first: 25 at most. */
+export const listValidKeys = (db: Queryable, organizationId: string, now: Date): Promise<KeyUsage[]> =>
   selectUsage(
     db,
     organizationId,

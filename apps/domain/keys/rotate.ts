@@ -26,11 +26,11 @@ export interface RotatedKey extends CreatedKey {
 }
 
 /**
- * Replaces a live key by a successor with the same scopes and label. During the overlap both work,
- * and each takes a number. When 25 keys are live there is no number for both: the old key stops at
+ * Replaces a valid key by a successor with the same scopes and label. During the overlap both work,
+ * and each takes a number. When 25 keys are valid there is no number for both: the old key stops at
  * once, and `predecessorEndsAt` says so.
  *
- * @throws KeyError as `createKey` does, and when the key is not live or the overlap is longer
+ * @throws KeyError as `createKey` does, and when the key is not valid or the overlap is longer
  * than 7 days.
  */
 export async function rotateKey(
@@ -46,7 +46,7 @@ export async function rotateKey(
   return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     const at = now();
-    const { key: old, number: oldNumber } = await getLiveKey(tx, organizationId, keyId, at);
+    const { key: old, number: oldNumber } = await getValidKey(tx, organizationId, keyId, at);
     const successor = {
       organizationId,
       by,
@@ -73,11 +73,11 @@ export async function rotateKey(
   });
 }
 
-async function getLiveKey(tx: Transaction, organizationId: string, keyId: string, at: Date) {
+async function getValidKey(tx: Transaction, organizationId: string, keyId: string, at: Date) {
   const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
   if (key === null) throw new KeyError('no_such_key', 'The organization has no such key.');
   const { number } = key;
-  if (number === null || key.stateAt(at) !== 'live') {
+  if (number === null || key.stateAt(at) !== 'valid') {
     throw new KeyError('key_not_live', 'The key is revoked, expired or inactive; create a new one instead.');
   }
   return { key, number };

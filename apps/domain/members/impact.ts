@@ -9,7 +9,7 @@ import type { Queryable } from '../db/database.ts';
  * permission; the caller decides who sees the result.
  */
 
-/** A live key of a member. `working` are the scopes that its creator still holds. */
+/** A valid key of a member. `working` are the scopes that its creator still holds. */
 export interface MemberKey {
   id: string;
   label: string;
@@ -40,7 +40,7 @@ interface Creator {
   keys: Omit<MemberKey, 'creatorId' | 'working'>[];
 }
 
-/** Lists the live keys that a member created, oldest first, with what each can read now. */
+/** Lists the valid keys that a member created, oldest first, with what each can read now. */
 export async function listKeysOfCreator(
   db: Queryable,
   organizationId: string,
@@ -113,7 +113,7 @@ function findAffectedKeys(creators: Creator[], after: (creator: Creator) => Crea
 const collectPermissions = ({ isActive, roles }: Creator): ReadonlySet<Permission> =>
   new Set(isActive ? roles.flatMap(({ permissions }) => permissions) : []);
 
-/** Lists members with live keys by id: the one given, or all who hold the role given. */
+/** Lists members with valid keys by id: the one given, or all who hold the role given. */
 async function listCreators(
   db: Queryable,
   organizationId: string,

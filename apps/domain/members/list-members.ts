@@ -26,8 +26,8 @@ export interface MemberRow {
   status: MemberStatus;
   /** System roles first. */
   roles: AssignedRole[];
-  /** The number of their live keys. */
-  liveKeys: number;
+  /** The number of their valid keys. */
+  validKeys: number;
   /** Whether they used a link of the organization, or an operator confirmed their sign-in. */
   hasEnrolled: boolean;
   /** When they last passed a second factor; null: never, or their sign-in is not confirmed. */
@@ -124,7 +124,7 @@ export async function getMemberDetails(
 }
 
 /**
- * A live key has one of the organization's 25 numbers, so counting them reads 25 rows, however many
+ * A valid key has one of the organization's 25 numbers, so counting them reads 25 rows, however many
  * keys there were. A sign-in belongs to the whole region: it is shown only to an organization that
  * has confirmed it. Otherwise any administrator could invite an address to learn whether it signs
  * in here.
@@ -138,7 +138,7 @@ const columns = (now: Date): RawBuilder<unknown> => sql`
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
   (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.number is not null
     and k.creator_id = m.person_id
-    and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "liveKeys",
+    and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "validKeys",
   ${isConfirmed()} as "hasEnrolled",
   case when ${isConfirmed()} then greatest(
     (select max(coalesce(f.last_used_at, f.created_at)) from second_factor f where f.person_id = m.person_id),

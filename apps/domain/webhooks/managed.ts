@@ -69,18 +69,19 @@ export async function getNewestSecret(
 }
 
 /**
- * Releases a managed webhook to the organization's members, with an audit entry. It keeps its URL,
- * secrets and deliveries. Releasing it again changes nothing and is not recorded.
+ * Detaches a managed webhook from its object, and gives it to the organization's members, with an
+ * audit entry. It keeps its URL, secrets and deliveries. Detaching it again changes nothing and is
+ * not recorded.
  *
  * @throws WebhookError when the caller may not, or the webhook is deleted or managed by another.
  */
-export async function releaseWebhook(database: Database, request: WebhookRequest): Promise<void> {
+export async function detachWebhook(database: Database, request: WebhookRequest): Promise<void> {
   await database.change(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
     if (webhook.managedBy === null) return;
-    // Before the change: afterwards the webhook does not name the object that released it.
-    await recordWebhookEntry(tx, request, 'webhook.release');
-    webhook.release();
+    // Before the change: afterwards the webhook does not name the object that detached it.
+    await recordWebhookEntry(tx, request, 'webhook.detach');
+    webhook.detach();
     await tx.flush();
   });
 }

@@ -70,8 +70,8 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /** Releases it to the organization's members. */
-  release(): void {
+  /** Gives it to the organization's members. */
+  detach(): void {
     this.managedBy = null;
     this.managedUid = null;
   }

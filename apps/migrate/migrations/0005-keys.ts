@@ -26,16 +26,16 @@ export class Keys extends Migration {
         -- When the creator's membership in which it was created ended. Its calls get 403 from then
         -- on. Only a trigger writes it.
         creator_left_at timestamptz,
-        -- 1 to 25, unique among the organization's live keys. A live key always has one; an expired key keeps its
+        -- 1 to 25, unique among the organization's valid keys. A valid key always has one; an expired key keeps its
         -- until the next key is created.
         number smallint constraint api_key_number_of_25 check (number between 1 and 25),
         predecessor_id uuid constraint api_key_predecessor references api_key,
-        constraint api_key_live_has_number
+        constraint api_key_valid_has_number
           check (number is not null or revoked_at is not null or creator_left_at is not null or expires_at is not null),
         constraint api_key_ended_has_no_number
           check ((revoked_at is null and creator_left_at is null) or number is null)
       );
-      -- At most 25 live keys, for every writer: the index is the proof, not the code that picks a
+      -- At most 25 valid keys, for every writer: the index is the proof, not the code that picks a
       -- free number.
       create unique index api_key_number_unique on api_key (organization_id, number) where number is not null;
       create index api_key_by_organization on api_key (organization_id, created_at, id);

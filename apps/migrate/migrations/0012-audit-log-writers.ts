@@ -58,8 +58,8 @@ const orgctlActions = [
   'probe.create',
   'session.end_all',
   'sign_in.change_address',
-  'sign_in.release',
-  'webhook.release',
+  'sign_in.free_address',
+  'webhook.detach',
 ];
 
 const objectActions = [
@@ -68,7 +68,7 @@ const objectActions = [
   'webhook.rotate_secret',
   'webhook.pause',
   'webhook.resume',
-  'webhook.release',
+  'webhook.detach',
   'webhook.delete',
   'delivery.cancel',
 ];

@@ -95,7 +95,7 @@ export class Rights extends Migration {
       create policy webhook_of_apps on webhook to org_api_console, org_api_worker using (true);
       create policy webhook_is_seen on webhook for select to org_api_operator using (true);
       create policy webhook_is_added on webhook for insert to org_api_operator with check (managed_uid is not null);
-      -- What is written may be the release to the organization's members.
+      -- What is written may be the detachment for the organization's members.
       create policy webhook_is_managed on webhook for update to org_api_operator
         using (managed_uid is not null) with check (true);
       alter table webhook_secret enable row level security;

@@ -61,7 +61,7 @@ export class Election {
       const acquiredAt = await this.#tryAcquire(AbortSignal.timeout(this.#options.renewDeadlineMs));
       if (acquiredAt == null) await this.#pause(signal);
       else if (!signal.aborted) await this.#leadFrom(acquiredAt);
-      if (acquiredAt != null && signal.aborted) await this.#release();
+      if (acquiredAt != null && signal.aborted) await this.#resign();
     }
   }
 
@@ -122,7 +122,7 @@ export class Election {
     return this.#replace(lease, { ...own, leaseTransitions: leaseTransitions + 1 });
   }
 
-  async #release(): Promise<void> {
+  async #resign(): Promise<void> {
     const { identity, onError } = this.#options;
     try {
       const lease = await this.#read();

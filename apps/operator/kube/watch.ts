@@ -131,11 +131,11 @@ export class ObjectWatch {
       const abort = () => connection.abort();
       if (signal.aborted) abort();
       signal.addEventListener('abort', abort, { once: true });
-      const release = () => {
+      const disconnect = () => {
         signal.removeEventListener('abort', abort);
         abort();
       };
-      promise.then(release, release);
+      promise.then(disconnect, disconnect);
     }, reject);
     return promise;
   }

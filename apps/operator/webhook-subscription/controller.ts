@@ -3,7 +3,7 @@ import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.t
 import type { ClusterObject } from '#domain/access/authority.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
+import { detachWebhook, findManagedWebhook, getNewestSecret } from '#domain/webhooks/managed.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { type Controller, type Note, ReconcileError, readSeconds } from '../kube/custom-resource.ts';
 import { customObjects } from '../kube/objects.ts';
@@ -96,8 +96,8 @@ export function createSubscriptionController(options: {
           return resumeWebhook(database, request);
         case 'deleteWebhook':
           return deleteWebhook(database, request);
-        case 'releaseWebhook':
-          return releaseWebhook(database, request);
+        case 'detachWebhook':
+          return detachWebhook(database, request);
       }
     },
     describe: ({ kind }) => notes[kind],
@@ -114,7 +114,7 @@ const notes: Record<SubscriptionAction['kind'], Note | null> = {
   pauseWebhook: { reason: 'WebhookPaused', message: 'The webhook is paused.' },
   resumeWebhook: { reason: 'WebhookResumed', message: 'The webhook is resumed.' },
   deleteWebhook: { reason: 'WebhookDeleted', message: 'The webhook is deleted.' },
-  releaseWebhook: { reason: 'WebhookReleased', message: 'The webhook belongs to its organization’s members now.' },
+  detachWebhook: { reason: 'WebhookDetached', message: 'The webhook belongs to its organization’s members now.' },
   removeFinalizer: null,
 };
 

@@ -2,7 +2,7 @@ import type { ManagedWebhook } from '#domain/webhooks/managed.ts';
 import { readSeconds } from '../kube/custom-resource.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 
-/** Keeps an object until its webhook is deleted or released. */
+/** Keeps an object until its webhook is deleted or detached. */
 export const subscriptionFinalizer = 'orgapi.dev/webhook';
 
 /**
@@ -31,7 +31,7 @@ export type SubscriptionAction =
   | { kind: 'pauseWebhook' }
   | { kind: 'resumeWebhook' }
   | { kind: 'deleteWebhook' }
-  | { kind: 'releaseWebhook' }
+  | { kind: 'detachWebhook' }
   | { kind: 'removeFinalizer' };
 
 /** Returns what is left to do for a subscription, in order. */
@@ -51,7 +51,7 @@ export function planSubscription(resource: WebhookSubscription, observed: Observ
 
 function planDeletion({ spec }: WebhookSubscription, { webhook }: ObservedSubscription): SubscriptionAction[] {
   if (webhook === null) return [{ kind: 'removeFinalizer' }];
-  return [{ kind: spec.reclaimPolicy === 'delete' ? 'deleteWebhook' : 'releaseWebhook' }, { kind: 'removeFinalizer' }];
+  return [{ kind: spec.reclaimPolicy === 'delete' ? 'deleteWebhook' : 'detachWebhook' }, { kind: 'removeFinalizer' }];
 }
 
 function planCreation({ spec }: WebhookSubscription): SubscriptionAction[] {

@@ -63,7 +63,7 @@ export class Reservation {
   /** Changes what is reserved by an amount; closes the accounts with null. */
   readonly #charge: (change: number | null) => void;
   #amount = 0;
-  #isReleased = false;
+  #isFreed = false;
 
   /** Only a budget creates one. */
   constructor(charge: (change: number | null) => void) {
@@ -73,16 +73,16 @@ export class Reservation {
   /** Changes the amount; a larger one is reserved even when it is not free. */
   resize(amount: number): void {
     const change = amount - this.#amount;
-    if (this.#isReleased || change === 0) return;
+    if (this.#isFreed || change === 0) return;
     this.#amount = amount;
     this.#charge(change);
   }
 
-  /** Releases all of it. Can be called twice; afterwards nothing can be reserved. */
-  release(): void {
-    if (this.#isReleased) return;
+  /** Frees all of it. Can be called twice; afterwards nothing can be reserved. */
+  free(): void {
+    if (this.#isFreed) return;
     this.resize(0);
-    this.#isReleased = true;
+    this.#isFreed = true;
     this.#charge(null);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A pod uses bounded memory for responses: reads wait for it, and it is released however they end.
+ * A pod uses bounded memory for responses: reads wait for it, and it is freed however they end.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -107,7 +107,7 @@ it('a wait ends with 503 and Retry-After when no memory becomes free, while othe
   expect(await rejected.json()).toMatchObject({ error: 'unavailable' });
 });
 
-it('memory is released on every path: 200, 304, error response, and a client that leaves before, during or after the statement', async () => {
+it('memory is freed on every path: 200, 304, error response, and a client that leaves before, during or after the statement', async () => {
   const scene = await setupRoster();
   const { api, path, key, make } = scene;
   const whole = await api.get(path, { key: key.key });

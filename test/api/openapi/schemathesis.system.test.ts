@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
@@ -72,7 +72,7 @@ async function makeKeys({
   for (const { id: orgId, ownerUserId } of imported.organizations) {
     if (ownerUserId === null) continue;
     const creator = { orgId, userId: ownerUserId, roleId: null };
-    const made = Array.from({ length: liveKeysPerOrganization }, () => make.apiKey({ creator }));
+    const made = Array.from({ length: validKeysPerOrganization }, () => make.apiKey({ creator }));
     keys[orgId] = (await Promise.all(made)).map(({ key }) => key);
   }
   return keys;

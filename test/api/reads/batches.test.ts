@@ -56,14 +56,14 @@ async function blockReferralCodes({ owner }: Scene): Promise<() => Promise<void>
   await client.query('begin');
   await client.query('lock table referral_code in access exclusive mode');
   let isBlocking = true;
-  const release = async () => {
+  const unblock = async () => {
     if (!isBlocking) return;
     isBlocking = false;
     await client.query('rollback');
     client.release();
   };
-  onTestFinished(release);
-  return release;
+  onTestFinished(unblock);
+  return unblock;
 }
 
 /** Returns the backends of this process that wait for the lock. */
@@ -135,7 +135,7 @@ it('a revocation that commits while a read is queued behind other statements is 
   const scene = await setupBatches();
   const { make, read, statements } = scene;
   const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
-  const release = await blockReferralCodes(scene);
+  const unblock = await blockReferralCodes(scene);
   // Without timers, a statement counts as running until it has ended.
   stopTimers();
   const before: Promise<unknown>[] = [];
@@ -148,7 +148,7 @@ it('a revocation that commits while a read is queued behind other statements is 
 
   await make.keyRevoked(key);
   expect(statements).toEqual([1, 1]);
-  await release();
+  await unblock();
 
   for (const row of await Promise.all(queued)) expect(row).toMatchObject({ decision: 'revoked', body: null });
   await Promise.all(before);
@@ -224,7 +224,7 @@ it('statements that take long hold up no read behind them', async () => {
   const scene = await setupBatches();
   const { make, read } = scene;
   const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
-  const release = await blockReferralCodes(scene);
+  const unblock = await blockReferralCodes(scene);
   const slow: Promise<unknown>[] = [];
   for (let statements = 1; statements <= 3; statements += 1) {
     slow.push(read(key, listOrgReferralCodes));
@@ -234,7 +234,7 @@ it('statements that take long hold up no read behind them', async () => {
   expect(await read(key)).toMatchObject({ decision: 'ok' });
   expect(await findBlocked(scene)).toHaveLength(3);
 
-  await release();
+  await unblock();
   for (const row of await Promise.all(slow)) expect(row).toMatchObject({ decision: 'ok' });
 });
 
@@ -242,7 +242,7 @@ it('three statements of an operation run at most, and a wait behind them ends wi
   const scene = await setupBatches();
   const { make, read, statements } = scene;
   const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
-  const release = await blockReferralCodes(scene);
+  const unblock = await blockReferralCodes(scene);
   const reads: Promise<unknown>[] = [];
   for (let blocked = 1; blocked <= 3; blocked += 1) {
     reads.push(read(key, listOrgReferralCodes));
@@ -259,7 +259,7 @@ it('three statements of an operation run at most, and a wait behind them ends wi
   expect(await findBlocked(scene)).toHaveLength(3);
   expect(statements).toEqual([1, 1, 1, 1]);
 
-  await release();
+  await unblock();
   for (const row of await Promise.all(reads)) expect(row).toMatchObject({ decision: 'ok' });
   expect(statements).toEqual([1, 1, 1, 1, 1]);
 });
@@ -268,7 +268,7 @@ it('a read that waited before its rejected statement gets no second one, and one
   const scene = await setupBatches();
   const { make, read, owner, statements } = scene;
   const key = await make.apiKey({ scopes: ['org.referrals.manage'] });
-  const release = await blockReferralCodes(scene);
+  const unblock = await blockReferralCodes(scene);
   const startedMs = performance.now();
   const waited = read(key, listOrgReferralCodes, { deadlineMs: startedMs + 3_000 });
   const kept = read(key, listOrgReferralCodes, { deadlineMs: startedMs + 4_500 });
@@ -280,7 +280,7 @@ it('a read that waited before its rejected statement gets no second one, and one
   await owner.pool.query('select pg_cancel_backend($1)', await findBlocked(scene));
   await expect(waited).rejects.toMatchObject({ code: '57014' });
   await expect.poll(async () => (await findBlocked(scene)).length).toBe(1);
-  await release();
+  await unblock();
 
   expect(await settled).toMatchObject([{ status: 'rejected' }, { value: { decision: 'ok' } }]);
   expect(statements).toEqual([2, 1]);
@@ -290,14 +290,14 @@ it('the reads of a rejected statement run again in three statements at a time', 
   const scene = await setupBatches();
   const { make, read, owner, statements } = scene;
   const key = await make.apiKey({ scopes: ['org.referrals.manage'] });
-  const release = await blockReferralCodes(scene);
+  const unblock = await blockReferralCodes(scene);
   const reads = Promise.all(Array.from({ length: 6 }, () => read(key, listOrgReferralCodes)));
   await expect.poll(async () => (await findBlocked(scene)).length).toBe(1);
   await owner.pool.query('select pg_cancel_backend($1)', await findBlocked(scene));
   await expect.poll(async () => (await findBlocked(scene)).length).toBe(3);
   expect(statements).toEqual([6, 1, 1, 1]);
 
-  await release();
+  await unblock();
   for (const row of await reads) expect(row).toMatchObject({ decision: 'ok' });
   expect(statements).toEqual([6, 1, 1, 1, 1, 1, 1]);
 });
@@ -306,7 +306,7 @@ it('a connection that breaks fails the reads of its statement and no other', asy
   const scene = await setupBatches();
   const { make, read, owner } = scene;
   const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
-  const release = await blockReferralCodes(scene);
+  const unblock = await blockReferralCodes(scene);
   const lost = Promise.allSettled([read(key, listOrgReferralCodes), read(key, listOrgReferralCodes)]);
   await expect.poll(async () => (await findBlocked(scene)).length).toBe(1);
   const [backend] = await findBlocked(scene);
@@ -317,7 +317,7 @@ it('a connection that breaks fails the reads of its statement and no other', asy
 
   expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await read(key)).toMatchObject({ decision: 'ok' });
-  await release();
+  await unblock();
   for (const row of await kept) expect(row).toMatchObject({ decision: 'ok' });
 });
 

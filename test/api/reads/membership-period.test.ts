@@ -3,7 +3,7 @@
  * gets 403, also after the creator returns.
  */
 import { expect, it } from 'vitest';
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import { acceptEnrolment } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { createKey } from '#domain/keys/create.ts';
@@ -113,18 +113,18 @@ it.each(Object.entries(ends))(
     const member = await people.enrol({ roleKey: 'admin' });
     const other = await make.member({ orgId: member.orgId });
     const creator: MadeMember = { orgId: member.orgId, userId: member.personId, roleId: null };
-    for (let made = 0; made < liveKeysPerOrganization; made += 1) await make.apiKey({ creator });
+    for (let made = 0; made < validKeysPerOrganization; made += 1) await make.apiKey({ creator });
     await expect(make.apiKey({ creator: other })).rejects.toMatchObject({ reason: 'too_many_keys' });
 
     await leave(people, member);
     const keys = await listKeys(db, member.orgId, new Date());
-    expect(keys.map(({ state }) => state)).toEqual(Array(liveKeysPerOrganization).fill('inactive'));
+    expect(keys.map(({ state }) => state)).toEqual(Array(validKeysPerOrganization).fill('inactive'));
     const [first] = keys;
     const rotation = { organizationId: member.orgId, keyId: first?.id ?? '', overlapSeconds: 60, expiresAt: null };
     await expect(rotateKey(db, { ...rotation, by: { personId: other.userId } }, testKeySecrets)).rejects.toMatchObject({
       reason: 'key_not_live',
     });
-    for (let made = 0; made < liveKeysPerOrganization; made += 1) await make.apiKey({ creator: other });
+    for (let made = 0; made < validKeysPerOrganization; made += 1) await make.apiKey({ creator: other });
     await expect(make.apiKey({ creator: other })).rejects.toMatchObject({ reason: 'too_many_keys' });
   },
 );
@@ -144,15 +144,15 @@ it('a key that is created while its creator leaves is rejected, or ends with the
       const leaving = n % 2 === 0 ? withStatus('left') : (ends['an operator removed them'] as Write);
       const [created] = await Promise.all([creating, leaving(people, member)]);
       await withStatus('active')(people, member);
-      const { rows } = await owner.pool.query<{ live: number }>(
-        'select count(*)::int as live from api_key where organization_id = $1 and creator_left_at is null',
+      const { rows } = await owner.pool.query<{ valid: number }>(
+        'select count(*)::int as valid from api_key where organization_id = $1 and creator_left_at is null',
         [member.orgId],
       );
-      return { created, live: rows[0]?.live };
+      return { created, valid: rows[0]?.valid };
     }),
   );
   for (const outcome of outcomes)
-    expect(outcome).toEqual({ created: expect.toBeOneOf(['created', 'not_an_active_member']), live: 0 });
+    expect(outcome).toEqual({ created: expect.toBeOneOf(['created', 'not_an_active_member']), valid: 0 });
 });
 
 it('a key waits for a removal in progress, and is then rejected', async () => {

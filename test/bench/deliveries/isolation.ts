@@ -166,7 +166,7 @@ async function countAttempts(
   return rows[0]?.attempts ?? 0;
 }
 
-/** Deletes its webhooks, releases its posts and waits until its deliveries are settled. */
+/** Deletes its webhooks, closes its hanging posts and waits until its deliveries are settled. */
 async function endDisturbing(stack: BenchStack, organization: BenchOrganization): Promise<void> {
   const { owner } = stack;
   const { pool } = owner;
@@ -174,6 +174,6 @@ async function endDisturbing(stack: BenchStack, organization: BenchOrganization)
   const webhooks = await pool.query<{ id: string }>('select id from webhook where organization_id = $1', [id]);
   for (const webhook of webhooks.rows)
     await deleteWebhook(owner, { organizationId: id, webhookId: webhook.id, by: 'orgctl' });
-  await stack.receiver.release();
+  await stack.receiver.closeHanging();
   await settles(pool, [organization], 120_000);
 }

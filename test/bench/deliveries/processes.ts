@@ -18,7 +18,7 @@ export interface Receiver {
   /** Returns the posts since the last call, oldest first. */
   takePosts(): Promise<ReceivedPost[]>;
   /** Closes every hanging connection; returns their number. */
-  release(): Promise<number>;
+  closeHanging(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -37,9 +37,9 @@ export async function startReceiver(tls?: { cert: string; key: string }): Promis
       const message = await ask({ want: 'posts' });
       return 'posts' in message ? message.posts : [];
     },
-    async release() {
-      const message = await ask({ want: 'release' });
-      return 'released' in message ? message.released : 0;
+    async closeHanging() {
+      const message = await ask({ want: 'closeHanging' });
+      return 'closed' in message ? message.closed : 0;
     },
     stop: () => stopChild(child),
   };

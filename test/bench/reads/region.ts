@@ -4,7 +4,7 @@ import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits
 import { scopes } from '#domain/contract/scopes.ts';
 import { fingerprint, generateKey, type KeySecrets } from '#domain/keys/key.ts';
 
-/** Organizations of a region, and live keys of each (25 at most). */
+/** Organizations of a region, and valid keys of each (25 at most). */
 export const organizations = 1_000;
 const keysEach = 20;
 const professionalsEach = 4;

@@ -10,4 +10,10 @@ import { pages as webhooks } from './webhooks.ts';
 export const pages = [...frame, ...keys, ...webhooks, ...deliveries, ...members, ...clients, ...auditLog];
 
 /** The routes of pages with a part that updates. */
-export const liveRoutes = ['listAllDeliveries', 'listDeliveries', 'showDelivery', 'showRedelivery', 'showWebhook'];
+export const autoRefreshRoutes = [
+  'listAllDeliveries',
+  'listDeliveries',
+  'showDelivery',
+  'showRedelivery',
+  'showWebhook',
+];

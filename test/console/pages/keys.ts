@@ -1,7 +1,7 @@
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { listLiveKeys } from '#domain/keys/list.ts';
+import { listValidKeys } from '#domain/keys/list.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 import type { JudgedPage } from './page.ts';
@@ -58,7 +58,7 @@ async function makeKeys(t: ConsoleInstallation, ada: Enrolled): Promise<void> {
 }
 
 async function firstKey(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
-  const keys = await listLiveKeys(t.owner, ada.orgId, new Date());
+  const keys = await listValidKeys(t.owner, ada.orgId, new Date());
   return (
     keys.find(({ label }) => label === 'Monthly report')?.id ??
     (await insertKey(t, ada, { label: 'Monthly report', calls: 12 }))
@@ -127,8 +127,8 @@ export const pages: readonly JudgedPage[] = [
     route: 'showNewKey',
     picture: 'key-new-full',
     async path(t, ada) {
-      const live = (await listLiveKeys(t.owner, ada.orgId, new Date())).length;
-      for (let n = live; n < liveKeysPerOrganization; n += 1)
+      const validCount = (await listValidKeys(t.owner, ada.orgId, new Date())).length;
+      for (let n = validCount; n < validKeysPerOrganization; n += 1)
         await insertKey(t, ada, { label: `Office ${n}`, daysOld: n * 3, calls: n % 2 });
       return `/o/${ada.orgId}/keys/new`;
     },

@@ -57,7 +57,7 @@ describe('the console', () => {
       null,
     ]);
 
-  it('writes in the name of an active, confirmed member with a live session only', async () => {
+  it('writes in the name of an active, confirmed member with an open session only', async () => {
     const t = await setupWriters();
     const { orgId } = t;
     const client = await t.as('console');

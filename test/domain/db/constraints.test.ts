@@ -228,7 +228,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ],
   ['a key with a 26th number', 'api_key_number_of_25', insertKey({ number: '26' })],
   ['two keys with one number', 'api_key_number_unique', `${insertKey({})}; ${insertKey({ print: '02' })}`],
-  ['a live key without a number', 'api_key_live_has_number', insertKey({ number: 'null' })],
+  ['a valid key without a number', 'api_key_valid_has_number', insertKey({ number: 'null' })],
   [
     'a revoked key that keeps its number',
     'api_key_ended_has_no_number',

@@ -5,7 +5,7 @@
 import { expect, it } from 'vitest';
 import { jitter, waitAfterFailureMs, waitAfterFailureSql } from '#delivery/schedule.ts';
 import { eventTypes, seatEndReasons } from '#domain/contract/events.ts';
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import { permissions, scopes, systemRoleKeys } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { isProvenSql } from '#domain/webhooks/ledger-statements.ts';
@@ -46,7 +46,7 @@ it.each<[constraint: string, values: readonly string[]]>([
 });
 
 it.each([
-  ['api_key_number_of_25', liveKeysPerOrganization],
+  ['api_key_number_of_25', validKeysPerOrganization],
   ['webhook_number_of_20', webhooksPerOrganization],
   ['receiver_concurrency_of_10', maxConcurrency],
 ])('%s ends where the product does', async (constraint, most) => {

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { acceptEnrolment } from '#domain/identity/accept-link.ts';
 import { createEnrolment, createLink } from '#domain/identity/create-link.ts';
-import { confirmSignInByAddress, getSignIn, releaseAddress } from '#domain/identity/orgctl-actions.ts';
+import { confirmSignInByAddress, freeAddress, getSignIn } from '#domain/identity/orgctl-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { reinstateMember, removeMember, suspendMember } from '#domain/members/change.ts';
@@ -159,8 +159,8 @@ describe('a confirmation', () => {
   it('belongs to one sign-in: each organization confirms a person again who enrols again', async () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
-    await releaseAddress(t.owner, t.person.email);
-    expect((await t.entries(t.second)).at(-1)).toMatchObject({ action: 'sign_in.release', person: null });
+    await freeAddress(t.owner, t.person.email);
+    expect((await t.entries(t.second)).at(-1)).toMatchObject({ action: 'sign_in.free_address', person: null });
     const { rows } = await t.owner.pool.query('select from sign_in_confirmation where person_id = $1', [
       t.person.personId,
     ]);

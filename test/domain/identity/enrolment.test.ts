@@ -343,7 +343,7 @@ describe('an invitation that is not accepted yet', () => {
     const newcomer = await invite('unknown@example.org');
     t.pass(minuteMs);
 
-    const live = async () => {
+    const useSignIn = async () => {
       await signIn(t.db, { email: victim.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
       const { token } = await signIn(t.db, { email: victim.email, password: goodPassword, visitor }, t.now);
       const code = codeAt(victim.secret, t.now());
@@ -362,16 +362,16 @@ describe('an invitation that is not accepted yet', () => {
       return { hasEnrolled, lastSeenAt };
     };
     const neverSeen = { hasEnrolled: false, lastSeenAt: null };
-    await live();
+    await useSignIn();
     expect(await seen(victim.personId)).toEqual(neverSeen);
     // The organization does not learn it by suspending and reinstating them either, and this does
     // not make them a member.
     const whom = { organizationId: here, personId: victim.personId, by };
     await suspendMember(t.db, whom);
-    await live();
+    await useSignIn();
     expect(await seen(victim.personId)).toEqual(neverSeen);
     await reinstateMember(t.db, whom);
-    let token = await live();
+    let token = await useSignIn();
     expect(await seen(victim.personId)).toEqual(neverSeen);
     const { memberships, unconfirmed } = await t.session(token);
     expect([memberships.map(({ organizationId }) => organizationId), unconfirmed]).toEqual([[victim.orgId], []]);
@@ -387,7 +387,7 @@ describe('an invitation that is not accepted yet', () => {
     // longer.
     const again = await invite(victim.email);
     await acceptEnrolment(t.db, await t.session(token), { token: again.token, visitor }, t.now);
-    token = await live();
+    token = await useSignIn();
     expect(await seen(victim.personId)).toEqual({ hasEnrolled: true, lastSeenAt: expect.any(Date) });
     expect((await t.entries(here)).map(({ action }) => action)).toContain('sign_in.complete');
     await removeMember(t.db, whom);

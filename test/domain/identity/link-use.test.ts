@@ -8,7 +8,7 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/accept-link.ts';
 import { createEnrolment, findEnrolment } from '#domain/identity/create-link.ts';
-import { confirmSignInByAddress, releaseAddress } from '#domain/identity/orgctl-actions.ts';
+import { confirmSignInByAddress, freeAddress } from '#domain/identity/orgctl-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from '#test/people.ts';
 
@@ -216,7 +216,7 @@ describe('a link for a person who signs in already', () => {
     }
   });
 
-  it('waits for an operator who releases the address, and has then expired', async () => {
+  it('waits for an operator who frees the address, and has then expired', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     const [used] = await Promise.all([
@@ -224,7 +224,7 @@ describe('a link for a person who signs in already', () => {
         () => 'joined',
         (error: { reason: string; message: string }) => error.reason ?? error.message,
       ),
-      releaseAddress(t.owner, link.email),
+      freeAddress(t.owner, link.email),
     ]);
     // Either order is possible; the session that uses the link may have ended by then.
     expect(used).toMatch(/^(joined|link_expired|the session has ended)$/);

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
 import { type CreateKey, createKey } from '#domain/keys/create.ts';
 import { listKeys } from '#domain/keys/list.ts';
@@ -104,7 +104,7 @@ describe('creating a key', () => {
     expect((await api.get(`/v1/orgs/${creator.orgId}`, { key: made.key })).status).toBe(200);
     const hint = `${made.key.slice(0, 11)}…${made.key.slice(-4)}`;
     expect(await list()).toMatchObject([
-      { id: made.id, hint, label: 'reporting', scopes: ['org.read'], state: 'live' },
+      { id: made.id, hint, label: 'reporting', scopes: ['org.read'], state: 'valid' },
     ]);
     expect((await entries())[0]).toEqual({
       action: 'key.create',
@@ -126,7 +126,7 @@ describe('revoking a key', () => {
     const foreign = await make.apiKey({ creator: elsewhere });
     for (const keyId of [foreign.id, randomUUID()])
       await expect(revoke(keyId)).rejects.toMatchObject({ reason: 'no_such_key' });
-    expect(await list()).toMatchObject([{ state: 'live' }]);
+    expect(await list()).toMatchObject([{ state: 'valid' }]);
   });
 
   it('is carried out and recorded once, also when it is repeated', async () => {
@@ -150,16 +150,16 @@ describe('rotating a key', () => {
     const end = new Date(start.getTime() + 7 * day * 1000);
     expect(successor.predecessorEndsAt).toEqual(end);
     expect(await list()).toMatchObject([
-      { id: old.id, state: 'live', expiresAt: end },
+      { id: old.id, state: 'valid', expiresAt: end },
       {
         id: successor.id,
-        state: 'live',
+        state: 'valid',
         expiresAt: null,
         scopes: ['org.read', 'org.clients.read'],
         label: 'case tracking',
       },
     ]);
-    expect((await list(end)).map(({ state }) => state)).toEqual(['expired', 'live']);
+    expect((await list(end)).map(({ state }) => state)).toEqual(['expired', 'valid']);
     expect((await entries()).at(-1)).toMatchObject({
       action: 'key.rotate',
       key_id: successor.id,
@@ -188,22 +188,22 @@ describe('rotating a key', () => {
     const { create, rotate, list } = await setupKeys();
     const old = await create();
     await rotate(old.id, { overlapSeconds: 0 });
-    expect((await list()).map(({ state }) => state)).toEqual(['revoked', 'live']);
+    expect((await list()).map(({ state }) => state)).toEqual(['revoked', 'valid']);
   });
 
-  it('has no overlap when 25 keys are live, and reports that', async () => {
+  it('has no overlap when 25 keys are valid, and reports that', async () => {
     const { create, rotate, list } = await setupKeys();
     const made = [];
-    for (let n = 0; n < liveKeysPerOrganization; n += 1) made.push(await create());
+    for (let n = 0; n < validKeysPerOrganization; n += 1) made.push(await create());
     const now = new Date();
     const successor = await rotate(made[4]?.id ?? '', { overlapSeconds: day }, () => now);
     expect(successor.predecessorEndsAt).toEqual(now);
     const states = (await list()).map(({ id, state }) => [id, state]);
-    expect(states.filter(([, state]) => state === 'live').length).toBe(liveKeysPerOrganization);
+    expect(states.filter(([, state]) => state === 'valid').length).toBe(validKeysPerOrganization);
     expect(states).toContainEqual([made[4]?.id, 'revoked']);
   });
 
-  it('is rejected with an overlap below 0 or above 7 days, and for a key that is not live', async () => {
+  it('is rejected with an overlap below 0 or above 7 days, and for a key that is not valid', async () => {
     const { create, rotate, revoke, list } = await setupKeys();
     const start = new Date();
     const { id } = await create({ expiresAt: new Date(start.getTime() + 1_000) }, () => start);
@@ -242,6 +242,6 @@ describe('rotating a key', () => {
     const { id } = await create();
     const tries = await Promise.allSettled([1, 2, 3].map(() => rotate(id, { overlapSeconds: 0 })));
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
-    expect((await list()).map(({ state }) => state)).toEqual(['revoked', 'live']);
+    expect((await list()).map(({ state }) => state)).toEqual(['revoked', 'valid']);
   });
 });

@@ -21,7 +21,7 @@ async function setupSearch() {
   return { owner, make, ada, find };
 }
 
-it('a leaked key is found in any pasted text, live, expired or revoked, and the report is recorded', async () => {
+it('a leaked key is found in any pasted text, valid, expired or revoked, and the report is recorded', async () => {
   const { owner, make, ada, find } = await setupSearch();
   const key = await make.apiKey({ creator: ada });
   for (const text of [

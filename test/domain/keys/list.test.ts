@@ -1,7 +1,7 @@
 /** What the console shows about keys: uses, callers, endpoints, replacements. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { findKeyUsage, listCallers, listCreatorRoles, listEndedKeys, listLiveKeys } from '#domain/keys/list.ts';
+import { findKeyUsage, listCallers, listCreatorRoles, listEndedKeys, listValidKeys } from '#domain/keys/list.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -46,7 +46,7 @@ it('the list and the page of a key count its uses exactly', async () => {
     [ada.orgId, id],
   );
   await sumCalls(owner);
-  expect((await listLiveKeys(owner, ada.orgId, now()))[0]?.uses24h).toBe(2500);
+  expect((await listValidKeys(owner, ada.orgId, now()))[0]?.uses24h).toBe(2500);
   expect((await findKeyUsage(owner, ada.orgId, id, now()))?.uses24h).toBe(2500);
 });
 
@@ -68,7 +68,7 @@ it('a key’s working scopes are those that its creator holds now', async () => 
     working: [],
     creatorName: 'Bo',
     creatorStatus: 'suspended',
-    state: 'live',
+    state: 'valid',
   });
 });
 
@@ -84,10 +84,10 @@ it('a rotated key and its successor refer to each other, and inactive keys have 
     expiresAt: null,
   };
   const { id } = await rotateKey(owner, input, testKeySecrets);
-  expect(await findKeyUsage(owner, ada.orgId, old.id, now())).toMatchObject({ successorId: id, state: 'live' });
+  expect(await findKeyUsage(owner, ada.orgId, old.id, now())).toMatchObject({ successorId: id, state: 'valid' });
   expect(await findKeyUsage(owner, ada.orgId, id, now())).toMatchObject({ predecessorId: old.id });
   const later = new Date(Date.now() + 3_700_000);
-  expect((await listLiveKeys(owner, ada.orgId, later)).map((key) => key.id)).toEqual([id]);
+  expect((await listValidKeys(owner, ada.orgId, later)).map((key) => key.id)).toEqual([id]);
   expect((await listEndedKeys(owner, ada.orgId, null, later)).keys).toMatchObject([{ id: old.id, state: 'expired' }]);
 
   for (let n = 0; n < 26; n += 1) {
@@ -107,5 +107,5 @@ it('another organization’s key is not found, and neither are its callers', asy
   await writeEntries(owner, [{ orgId: theirs.orgId, keyId: theirs.id, address: '203.0.113.1' }]);
   expect(await findKeyUsage(owner, here, theirs.id, now())).toBeNull();
   expect(await listCallers(owner, here, theirs.id)).toEqual([]);
-  expect(await listLiveKeys(owner, here, now())).toEqual([]);
+  expect(await listValidKeys(owner, here, now())).toEqual([]);
 });

@@ -8,9 +8,9 @@ const later = new Date(now.getTime() + 1);
 const keyWith = (fields: Partial<Pick<ApiKey, 'expiresAt' | 'revokedAt' | 'creatorLeftAt' | 'number'>>) =>
   Object.assign(new ApiKey(), { expiresAt: null, revokedAt: null, creatorLeftAt: null, number: 3, ...fields });
 
-it('a key is live before its expiry, and not at that moment', () => {
-  expect(keyWith({}).stateAt(now)).toBe('live');
-  expect(keyWith({ expiresAt: later }).stateAt(now)).toBe('live');
+it('a key is valid before its expiry, and not at that moment', () => {
+  expect(keyWith({}).stateAt(now)).toBe('valid');
+  expect(keyWith({ expiresAt: later }).stateAt(now)).toBe('valid');
   expect(keyWith({ expiresAt: now }).stateAt(now)).toBe('expired');
 });
 
@@ -44,7 +44,7 @@ it('only an expired key frees its number', () => {
     [now, null],
   ] as const) {
     const key = keyWith({ expiresAt });
-    key.releaseNumber(now);
+    key.freeNumber(now);
     expect(key.number).toBe(number);
   }
 });

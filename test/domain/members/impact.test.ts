@@ -22,7 +22,7 @@ it('the reads of each scope are those that the API declares', () => {
   expect(Object.fromEntries(known)).toEqual(declared);
 });
 
-it('the preview lists the live keys and reads that stop with a member or a role, and the API then rejects exactly those', async () => {
+it('the preview lists the valid keys and reads that stop with a member or a role, and the API then rejects exactly those', async () => {
   const t = await setupStaff();
   const { orgId } = t;
   const creator = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });

@@ -6,7 +6,7 @@ import type { ClusterObject } from '#domain/access/authority.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
+import { detachWebhook, findManagedWebhook, getNewestSecret } from '#domain/webhooks/managed.ts';
 import { cancelRedelivery, countRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
@@ -64,7 +64,7 @@ describe('a webhook that a cluster object manages', () => {
       count: () => countRedelivery(db, { ...of, selection }),
       redeliverMany: () => requestRedelivery(db, { ...of, selection }),
       cancelMany: () => cancelRedelivery(db, { ...of, redeliveryId }),
-      release: () => releaseWebhook(db, of),
+      detach: () => detachWebhook(db, of),
     };
     for (const [action, act] of Object.entries(actions))
       await expect(act(), action).rejects.toMatchObject({
@@ -126,11 +126,11 @@ describe('a webhook that a cluster object manages', () => {
     expect(String(rejected)).not.toContain('t00short');
   });
 
-  it('belongs to the members again once it is released, with its URL, secret and deliveries', async () => {
+  it('belongs to the members again once it is detached, with its URL, secret and deliveries', async () => {
     const t = await setupManaged();
-    await releaseWebhook(t.db, t.request);
+    await detachWebhook(t.db, t.request);
     expect(await t.show(t.created.id)).toMatchObject({ managedBy: null, url: t.input.url, state: 'active' });
-    expect((await t.entries()).at(-1)).toMatchObject({ action: 'webhook.release', person_id: null });
+    expect((await t.entries()).at(-1)).toMatchObject({ action: 'webhook.detach', person_id: null });
     await expect(pauseWebhook(t.db, t.request)).rejects.toMatchObject({ reason: 'no_such_webhook' });
     await t.pause(t.created.id);
     expect(await t.show(t.created.id)).toMatchObject({ state: 'paused' });
@@ -150,7 +150,7 @@ describe('a webhook that a cluster object manages', () => {
     await t.pause(t.created.id, 'orgctl');
     expect(await t.show(t.created.id)).toMatchObject({ state: 'paused' });
     // For example because its object went while there was no Region.
-    await releaseWebhook(t.owner, t.of(t.created.id, 'orgctl'));
+    await detachWebhook(t.owner, t.of(t.created.id, 'orgctl'));
     expect(await t.show(t.created.id)).toMatchObject({ managedBy: null });
   });
 

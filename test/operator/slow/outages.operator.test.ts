@@ -39,7 +39,7 @@ it('an API server that is unavailable for a minute delays a change, and nothing 
   process.stdout.write(`${tried} requests while the API server was unavailable for ${outageMs / 1_000} s\n`);
 });
 
-it('a deleted definition releases its webhooks, and objects of a new one are followed again', {
+it('a deleted definition detaches its webhooks, and objects of a new one are followed again', {
   timeout: 420_000,
 }, async () => {
   const t = await setup();
@@ -54,11 +54,11 @@ it('a deleted definition releases its webhooks, and objects of a new one are fol
     const { items } = await definitions.listCustomResourceDefinition();
     expect(items.map(({ metadata }) => metadata?.name)).not.toContain(name);
   }, waiting);
-  expect(await t.actions()).toEqual(['webhook.create', 'webhook.release']);
+  expect(await t.actions()).toEqual(['webhook.create', 'webhook.detach']);
   expect(await t.rows('select from webhook where managed_by is null')).toHaveLength(1);
 
   await t.server.applyDefinitions();
-  await t.declare('orders-2', { url: 'https://hooks.example.com/another' }); // the released webhook keeps its URL
+  await t.declare('orders-2', { url: 'https://hooks.example.com/another' }); // the detached webhook keeps its URL
   await vi.waitFor(async () => expect(await t.conditions('orders-2')).toContain('Ready True Applied'), waiting);
   expect(await t.rows('select from webhook')).toHaveLength(2);
 });

@@ -14,7 +14,7 @@ it('waiting holders are admitted in turn, whatever the number of requests of eac
     const reservation = await budget.reserve({ organization }, 1, client);
     order.push(organization);
     await new Promise(setImmediate);
-    reservation.release();
+    reservation.free();
   };
   await Promise.all(['a', 'a', 'a', 'a', 'b', 'b', 'c'].map(use));
   expect(order.join('')).toBe('aabcaba');

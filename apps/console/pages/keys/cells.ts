@@ -26,14 +26,14 @@ export const renderStatus = (key: KeyUsage, now: Date): Html => keyStatus(key, i
 
 /** Returns whether a key expires soon and is not replaced by another. */
 export const isExpiringSoon = ({ expiresAt, state, successorId }: KeyUsage, now: Date): boolean =>
-  state === 'live' &&
+  state === 'valid' &&
   successorId === null &&
   expiresAt !== null &&
   expiresAt.getTime() - now.getTime() < soonDays * dayMs;
 
-/** Returns whether a replaced key was used after its replacement, among the `live` keys. */
-export function isUsedAfterRotation({ successorId, lastUsedAt }: KeyUsage, live: readonly KeyUsage[]): boolean {
-  const successor = live.find(({ id }) => id === successorId);
+/** Returns whether a replaced key was used after its replacement, among the `validKeys`. */
+export function isUsedAfterRotation({ successorId, lastUsedAt }: KeyUsage, validKeys: readonly KeyUsage[]): boolean {
+  const successor = validKeys.find(({ id }) => id === successorId);
   return successor !== undefined && lastUsedAt !== null && lastUsedAt.getTime() > getLastUse(successor);
 }
 
@@ -50,9 +50,9 @@ export const quotedKey = (key: Pick<KeyUsage, 'label' | 'hint'>): string => `API
 /** Returns the last use of a key, or its creation: a new key may not be deployed yet. */
 export const getLastUse = ({ lastUsedAt, createdAt }: KeyUsage): number => (lastUsedAt ?? createdAt).getTime();
 
-/** Returns whether a live key was not used for `unusedDays`. */
+/** Returns whether a valid key was not used for `unusedDays`. */
 export const isUnused = (key: KeyUsage, now: Date): boolean =>
-  key.state === 'live' && now.getTime() - getLastUse(key) > unusedDays * dayMs;
+  key.state === 'valid' && now.getTime() - getLastUse(key) > unusedDays * dayMs;
 
 const unused = badge('plain', 'Unused');
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { listLiveKeys } from '#domain/keys/list.ts';
+import { listValidKeys } from '#domain/keys/list.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { describeScope } from '../../components/reads.ts';
@@ -51,8 +51,8 @@ export const createRoutes = member.formPage({
 /** Offers to rotate the newest key of the person who created one. */
 async function newestKey(visit: MemberVisit): Promise<Html> {
   const { database, now } = visit.console;
-  const live = await listLiveKeys(database, visit.organizationId, now());
-  const newest = live.find(({ creatorId }) => creatorId === visit.by.personId);
+  const validKeys = await listValidKeys(database, visit.organizationId, now());
+  const newest = validKeys.find(({ creatorId }) => creatorId === visit.by.personId);
   if (newest === undefined) return html``;
   return shownBefore(
     'A new API key',
@@ -64,8 +64,8 @@ async function newestKey(visit: MemberVisit): Promise<Html> {
 
 async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { database, now } = visit.console;
-  const live = await listLiveKeys(database, visit.organizationId, now());
-  if (live.length >= liveKeysPerOrganization) return fullPage(visit, live);
+  const validKeys = await listValidKeys(database, visit.organizationId, now());
+  if (validKeys.length >= validKeysPerOrganization) return fullPage(visit, validKeys);
   return page({
     title: 'Create API key',
     breadcrumbs: [['API keys', visit.at('/keys')]],

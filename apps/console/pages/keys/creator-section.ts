@@ -13,7 +13,7 @@ interface Change {
   losesAllScopes: boolean;
 }
 
-/** Shows a live key's creator, and which reads stop when they leave or lose a role. */
+/** Shows a valid key's creator, and which reads stop when they leave or lose a role. */
 export async function creatorSection(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const { console, organizationId } = visit;
   const { database, now } = console;

@@ -1,4 +1,4 @@
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { KeyUsage } from '#domain/keys/list.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -9,10 +9,10 @@ import { type Page, page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { getLastUse, isUnused, keyColumns, keyTitle } from './cells.ts';
 
-/** Replaces the form at the limit of live keys. Lists the keys to revoke, longest unused first. */
-export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
+/** Replaces the form at the limit of valid keys. Lists the keys to revoke, longest unused first. */
+export function fullPage(visit: MemberVisit, validKeys: readonly KeyUsage[]): Page {
   const now = visit.console.now();
-  const longestUnused = [...live].sort((a, b) => getLastUse(a) - getLastUse(b));
+  const longestUnused = [...validKeys].sort((a, b) => getLastUse(a) - getLastUse(b));
   const unused = longestUnused.filter((key) => isUnused(key, now)).length;
   return page({
     title: 'Create API key',
@@ -20,7 +20,7 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
     body: html`
       ${notice(
         'warning',
-        `Your organization has ${live.length} active API keys. The maximum is ${liveKeysPerOrganization}. ` +
+        `Your organization has ${validKeys.length} active API keys. The maximum is ${validKeysPerOrganization}. ` +
           'Revoke a key to create another.',
       )}
       <p>Use one key per system. To replace a key, rotate it instead of creating another.</p>

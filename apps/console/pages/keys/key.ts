@@ -44,12 +44,12 @@ export const keyRoutes = [
         title: keyTitle(key),
         breadcrumbs: [['API keys', visit.at('/keys')]],
         badge: renderStatus(key, visit.console.now()),
-        actions: key.state === 'live' ? actions(visit, key) : null,
+        actions: key.state === 'valid' ? actions(visit, key) : null,
         body: html`
           ${warnings(visit, key)}
           ${await keyDetails(visit, key)}
           <section aria-labelledby="reads"><h2 id="reads">Permissions</h2>${renderPermissions(key)}</section>
-          ${key.state === 'live' ? await creatorSection(visit, key) : nothing}
+          ${key.state === 'valid' ? await creatorSection(visit, key) : nothing}
           <section aria-labelledby="callers"><h2 id="callers">Callers</h2>
             ${callers.length === 0 ? html`<p>No calls in the audit log.</p>` : callersTable(callers)}</section>
           ${visit.may('org.activity.read') ? await recent(visit, key) : nothing}`,
@@ -60,7 +60,7 @@ export const keyRoutes = [
 
 function warnings(visit: MemberVisit, key: KeyUsage): Html {
   const now = visit.console.now();
-  if (key.state !== 'live') return statusNotice('info', endReason(key));
+  if (key.state !== 'valid') return statusNotice('info', endReason(key));
   const inactive = html`This key can’t read anything: ${inactiveReason(key)} To restore access, a member with its
     permissions can rotate the key.`;
   const soon = html`Expires ${relativeTime(key.expiresAt)}. Rotate the key before then to avoid an interruption.`;
@@ -113,7 +113,7 @@ const actions = (visit: MemberVisit, { id }: KeyUsage): Html =>
 
 function renderPermissions({ scopes, working, state }: KeyUsage): Html {
   return html`<ul class="plain-list">${scopes.map((scope) => {
-    const isLost = state === 'live' && !working.includes(scope);
+    const isLost = state === 'valid' && !working.includes(scope);
     const lost = html` <strong class="problem">(inactive: the creator doesn’t have this permission)</strong>`;
     return html`<li><code class="chip">${scope}</code> Read ${describeScope(scope)}${isLost ? lost : nothing}</li>`;
   })}</ul>`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
-import { listEndedKeys, listLiveKeys } from '#domain/keys/list.ts';
+import { validKeysPerOrganization } from '#domain/contract/limits.ts';
+import { listEndedKeys, listValidKeys } from '#domain/keys/list.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';
@@ -15,20 +15,20 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isExpiringSoon, keyColumns } from './cells.ts';
 
-/** Lists live keys and, in a second tab, revoked, expired and inactive keys. */
+/** Lists valid keys and, in a second tab, revoked, expired and inactive keys. */
 export const listRoutes = [
   member.view({
     name: 'listKeys',
     path: '/keys',
     permission: 'org.keys.manage',
-    query: z.object({ state: z.enum(['live', 'ended']).catch('live'), before: z.guid().nullable().catch(null) }),
-    show: (visit, { state, before }) => (state === 'live' ? livePage(visit) : endedPage(visit, before)),
+    query: z.object({ state: z.enum(['valid', 'ended']).catch('valid'), before: z.guid().nullable().catch(null) }),
+    show: (visit, { state, before }) => (state === 'valid' ? validPage(visit) : endedPage(visit, before)),
   }),
 ];
 
-async function livePage(visit: MemberVisit): Promise<Page> {
+async function validPage(visit: MemberVisit): Promise<Page> {
   const now = visit.console.now();
-  const keys = await listLiveKeys(visit.console.database, visit.organizationId, now);
+  const keys = await listValidKeys(visit.console.database, visit.organizationId, now);
   const soon = keys.filter((key) => isExpiringSoon(key, now)).length;
   const create = linkButton(visit.at('/keys/new'), 'Create API key');
   const report = linkButton(visit.at('/keys/compromised'), 'Report a leaked key', 'secondary');
@@ -36,7 +36,7 @@ async function livePage(visit: MemberVisit): Promise<Page> {
     return page({
       title: 'API keys',
       actions: report,
-      body: html`${stateTabs(visit, 'live')}${emptyState({
+      body: html`${stateTabs(visit, 'valid')}${emptyState({
         icon: 'keys',
         title: 'No API keys yet',
         body: html`API keys let your systems read your organization’s clients, members, seats and outcomes. A key can
@@ -48,11 +48,11 @@ async function livePage(visit: MemberVisit): Promise<Page> {
     title: 'API keys',
     actions: html`${report}${create}`,
     body: html`
-      ${stateTabs(visit, 'live')}
-      ${keys.length >= liveKeysPerOrganization ? fullNotice(visit) : nothing}
+      ${stateTabs(visit, 'valid')}
+      ${keys.length >= validKeysPerOrganization ? fullNotice(visit) : nothing}
       ${soon > 0 ? notice('warning', expiringSentence(soon)) : nothing}
       ${table({ caption: 'Active API keys', columns: keyColumns(visit), rows: keys })}
-      <p class="quiet">${keys.length} of ${liveKeysPerOrganization} active keys. Rate limit: 120 calls per minute and
+      <p class="quiet">${keys.length} of ${validKeysPerOrganization} active keys. Rate limit: 120 calls per minute and
         key. Calls are counted within a minute.</p>`,
   });
 }
@@ -62,16 +62,16 @@ const expiringSentence = (count: number): string =>
     ? 'An API key expires within 14 days. Rotate it before then.'
     : `${count} API keys expire within 14 days. Rotate them before then.`;
 
-const stateTabs = (visit: MemberVisit, here: 'live' | 'ended'): Html =>
+const stateTabs = (visit: MemberVisit, here: 'valid' | 'ended'): Html =>
   tabs('API keys', [
-    { label: keyListLabels.live, href: visit.at('/keys'), isHere: here === 'live' },
+    { label: keyListLabels.valid, href: visit.at('/keys'), isHere: here === 'valid' },
     { label: keyListLabels.ended, href: visit.at('/keys?state=ended'), isHere: here === 'ended' },
   ]);
 
 const fullNotice = (visit: MemberVisit): Html =>
   notice(
     'warning',
-    html`You have reached the maximum of ${liveKeysPerOrganization} active API keys.
+    html`You have reached the maximum of ${validKeysPerOrganization} active API keys.
       <a href="${visit.at('/keys/new')}">View unused keys</a>`,
   );
 

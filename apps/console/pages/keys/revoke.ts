@@ -68,7 +68,7 @@ async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const instead = html`To replace the key without an interruption, <a href="${visit.at(`/keys/${key.id}/rotate`)}">
     rotate it</a> instead.`;
   return html`<p>All further calls with this key return 401. You can’t undo this.
-    ${key.state === 'live' && key.successorId === null ? instead : nothing}</p>
+    ${key.state === 'valid' && key.successorId === null ? instead : nothing}</p>
     ${detailList([
       ['Key', html`${keyName(key)} ${keyHintCell(key)} ${renderStatus(key, visit.console.now())}`],
       ['Permissions', key.scopes.join(', ')],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { keyRotationOverlapMaxDays, liveKeysPerOrganization } from '#domain/contract/limits.ts';
-import { type KeyUsage, listLiveKeys } from '#domain/keys/list.ts';
+import { keyRotationOverlapMaxDays, validKeysPerOrganization } from '#domain/contract/limits.ts';
+import { type KeyUsage, listValidKeys } from '#domain/keys/list.ts';
 import { type RotatedKey, rotateKey } from '#domain/keys/rotate.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -68,7 +68,7 @@ function overlapNotice({ predecessorEndsAt }: RotatedKey, hours: number, now: Da
     ? notice('warning', 'The old key has stopped working. Update your system now.')
     : notice(
         'warning',
-        `The old key has stopped working, because your organization has the maximum of ${liveKeysPerOrganization} ` +
+        `The old key has stopped working, because your organization has the maximum of ${validKeysPerOrganization} ` +
           'active keys. Update your system now.',
       );
 }
@@ -76,24 +76,24 @@ function overlapNotice({ predecessorEndsAt }: RotatedKey, hours: number, now: Da
 async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { database, now } = visit.console;
   const key = await getKey(visit);
-  const isFull = (await listLiveKeys(database, visit.organizationId, now())).length >= liveKeysPerOrganization;
+  const isFull = (await listValidKeys(database, visit.organizationId, now())).length >= validKeysPerOrganization;
   const missing = key.scopes.filter((scope) => !visit.may(scope));
   return page({
     title: `Rotate ${quotedKey(key)}`,
     breadcrumbs: keyBreadcrumbs(visit, key),
     body: html`
       <p>Replaces ${keyName(key)} with a new key with the same name and permissions.</p>
-      ${key.state === 'live' && key.successorId !== null ? replaced(visit, key.successorId) : nothing}
+      ${key.state === 'valid' && key.successorId !== null ? replaced(visit, key.successorId) : nothing}
       ${key.creatorId === visit.by.personId ? nothing : newCreator(key)}
       ${obstacle(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });
 }
 
-const notLive = { revoked: 'is revoked', expired: 'has expired', inactive: 'is inactive' } as const;
+const notValid = { revoked: 'is revoked', expired: 'has expired', inactive: 'is inactive' } as const;
 
 /** Returns why this person cannot rotate the key now; null when they can. */
 function obstacle(key: KeyUsage, missing: readonly string[]): Html | null {
-  if (key.state !== 'live') return notice('bad', `This key ${notLive[key.state]}. Create a new key instead.`);
+  if (key.state !== 'valid') return notice('bad', `This key ${notValid[key.state]}. Create a new key instead.`);
   if (missing.length === 0) return null;
   const why = `You can’t rotate this key, because your roles don’t include ${missing.join(', ')}. `;
   return notice('bad', `${why}Ask a member who has these permissions.`);
@@ -114,7 +114,7 @@ const newCreator = ({ creatorName }: KeyUsage): Html =>
   );
 
 const noOverlap =
-  `Your organization has the maximum of ${liveKeysPerOrganization} active keys, so the old key stops working ` +
+  `Your organization has the maximum of ${validKeysPerOrganization} active keys, so the old key stops working ` +
   'immediately. To have an overlap, revoke another key first.';
 
 function rotateForm(visit: MemberVisit, state: FormState, key: KeyUsage, isFull: boolean): Html {

@@ -43,7 +43,7 @@ export const memberColumns = (visit: MemberVisit): Column<MemberRow>[] => [
   },
   { heading: 'Status', whenNarrow: 'beside', cell: ({ status }) => memberStatus(status) },
   { heading: 'Roles', cell: ({ roles }) => roleList(roles) },
-  { heading: 'Active API keys', numeric: true, whenNarrow: 'hidden', cell: ({ liveKeys }) => liveKeys },
+  { heading: 'Active API keys', numeric: true, whenNarrow: 'hidden', cell: ({ validKeys }) => validKeys },
   {
     heading: 'Last sign-in',
     cell: (member) => relativeTime(member.lastSeenAt, noSignIn(member)),

@@ -7,7 +7,7 @@ import { displayName, formatCount } from '../../components/text.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Lists the live API keys of which a member is the creator. */
+/** Lists the valid API keys of which a member is the creator. */
 export async function keysSection(visit: MemberVisit, { personId, status }: MemberDetails): Promise<Html> {
   const { database, now } = visit.console;
   const keys = await listKeysOfCreator(database, visit.organizationId, personId, now());

@@ -1,4 +1,4 @@
-import { type KeyUsage, listLiveKeys } from '#domain/keys/list.ts';
+import { type KeyUsage, listValidKeys } from '#domain/keys/list.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import { noCounts, type WebhookHead } from '#domain/webhooks/summary.ts';
@@ -49,7 +49,7 @@ function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
 async function failingKeys(visit: MemberVisit): Promise<Html[] | null> {
   if (!visit.may('org.keys.manage')) return null;
   const now = visit.console.now();
-  const keys = await listLiveKeys(visit.console.database, visit.organizationId, now);
+  const keys = await listValidKeys(visit.console.database, visit.organizationId, now);
   return keys
     .filter((key) => key.working.length === 0 || isExpiringSoon(key, now) || isUsedAfterRotation(key, keys))
     .map((key) => keyLine(visit, key, now));

@@ -5,9 +5,9 @@ import { type Overview, waitingCountedTo } from './query.ts';
 
 /** Renders how many keys, webhooks, members and clients there are, of those the member may see. */
 export function counts(visit: MemberVisit, overview: Overview): Html {
-  const { liveKeys, webhooks, waitingDeliveries, activeMembers, activeFamilies, seatsUsed } = overview;
+  const { validKeys, webhooks, waitingDeliveries, activeMembers, activeFamilies, seatsUsed } = overview;
   const tiles = [
-    visit.may('org.keys.manage') && (['API keys', liveKeys, 'active', '/keys'] as const),
+    visit.may('org.keys.manage') && (['API keys', validKeys, 'active', '/keys'] as const),
     visit.may('org.webhooks.manage') && (['Webhooks', webhooks, pendingText(waitingDeliveries), '/webhooks'] as const),
     visit.may('org.members.read') && (['Members', activeMembers, 'active', '/members'] as const),
     visit.may('org.clients.read') && (['Clients', activeFamilies, `${seatsUsed} with a seat`, '/clients'] as const),

@@ -21,8 +21,8 @@ export function firstSteps(visit: MemberVisit, overview: Overview): Html {
   ];
   const next = steps.findIndex(({ done }) => !done);
   if (next === -1) return nothing;
-  const { hasCreatedKey, liveKeys, hasCreatedWebhook, webhooks } = overview;
-  const hasOlder = (liveKeys > 0 && !hasCreatedKey) || (webhooks > 0 && !hasCreatedWebhook);
+  const { hasCreatedKey, validKeys, hasCreatedWebhook, webhooks } = overview;
+  const hasOlder = (validKeys > 0 && !hasCreatedKey) || (webhooks > 0 && !hasCreatedWebhook);
   const note = html`<p class="quiet">API keys and webhooks from before your first sign-in don’t count here.</p>`;
   return html`<section aria-labelledby="first"><h2 id="first">Get started</h2>${hasOlder ? note : nothing}
     <ol class="first-steps">${steps.map((step, index) => renderStep(visit, step, index === next))}</ol></section>`;

@@ -5,7 +5,7 @@ import { isOpen } from '#domain/webhooks/deliveries.ts';
 /** Counts of an organization, for the console's overview. */
 export interface Overview {
   /** Keys that are neither revoked nor expired. */
-  liveKeys: number;
+  validKeys: number;
   /**
    * Whether a key was created since the organization's first sign-in. This and the other three
    * `has…` stay true. Older keys and webhooks, such as samples, do not count.
@@ -60,7 +60,7 @@ export async function getOverview(db: Queryable, id: string): Promise<Overview> 
     )
     select
       (select count(*)::int from api_key k where k.organization_id = ${id} and k.revoked_at is null
-        and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
+        and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())) as "validKeys",
       exists (select from own_key) as "hasCreatedKey",
       exists (
         select from own_key k

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { listClients } from '#domain/clients/list-clients.ts';
 import type { Queryable } from '#domain/db/database.ts';
 import { fold } from '#domain/db/fold.ts';
-import { listLiveKeys } from '#domain/keys/list.ts';
+import { listValidKeys } from '#domain/keys/list.ts';
 import { listMembers } from '#domain/members/list-members.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import { emptyState } from '../../components/empty-state.ts';
@@ -99,7 +99,7 @@ async function findByName(visit: MemberVisit, text: string): Promise<Found[]> {
   const clients =
     mayClients && (await listClients(database, of, { state: 'all', text, professionalId: null }, null, 1));
   const webhooks = visit.may('org.webhooks.manage') ? await listWebhooks(database, visit.request) : [];
-  const keys = visit.may('org.keys.manage') ? await listLiveKeys(database, of, now()) : [];
+  const keys = visit.may('org.keys.manage') ? await listValidKeys(database, of, now()) : [];
   const has = (value: string) => fold(value).includes(fold(text));
   return [
     ...list(members && members.rows.length > 0, '/members', { q: text, status: 'all' }, `Members named “${text}”`),

@@ -138,7 +138,7 @@ export const refreshSeconds = (deliveries: readonly FoundDelivery[]): number =>
   deliveries.some(({ isAttempting, dueInMs }) => isAttempting || (dueInMs !== null && dueInMs < 60_000)) ? 2 : 5;
 
 /**
- * Returns what pages show of deliveries, for the version of their live part. A delay changes the
+ * Returns what pages show of deliveries, for the version of their refreshing part. A delay changes the
  * version every 10 seconds within the last minute, and every minute before.
  */
 export const selectShown = <Delivery extends FoundDelivery>(deliveries: readonly Delivery[]): unknown =>

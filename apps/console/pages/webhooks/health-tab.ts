@@ -5,9 +5,9 @@ import { findDeliveryRetentionDays } from '#domain/webhooks/retention.ts';
 import { type ListedDelivery, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
+import { autoRefresh } from '../../components/auto-refresh.ts';
 import { copyableUrl } from '../../components/copy.ts';
 import { healthPlot } from '../../components/health-plot.ts';
-import { live } from '../../components/live.ts';
 import { healthLabels, testEventStatus, webhookStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
@@ -33,7 +33,7 @@ export async function healthTab(
 ): Promise<Html> {
   const deliveries = await listLatest(visit);
   const { state, failingSince, retryAfterUntil, concurrency, day, waiting, held } = webhook;
-  return live({
+  return autoRefresh({
     id: 'webhook',
     href: visit.target,
     everySeconds: refreshSeconds(deliveries),

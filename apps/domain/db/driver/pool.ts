@@ -27,7 +27,7 @@ export function adaptPool(pool: Pool, server: CurrentServer, findSignal: FindSig
 
 /**
  * Closes all connections of a pool when one of them finds its server unavailable: the idle ones at once,
- * the others when they are released. So one request fails, and the next gets a new connection.
+ * the others when they are returned. So one request fails, and the next gets a new connection.
  */
 function closeOnFailover(pool: Pool): void {
   let generation = 0;
@@ -37,7 +37,7 @@ function closeOnFailover(pool: Pool): void {
     (client as NodeJS.EventEmitter).on('unavailable', () => {
       if (generations.get(client) !== generation) return;
       generation += 1;
-      // Acquiring and releasing is the pool's only way to close an idle connection.
+      // Acquiring and returning one is the pool's only way to close an idle connection.
       for (let idle = pool.idleCount; idle > 0; idle -= 1)
         pool.connect().then(
           (acquired) => acquired.release(),

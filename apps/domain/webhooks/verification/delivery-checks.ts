@@ -82,7 +82,7 @@ export function checkAge(timestampSeconds: number, now: Date, toleranceSeconds: 
   const remedy =
     ageSeconds < 0
       ? "set this machine's clock (NTP)"
-      : 'for a delivery captured earlier give a larger tolerance; for a live one set the clock (NTP), ' +
+      : 'for a delivery captured earlier give a larger tolerance; for a new one set the clock (NTP), ' +
         'and verify before queueing the request';
   const explanation = ok
     ? `Signed ${distance}, within ${toleranceSeconds} s.`

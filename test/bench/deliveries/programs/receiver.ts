@@ -2,7 +2,7 @@
  * The receiver of all sides, in a separate process. It answers every post with 200 at once, or
  * after a number of milliseconds when its path is `/after/<ms>`. It never answers when the path
  * begins with `/hang`. Its parent sends messages over IPC: `posts` requests the posts since the
- * last request, `release` closes hanging connections. With its first argument, a JSON document of a
+ * last request, `closeHanging` closes hanging connections. With its first argument, a JSON document of a
  * certificate and its key, it serves HTTPS.
  */
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
@@ -16,8 +16,8 @@ export interface ReceivedPost {
   atMs: number;
 }
 
-export type ReceiverRequest = { want: 'posts' } | { want: 'release' };
-export type ReceiverMessage = { port: number } | { posts: ReceivedPost[] } | { released: number };
+export type ReceiverRequest = { want: 'posts' } | { want: 'closeHanging' };
+export type ReceiverMessage = { port: number } | { posts: ReceivedPost[] } | { closed: number };
 
 let posts: ReceivedPost[] = [];
 const hanging = new Set<ServerResponse>();
@@ -52,9 +52,9 @@ process.on('message', ({ want }: ReceiverRequest) => {
     posts = [];
     return;
   }
-  const released = hanging.size;
+  const closed = hanging.size;
   for (const response of hanging) response.destroy();
-  tell({ released });
+  tell({ closed });
 });
 process.on('disconnect', () => process.exit(0));
 server.listen(0, '127.0.0.1', () => tell({ port: (server.address() as AddressInfo).port }));

@@ -56,8 +56,8 @@ function renderResponse({ finishedAt, status, response, responseEncoding, keptBy
   if (status === null) return html`<p>No response.</p>`;
   const bytes = keptBytes ?? 0;
   if (response === null || bytes === 0) return html`<p>Status ${status} without a body.</p>`;
-  const isCut = bytes >= maxStoredBytes;
-  const size = isCut ? 'a body, of which the first 16 KiB are shown' : formatCount(bytes, 'byte', 'bytes');
+  const isTruncated = bytes >= maxStoredBytes;
+  const size = isTruncated ? 'a body, of which the first 16 KiB are shown' : formatCount(bytes, 'byte', 'bytes');
   return html`<p>Status ${status} with ${size}.</p>
     ${receivedText('Response body', response, responseEncoding)}`;
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { redeliverOne } from '#delivery/requests.ts';
 import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
+import { autoRefresh } from '../../../components/auto-refresh.ts';
 import { copyableId } from '../../../components/copy.ts';
 import { buttonForm, problemNotice } from '../../../components/form.ts';
 import { linkButton } from '../../../components/link.ts';
 import { queryString } from '../../../components/list-filter.ts';
-import { live } from '../../../components/live.ts';
 import { pager } from '../../../components/pager.ts';
 import { copyableJson } from '../../../components/secret.ts';
 import { deliveryStatus } from '../../../components/status.ts';
@@ -68,7 +68,7 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
     breadcrumbs: deliveriesBreadcrumbs(visit, webhook),
     body: html`
       ${problemNotice(state)}
-      ${live({
+      ${autoRefresh({
         id: 'delivery',
         href: here,
         everySeconds: refreshSeconds([delivery]),

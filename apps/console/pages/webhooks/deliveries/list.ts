@@ -7,11 +7,11 @@ import {
   searchOrganizationDeliveries,
   searchScanLimit,
 } from '#domain/webhooks/search-deliveries.ts';
+import { autoRefresh } from '../../../components/auto-refresh.ts';
 import { emptyState } from '../../../components/empty-state.ts';
 import { hiddenField } from '../../../components/form.ts';
 import { linkButton } from '../../../components/link.ts';
 import { filterQuery, isFiltered } from '../../../components/list-filter.ts';
-import { live } from '../../../components/live.ts';
 import { notice } from '../../../components/notice.ts';
 import { pager } from '../../../components/pager.ts';
 import { type Child, type Html, html, nothing } from '../../../web/html.ts';
@@ -132,7 +132,7 @@ interface List {
 function renderList(visit: MemberVisit, list: List): Html {
   const { query, found, before, path, webhookId } = list;
   return html`
-    ${live({
+    ${autoRefresh({
       id: 'deliveries',
       href: visit.target,
       everySeconds: refreshSeconds(found.deliveries),

@@ -5,8 +5,8 @@ import {
   noSuchRedelivery,
   type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
+import { autoRefresh } from '../../../components/auto-refresh.ts';
 import { buttonForm, problemNotice } from '../../../components/form.ts';
-import { live } from '../../../components/live.ts';
 import { notice } from '../../../components/notice.ts';
 import { redeliveryStatus } from '../../../components/status.ts';
 import { detailList } from '../../../components/table.ts';
@@ -61,7 +61,7 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
     breadcrumbs: [['Redeliver events', webhookPath(visit, '/redeliver')], ...deliveriesBreadcrumbs(visit, webhook)],
     body: html`
       ${problemNotice(state)}
-      ${live({
+      ${autoRefresh({
         id: 'redelivery',
         href: here,
         everySeconds: 2,

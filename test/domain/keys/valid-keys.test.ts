@@ -1,6 +1,6 @@
-/** An organization can have at most 25 live keys, and create at most 60 in any hour. */
+/** An organization can have at most 25 valid keys, and create at most 60 in any hour. */
 import { expect, it } from 'vitest';
-import { keysCreatedPerHour, liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { keysCreatedPerHour, validKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { KeyError } from '#domain/keys/errors.ts';
@@ -25,11 +25,11 @@ const buildInput = (creator: MadeMember, expiresAt: Date | null = null) => ({
   expiresAt,
 });
 
-async function liveKeys(database: Database, orgId: string, now = new Date()) {
-  return (await listKeys(database, orgId, now)).filter(({ state }) => state === 'live');
+async function validKeys(database: Database, orgId: string, now = new Date()) {
+  return (await listKeys(database, orgId, now)).filter(({ state }) => state === 'valid');
 }
 
-it('50 parallel creations with the console’s rights leave exactly 25 live keys, and the others are rejected with the reason', async () => {
+it('50 parallel creations with the console’s rights leave exactly 25 valid keys, and the others are rejected with the reason', async () => {
   const { database, owner, make } = await setupDatabase();
   const creator = await make.member({ signedIn: true });
   const consoles = await Promise.all(
@@ -50,19 +50,19 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
     );
     const made = tries.filter((attempt) => attempt.status === 'fulfilled');
     const rejected = tries.filter((attempt) => attempt.status === 'rejected').map(({ reason }) => reason as unknown);
-    expect(made.length).toBe(liveKeysPerOrganization);
+    expect(made.length).toBe(validKeysPerOrganization);
     for (const reason of rejected) expect(reason).toMatchObject({ name: 'KeyError', reason: 'too_many_keys' });
-    expect((await liveKeys(owner, creator.orgId)).length).toBe(liveKeysPerOrganization);
+    expect((await validKeys(owner, creator.orgId)).length).toBe(validKeysPerOrganization);
     const { rows } = await owner.pool.query(
       `select count(*)::int as entries from audit_entry where action = 'key.create'`,
     );
-    expect(rows).toEqual([{ entries: liveKeysPerOrganization }]); // rejected requests leave no row
+    expect(rows).toEqual([{ entries: validKeysPerOrganization }]); // rejected requests leave no row
   } finally {
     for (const database of consoles) await database.close();
   }
 });
 
-it('parallel creations, revocations and rotations never leave more than 25 live keys', async () => {
+it('parallel creations, revocations and rotations never leave more than 25 valid keys', async () => {
   const { owner, make } = await setupDatabase();
   const creator = await make.member({ signedIn: true });
   const { orgId, userId } = creator;
@@ -80,22 +80,22 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
         await rotateKey(db, rotation, testKeySecrets);
       }
       await createKey(db, buildInput(creator), testKeySecrets).catch(ignoreRejection);
-      counts.push((await liveKeys(owner, orgId)).length);
+      counts.push((await validKeys(owner, orgId)).length);
     }),
   );
-  expect(Math.max(...counts)).toBeLessThanOrEqual(liveKeysPerOrganization);
+  expect(Math.max(...counts)).toBeLessThanOrEqual(validKeysPerOrganization);
   const { rows } = await owner.pool.query<{ number: number }>(
     'select number from api_key where number is not null order by number',
   );
   expect(new Set(rows.map(({ number }) => number)).size).toBe(rows.length);
 });
 
-it('the live keys of one organization do not count for another', async () => {
+it('the valid keys of one organization do not count for another', async () => {
   const { owner, make } = await setupDatabase();
   const [one, two] = [await make.member({ signedIn: true }), await make.member({ signedIn: true })];
-  for (let n = 0; n < liveKeysPerOrganization; n += 1) await createKey(owner, buildInput(one), testKeySecrets);
+  for (let n = 0; n < validKeysPerOrganization; n += 1) await createKey(owner, buildInput(one), testKeySecrets);
   await createKey(owner, buildInput(two), testKeySecrets);
-  expect((await liveKeys(owner, two.orgId)).length).toBe(1);
+  expect((await validKeys(owner, two.orgId)).length).toBe(1);
 });
 
 it('a revoked or expired key frees its number', async () => {
@@ -104,7 +104,7 @@ it('a revoked or expired key frees its number', async () => {
   const db = owner;
   const start = new Date();
   const made = [];
-  for (let n = 0; n < liveKeysPerOrganization; n += 1) {
+  for (let n = 0; n < validKeysPerOrganization; n += 1) {
     const expiresAt = n === 7 ? new Date(start.getTime() + day) : null;
     made.push(await createKey(db, buildInput(creator, expiresAt), testKeySecrets, () => start));
   }
@@ -115,7 +115,7 @@ it('a revoked or expired key frees its number', async () => {
   await expect(createKey(db, buildInput(creator), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
   await revokeKey(db, { organizationId: creator.orgId, keyId: made[3]?.id ?? '', by: 'orgctl' }, atExpiry);
   await createKey(db, buildInput(creator), testKeySecrets, atExpiry);
-  expect((await liveKeys(owner, creator.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);
+  expect((await validKeys(owner, creator.orgId, atExpiry())).length).toBe(validKeysPerOrganization);
 });
 
 it('parallel rotations and creations make exactly 60 keys in an hour, those of an operator apart', async () => {

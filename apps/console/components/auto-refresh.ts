@@ -11,9 +11,15 @@ import { attributes, type Child, type Html, html } from '../web/html.ts';
  * in the page. The script announces changed badges to screen readers. Without a script, a reload
  * updates the part.
  */
-export function live(parts: { id: string; href: string; everySeconds: number; shown: unknown; body: Child }): Html {
+export function autoRefresh(parts: {
+  id: string;
+  href: string;
+  everySeconds: number;
+  shown: unknown;
+  body: Child;
+}): Html {
   const { id, href, everySeconds, shown, body } = parts;
-  if (shown === null) return html`<div id="${id}" class="live" tabindex="-1">${body}</div>`;
+  if (shown === null) return html`<div id="${id}" class="auto-refresh" tabindex="-1">${body}</div>`;
   const trigger = attributes({
     'data-version': hashContent(shown),
     'hx-get': href,
@@ -22,7 +28,7 @@ export function live(parts: { id: string; href: string; everySeconds: number; sh
     'hx-target': 'this',
     'hx-swap': 'outerMorph',
   });
-  return html`<div id="${id}" class="live" tabindex="-1"${trigger}>${body}</div>`;
+  return html`<div id="${id}" class="auto-refresh" tabindex="-1"${trigger}>${body}</div>`;
 }
 
 /** Returns a short hash of what a part of a page shows. */
