@@ -13,7 +13,8 @@ export function decisionsPage(folder: string): string {
       if (title === undefined || status === undefined) throw new Error(`${file} has no title, status or date`);
       return `| [${file.slice(0, 4)}](${file}) | ${title} | ${status} | ${date} |`;
     });
-  return `${introduction}\n| Number | Decision | Status | Recorded |\n| --- | --- | --- | --- |\n${records.join('\n')}\n`;
+  const head = '| Number | Decision | Status | Recorded |\n| --- | --- | --- | --- |';
+  return `${introduction}\n${head}\n${records.join('\n')}\n`;
 }
 
 const introduction = `# Decision records

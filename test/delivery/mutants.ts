@@ -103,7 +103,7 @@ async function replaceStatements({ statements }: Engine, replace: (name: Name, o
 /** The statements that each scenario sends. */
 const sent = new Map<string, ReadonlySet<Name>>();
 
-/** Runs a scenario in the engine's database, in which it sees only its own rows. @throws Error when it does not hold. */
+/** Runs a scenario in the engine's database, where it sees only its own rows. @throws Error when it does not hold. */
 export async function runScenario(engine: Engine, name: string): Promise<void> {
   await engine.reset();
   engine.sent.clear();

@@ -36,8 +36,7 @@ export const survivors: Record<string, readonly string[]> = {
   ],
   'It saves work: a later part of the statement decides again, with the lock.': [
     'repairDeliveriesSql: s.until < statement_timestamp() → true',
-    'claim_deliveries: least(r.webhook_free, r.organization_free, r.host_free) → least(r.webhook_free, r.host_free)',
-    'claim_deliveries: least(r.webhook_free, r.organization_free, r.host_free) → least(r.webhook_free, r.organization_free)',
+    'claim_deliveries: least(r.webhook_free, r.organization_free, r.host_free) → least(r.webhook_free, …',
     'admit_attempt: r.retry_after_until > statement_timestamp() → true',
     "admit_attempt: r.retry_after_until < statement_timestamp() + interval '1 hour 10 seconds' → true",
     'admit_attempt: not found → true',

@@ -7,7 +7,7 @@ import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
 import { type ConsoleInstallation, goodPassword, setupConsole } from '../console/setup.ts';
 import { filledForms } from './console/forms.ts';
-import { expectGuarded, expectHarmless, expectNoChange, expectQuietLog } from './console/judgements.ts';
+import { expectGuarded, expectHarmless, expectNoChange, expectQuietLog } from './console/judgments.ts';
 import { buildRequest, pathIn, readToken, send } from './console/requests.ts';
 import { copyScenes, type Scene } from './console/scene.ts';
 

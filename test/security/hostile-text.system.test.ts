@@ -7,7 +7,7 @@ import type { HttpVisitor, Visited } from '#test/http-visitor.ts';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
 import { type ConsoleInstallation, setupConsole } from '../console/setup.ts';
-import { expectHarmless, expectNoChange, expectQuietLog, markup } from './console/judgements.ts';
+import { expectHarmless, expectNoChange, expectQuietLog, markup } from './console/judgments.ts';
 import { buildRequest, pathIn, readToken } from './console/requests.ts';
 import { arrange, confirmSessions, type Scene } from './console/scene.ts';
 import { fingerprintTables } from './console/tables.ts';

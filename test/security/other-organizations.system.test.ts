@@ -8,7 +8,7 @@ import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
 import { setupConsole } from '../console/setup.ts';
 import { filledForms } from './console/forms.ts';
-import { expectHarmless, expectNoChange, expectQuietLog } from './console/judgements.ts';
+import { expectHarmless, expectNoChange, expectQuietLog } from './console/judgments.ts';
 import { buildRequest, type FormRequest, openForm, pathWith, readToken, send } from './console/requests.ts';
 import { arrange, confirmSessions, type Scene } from './console/scene.ts';
 import { reportTried, seed, tries } from './tried.ts';

@@ -4,7 +4,7 @@ import { hiddenFields, type Visited } from '#test/http-visitor.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { type ConsoleInstallation, shareConsole } from '../console/setup.ts';
 import { filledForms } from './console/forms.ts';
-import { expectHarmless } from './console/judgements.ts';
+import { expectHarmless } from './console/judgments.ts';
 import { buildRequest, openForm, send } from './console/requests.ts';
 import { copyScenes, type Scene } from './console/scene.ts';
 import { fingerprintTables } from './console/tables.ts';
