@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { backoffMs } from '#runtime/flow/backoff.ts';
-import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import {
   connectionOptions,
@@ -189,7 +189,7 @@ export function followApiKey(
   { apiKey }: TemporalServer,
   onProblem: (sentence: string) => void,
 ): IntervalLoop {
-  return createIntervalLoop({
+  return new IntervalLoop({
     run: () => apiKey && link.connection.setApiKey(apiKey()),
     everyMs: apiKeyEveryMs,
     onError: () => onProblem('the new API key of Temporal could not be set on the connection; tried again in 2 s'),

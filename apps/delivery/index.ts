@@ -2,7 +2,7 @@ import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
 import type { Database } from '#domain/db/database.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
-import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { errorLogger, type Logger } from '#runtime/log.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import type { Tracing } from '#runtime/tracing.ts';
@@ -193,7 +193,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
     onChanged: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
     onError: errorLogger(log, 'deliveries could not be repaired or moved; tried again soon'),
   });
-  const redeliveries = createIntervalLoop({
+  const redeliveries = new IntervalLoop({
     async run(stopping) {
       while (!stopping.aborted && (await redeliverPage(database)));
     },

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
-import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { type RepairedRow, repairDeliveriesSql } from './sql/repair.ts';
 import { type ChangedDeliveriesRow, cancelDeletedSql, requeueHeldSql } from './sql/requests.ts';
 import { type UnblockedRow, unblockSql } from './sql/unblock.ts';
@@ -35,6 +35,34 @@ interface RepairOptions {
   onError: (cause: unknown) => void;
 }
 
+/** Goes round all blocked deliveries, some pages a second, and at once where a page had some to unblock. */
+class BlockedDeliveries {
+  readonly #pool: Pool;
+  readonly #onUnblocked: () => void;
+  #after = beforeAll;
+
+  constructor(pool: Pool, onUnblocked: () => void) {
+    this.#pool = pool;
+    this.#onUnblocked = onUnblocked;
+  }
+
+  /** Returns whether there may be more to unblock. */
+  async unblock(): Promise<boolean> {
+    for (let pages = 0; pages < idlePages; pages += 1) {
+      const query = { name: 'unblock', text: unblockSql, values: this.#after };
+      const { rows } = await this.#pool.query<UnblockedRow>(query);
+      const { unblocked, last } = rows[0] as UnblockedRow;
+      this.#after = last ?? beforeAll;
+      if (unblocked > 0) {
+        this.#onUnblocked();
+        return true;
+      }
+      if (last === null) return false;
+    }
+    return false;
+  }
+}
+
 /**
  * Returns the loop that puts deliveries back whose process or workflow is gone, and requeues or
  * cancels those of webhooks that were paused, suspended or deleted. Every worker runs it; rows that
@@ -43,6 +71,7 @@ interface RepairOptions {
  */
 export function createRepairLoop(options: RepairOptions): IntervalLoop {
   const { pool, delaysMs, lateMs, drainDeleted, onRepaired, onUnblocked, onChanged, onError } = options;
+  const blocked = new BlockedDeliveries(pool, onUnblocked);
   const values = [delaysMs.length + 1 + lostRepeats, lateMs / 1_000, delaysMs];
 
   /** Returns whether there may be more, as `change`. */
@@ -58,28 +87,12 @@ export function createRepairLoop(options: RepairOptions): IntervalLoop {
     return rows.reduce((sum, { deliveries }) => sum + deliveries, 0) >= deliveriesPerStatement;
   }
 
-  let after = beforeAll;
-  /** Goes round all blocked deliveries, some pages a second, and at once where a page had some to unblock. */
-  async function unblock(): Promise<boolean> {
-    for (let pages = 0; pages < idlePages; pages += 1) {
-      const { rows } = await pool.query<UnblockedRow>({ name: 'unblock', text: unblockSql, values: after });
-      const { unblocked, last } = rows[0] as UnblockedRow;
-      after = last ?? beforeAll;
-      if (unblocked > 0) {
-        onUnblocked();
-        return true;
-      }
-      if (last === null) return false;
-    }
-    return false;
-  }
-
-  return createIntervalLoop({
+  return new IntervalLoop({
     async run(signal) {
       const deleted = drainDeleted();
       const parts = [
         repair,
-        unblock,
+        () => blocked.unblock(),
         () => change('requeued', requeueHeldSql),
         () => change('cancelled', cancelDeletedSql, [deleted]),
       ];

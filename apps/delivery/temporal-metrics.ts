@@ -1,6 +1,6 @@
 import type { WorkflowService } from '@temporalio/client';
 import type { Registry } from 'prom-client';
-import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 
@@ -60,5 +60,5 @@ export function createTemporalMetrics(options: {
     age.set({ kind }, toMs(stats?.approximateBacklogAge) / 1_000);
   }
 
-  return createIntervalLoop({ run: ask, everyMs, onError });
+  return new IntervalLoop({ run: ask, everyMs, onError });
 }

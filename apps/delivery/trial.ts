@@ -1,4 +1,4 @@
-import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 
 interface TrialOptions {
   /** How long the trial lasts without enough attempts; 0 passes it at once. */
@@ -34,7 +34,7 @@ export class Trial {
     this.#options = options;
     this.#state = options.durationMs === 0 ? 'passed' : 'underway';
     const { checkEveryMs: everyMs = 1_000, onError } = options;
-    this.#loop = createIntervalLoop({ run: () => this.#check(), everyMs, onError });
+    this.#loop = new IntervalLoop({ run: () => this.#check(), everyMs, onError });
   }
 
   get state(): 'underway' | 'passed' | 'failed' {

@@ -1,4 +1,4 @@
-import { createIntervalLoop, type IntervalLoop } from './flow/interval-loop.ts';
+import { IntervalLoop } from './flow/interval-loop.ts';
 
 /** The rejected calls of a key that are not recorded yet. */
 export interface RejectedCalls {
@@ -29,7 +29,7 @@ export class RejectedCallCounter {
   }) {
     this.#record = options.record;
     this.#onError = options.onError;
-    this.#loop = createIntervalLoop({ run: () => this.#flush(), everyMs: 1_000, onError: options.onError });
+    this.#loop = new IntervalLoop({ run: () => this.#flush(), everyMs: 1_000, onError: options.onError });
   }
 
   /** Counts one call. Unknown keys get no row. */

@@ -7,9 +7,9 @@ import { serveMetrics } from '#runtime/metrics-page.ts';
 import { rejectPooler } from '#runtime/reject-pooler.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
-import { createAnchorSender } from './audit-log-anchors.ts';
+import { AnchorSender } from './audit-log-anchors.ts';
 import { auditLogMetrics } from './audit-log-metrics.ts';
-import { createAuditLogStream } from './audit-log-stream.ts';
+import { AuditLogStream } from './audit-log-stream.ts';
 import type { WorkerConfig } from './config.ts';
 import { ledgerMetrics } from './ledger-metrics.ts';
 import { Maintenance } from './maintenance.ts';
@@ -49,7 +49,7 @@ export async function startWorker(
     config.isAuditLogStreamed && config.otlpEndpoint !== null
       ? { otlpEndpoint: config.otlpEndpoint, region: config.region }
       : null;
-  const anchorSender = streamTo && createAnchorSender(streamTo);
+  const anchorSender = streamTo && new AnchorSender(streamTo);
   const maintenance = new Maintenance({
     server: () => config.database,
     auditLogRetentionDays: config.auditLogRetentionDays,
@@ -83,7 +83,7 @@ export async function startWorker(
   await maintenance.start();
   const stream =
     streamTo &&
-    createAuditLogStream({
+    new AuditLogStream({
       ...streamTo,
       db: database,
       onError: errorLogger(log, 'the audit log could not be streamed; tried again soon'),

@@ -6,33 +6,38 @@ import { type AuditLogExporter, openAuditLogExporter } from './audit-log-exporte
 const exportTimeoutMs = 2_000;
 
 /**
- * Returns a sender of anchors: each is one OTLP log record, `audit_log.anchor`, of the stream of
- * the audit log. An anchor arrives at least once.
+ * Sends anchors: each is one OTLP log record, `audit_log.anchor`, of the stream of the audit log.
+ * An anchor arrives at least once.
  */
-export function createAnchorSender(options: { otlpEndpoint: OtlpEndpoint; region: string }) {
-  let exporter: AuditLogExporter | null = null;
-  return {
-    /** @throws Error when the endpoint did not accept the anchors. */
-    async send(anchors: readonly AuditAnchor[]): Promise<void> {
-      if (anchors.length === 0) return;
-      exporter ??= await openAuditLogExporter({ ...options, timeoutMs: exportTimeoutMs });
-      const at = new Date();
-      await exporter.send(
-        anchors.map(({ organizationId, month, length, hash }) => ({
-          name: 'audit_log.anchor',
-          at,
-          attributes: {
-            'organization.id': organizationId,
-            'org_api.audit_log.anchor.month': month,
-            'org_api.audit_log.anchor.length': length,
-            'org_api.audit_log.anchor.hash': hash,
-          },
-        })),
-      );
-    },
-    async stop(): Promise<void> {
-      await exporter?.close();
-      exporter = null;
-    },
-  };
+export class AnchorSender {
+  readonly #options: { otlpEndpoint: OtlpEndpoint; region: string };
+  #exporter: AuditLogExporter | null = null;
+
+  constructor(options: { otlpEndpoint: OtlpEndpoint; region: string }) {
+    this.#options = options;
+  }
+
+  /** @throws Error when the endpoint did not accept the anchors. */
+  async send(anchors: readonly AuditAnchor[]): Promise<void> {
+    if (anchors.length === 0) return;
+    this.#exporter ??= await openAuditLogExporter({ ...this.#options, timeoutMs: exportTimeoutMs });
+    const at = new Date();
+    await this.#exporter.send(
+      anchors.map(({ organizationId, month, length, hash }) => ({
+        name: 'audit_log.anchor',
+        at,
+        attributes: {
+          'organization.id': organizationId,
+          'org_api.audit_log.anchor.month': month,
+          'org_api.audit_log.anchor.length': length,
+          'org_api.audit_log.anchor.hash': hash,
+        },
+      })),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.#exporter?.close();
+    this.#exporter = null;
+  }
 }

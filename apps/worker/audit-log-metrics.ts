@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Registry } from 'prom-client';
 import { type AuditLogState, auditLogStateSql } from '#domain/audit-log/retention.ts';
 import type { Queryable } from '#domain/db/database.ts';
-import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 
 /**
@@ -40,5 +40,5 @@ export function auditLogMetrics(
     }
   }
 
-  return createIntervalLoop({ run: measure, everyMs, onError });
+  return new IntervalLoop({ run: measure, everyMs, onError });
 }

@@ -2,7 +2,7 @@ import type { Attributes } from '@opentelemetry/api';
 import { CompiledQuery } from 'kysely';
 import { claimAuditStreamSql, recordAuditStreamedSql, type StreamedEntry } from '#domain/audit-log/stream.ts';
 import type { Queryable } from '#domain/db/database.ts';
-import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { type AuditLogExporter, openAuditLogExporter } from './audit-log-exporter.ts';
 
@@ -11,43 +11,53 @@ const exportTimeoutMs = 10_000;
 /** Longer than an export may take, so that no other worker sends the same entries meanwhile. */
 const claimSeconds = 30;
 
-/**
- * Streams the audit log to an OTLP/HTTP endpoint as log records, in the order of the hash chains.
- * An entry arrives at least once: a repeated one has the same `org_api.audit_entry.id`, and an
- * entry that counts requests is sent again after it has grown. The SDK is loaded by the first run.
- */
-export function createAuditLogStream(options: {
+interface AuditLogStreamOptions {
   db: Queryable;
   otlpEndpoint: OtlpEndpoint;
   region: string;
   everyMs?: number;
   onError: (cause: unknown) => void;
-}) {
-  const { db, otlpEndpoint, region, everyMs = 1_000, onError } = options;
-  let exporter: AuditLogExporter | null = null;
+}
 
-  async function sendNext(): Promise<void> {
-    exporter ??= await openAuditLogExporter({ otlpEndpoint, region, timeoutMs: exportTimeoutMs });
+/**
+ * Streams the audit log to an OTLP/HTTP endpoint as log records, in the order of the hash chains.
+ * An entry arrives at least once: a repeated one has the same `org_api.audit_entry.id`, and an
+ * entry that counts requests is sent again after it has grown. The SDK is loaded by the first run.
+ */
+export class AuditLogStream {
+  readonly #options: AuditLogStreamOptions;
+  readonly #loop: IntervalLoop;
+  #exporter: AuditLogExporter | null = null;
+
+  constructor(options: AuditLogStreamOptions) {
+    const { everyMs = 1_000, onError } = options;
+    this.#options = options;
+    this.#loop = new IntervalLoop({ run: () => this.#sendNext(), everyMs, onError });
+  }
+
+  start(): Promise<void> {
+    return this.#loop.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+    await this.#exporter?.close();
+    this.#exporter = null;
+  }
+
+  async #sendNext(): Promise<void> {
+    const { db, otlpEndpoint, region } = this.#options;
+    this.#exporter ??= await openAuditLogExporter({ otlpEndpoint, region, timeoutMs: exportTimeoutMs });
     const claim = CompiledQuery.raw(claimAuditStreamSql, [entriesPerExport, claimSeconds]);
     const rows = await db.query<StreamedEntry>(claim);
     const [first] = rows;
     if (first === undefined) return;
-    await exporter.send(
+    await this.#exporter.send(
       rows.map((entry) => ({ name: entry.action, at: new Date(entry.at), attributes: buildAttributes(entry) })),
     );
     await db.query(CompiledQuery.raw(recordAuditStreamedSql, [first.upTo]));
-    if (rows.length >= entriesPerExport) loop.runNow();
+    if (rows.length >= entriesPerExport) this.#loop.runNow();
   }
-
-  const loop = createIntervalLoop({ run: sendNext, everyMs, onError });
-  return {
-    start: loop.start,
-    async stop(): Promise<void> {
-      await loop.stop();
-      await exporter?.close();
-      exporter = null;
-    },
-  };
 }
 
 function buildAttributes({ objectIds, ...entry }: StreamedEntry): Attributes {

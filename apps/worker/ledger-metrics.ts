@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Registry } from 'prom-client';
 import type { Queryable } from '#domain/db/database.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 import { addStepsSql, type ClaimedStep, claimStepSql, finishStepSql, readStepSql } from './step-statements.ts';
 
@@ -118,5 +118,5 @@ export function ledgerMetrics(
     readAt.set(row.readAtMs / 1_000);
   }
 
-  return createIntervalLoop({ run: refresh, everyMs, onError });
+  return new IntervalLoop({ run: refresh, everyMs, onError });
 }

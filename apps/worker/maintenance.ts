@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { type CurrentServer, connectionOptions, type PostgresServer, serverNow } from '#domain/db/server.ts';
-import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import {
   type MaintenanceStep,
   maintenanceSteps,
@@ -53,7 +53,7 @@ export class Maintenance {
     this.#onRun = onRun;
     this.#onError = onError;
     this.#steps = new Map(stepsOfMaintenance({ ...options, everyMs }).map((step) => [step.name, step]));
-    this.#loop = createIntervalLoop({
+    this.#loop = new IntervalLoop({
       run: (signal) => this.#work(signal),
       everyMs,
       onError: (cause) => {

@@ -12,8 +12,8 @@ import { openAs } from '#test/webhook-rows.ts';
 import { writeEntries } from '#test/write-entries.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { readAnchors } from '../../apps/orgctl/anchors.ts';
-import { createAnchorSender } from '../../apps/worker/audit-log-anchors.ts';
-import { createAuditLogStream } from '../../apps/worker/audit-log-stream.ts';
+import { AnchorSender } from '../../apps/worker/audit-log-anchors.ts';
+import { AuditLogStream } from '../../apps/worker/audit-log-stream.ts';
 
 /** Entries are linked up to the oldest transaction of the server, which other tests use as well. */
 const patient = { timeout: 60_000, interval: 20 };
@@ -81,7 +81,7 @@ it('streams each entry that follows the first start, in order and by ids alone, 
   await linkAll();
   const errors: unknown[] = [];
   const start = async () => {
-    const stream = createAuditLogStream({
+    const stream = new AuditLogStream({
       db: worker,
       otlpEndpoint: parseOtlpEndpoint(collector.url),
       region: 'us',
@@ -135,7 +135,7 @@ it('streams each entry that follows the first start, in order and by ids alone, 
 
 it('sends anchors out of the region in a form that orgctl reads, and says when they were not accepted', async () => {
   const collector = await startCollector();
-  const sender = createAnchorSender({ otlpEndpoint: parseOtlpEndpoint(collector.url), region: 'us' });
+  const sender = new AnchorSender({ otlpEndpoint: parseOtlpEndpoint(collector.url), region: 'us' });
   onTestFinished(() => sender.stop());
   const anchors = [1, 2].map((n) => ({
     organizationId: randomUUID(),

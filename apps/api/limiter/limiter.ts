@@ -1,4 +1,4 @@
-import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { WrongRedisError } from '#runtime/redis-client.ts';
 import { describeReason, RedisWindow } from '#runtime/redis-window.ts';
 import type { RedisServer } from '#runtime/settings/redis.ts';
@@ -147,7 +147,7 @@ export class Limiter {
             onReady: () => this.#probes.runNow(),
             onLost: (reason) => this.#leaveRedis(reason),
           });
-    this.#probes = createIntervalLoop({
+    this.#probes = new IntervalLoop({
       run: async () => {
         await this.#redis?.probe();
         this.#returnToRedis();

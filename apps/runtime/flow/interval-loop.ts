@@ -1,11 +1,7 @@
-/** A background part that repeats one piece of work. */
-export interface IntervalLoop {
-  /** Starts the first run at once; resolves when it has ended. */
-  start(): Promise<void>;
-  /** Starts a run at once, or right after the current one. Does nothing unless started. */
-  runNow(): void;
-  /** Aborts the signal and waits for the current run. Can be called twice, and before `start`. */
-  stop(): Promise<void>;
+interface IntervalLoopOptions {
+  run: (signal: AbortSignal) => unknown;
+  everyMs: number;
+  onError: (cause: unknown) => void;
 }
 
 /**
@@ -13,53 +9,56 @@ export interface IntervalLoop {
  * its error, which `onError` gets. `stop` aborts the signal. The timer does not keep the process
  * alive.
  */
-export function createIntervalLoop(options: {
-  run: (signal: AbortSignal) => unknown;
-  everyMs: number;
-  onError: (cause: unknown) => void;
-}): IntervalLoop {
-  const { run, everyMs, onError } = options;
-  let stopping: AbortController | null = null;
-  let timer: NodeJS.Timeout | undefined;
-  let current: Promise<void> | null = null;
-  let isRunWanted = false;
+export class IntervalLoop {
+  readonly #options: IntervalLoopOptions;
+  #stopping: AbortController | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #current: Promise<void> | null = null;
+  #isRunWanted = false;
 
-  async function runOnce(signal: AbortSignal): Promise<void> {
-    isRunWanted = false;
+  constructor(options: IntervalLoopOptions) {
+    this.#options = options;
+  }
+
+  /** Starts the first run at once; resolves when it has ended. */
+  start(): Promise<void> {
+    this.#stopping ??= new AbortController();
+    return this.#begin();
+  }
+
+  /** Starts a run at once, or right after the current one. Does nothing unless started. */
+  runNow(): void {
+    if (this.#current === null) void this.#begin();
+    else this.#isRunWanted = true;
+  }
+
+  /** Aborts the signal and waits for the current run. Can be called twice, and before `start`. */
+  async stop(): Promise<void> {
+    this.#stopping?.abort();
+    this.#stopping = null;
+    clearTimeout(this.#timer);
+    await this.#current;
+  }
+
+  #begin(): Promise<void> {
+    const signal = this.#stopping?.signal;
+    if (signal === undefined) return Promise.resolve();
+    clearTimeout(this.#timer);
+    this.#current ??= this.#run(signal).then(() => {
+      this.#current = null;
+      if (this.#stopping === null) return;
+      if (this.#isRunWanted) void this.#begin();
+      else this.#timer = setTimeout(() => this.#begin(), this.#options.everyMs).unref();
+    });
+    return this.#current;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    this.#isRunWanted = false;
     try {
-      await run(signal);
+      await this.#options.run(signal);
     } catch (cause) {
-      onError(cause);
+      this.#options.onError(cause);
     }
   }
-
-  function begin(): Promise<void> {
-    const signal = stopping?.signal;
-    if (signal === undefined) return Promise.resolve();
-    clearTimeout(timer);
-    current ??= runOnce(signal).then(() => {
-      current = null;
-      if (stopping === null) return;
-      if (isRunWanted) void begin();
-      else timer = setTimeout(begin, everyMs).unref();
-    });
-    return current;
-  }
-
-  return {
-    start() {
-      stopping ??= new AbortController();
-      return begin();
-    },
-    runNow() {
-      if (current === null) void begin();
-      else isRunWanted = true;
-    },
-    async stop() {
-      stopping?.abort();
-      stopping = null;
-      clearTimeout(timer);
-      await current;
-    },
-  };
 }

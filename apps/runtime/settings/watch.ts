@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { createIntervalLoop, type IntervalLoop } from '../flow/interval-loop.ts';
+import { IntervalLoop } from '../flow/interval-loop.ts';
 import { errorLogger, type Logger } from '../log.ts';
 import { metricsIn } from '../metrics.ts';
 import type { FollowedSettings, FollowReport } from './follow.ts';
@@ -21,7 +21,7 @@ export function watchSettings(options: {
   const { followed, registry, log } = options;
   const report = reportSettings({ names: followed.names, registry, log });
   for (const name of followed.names) report.onRead(name);
-  return createIntervalLoop({
+  return new IntervalLoop({
     run: () => followed.check(report),
     everyMs: 2_000,
     onError: errorLogger(log, 'the files of settings could not be read; tried again in seconds'),

@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
+import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 
 /** A loop whose runs end when the test decides. */
 function setupLoop(everyMs = 1) {
   const runs: { end: () => void; signal: AbortSignal }[] = [];
   const errors: unknown[] = [];
-  const loop = createIntervalLoop({
+  const loop = new IntervalLoop({
     run: (signal) => new Promise<void>((resolve) => runs.push({ end: resolve, signal })),
     everyMs,
     onError: (cause) => errors.push(cause),
@@ -70,7 +70,7 @@ it('stop aborts the signal, waits for the current run and starts no other', asyn
 it('a failed run is reported and does not end the loop', async () => {
   const errors: unknown[] = [];
   let runs = 0;
-  const loop = createIntervalLoop({
+  const loop = new IntervalLoop({
     run: () => {
       runs += 1;
       throw new Error(`run ${runs}`);
