@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { DeliveryRun } from '#workflows/deliver-event/types.ts';
 import { Poll } from './poll.ts';
-import { createScan, listedAtOnce } from './scan.ts';
+import { listedAtOnce, Scan } from './scan.ts';
 import {
   type ClaimedDelivery,
   claimDeliveriesSql,
@@ -9,7 +9,7 @@ import {
   type QueuedWebhook,
   returnClaimsSql,
 } from './sql/claim.ts';
-import { type Claim, createStarts } from './starts.ts';
+import { type Claim, Starts } from './starts.ts';
 import { reservedMs } from './times.ts';
 
 interface RelayOptions {
@@ -43,8 +43,8 @@ const retryEveryMs = 250;
 export class Relay {
   readonly #options: Required<RelayOptions>;
   readonly #poll = new Poll({ poll: () => this.#claimNext(), retryEveryMs });
-  readonly #starts: ReturnType<typeof createStarts>;
-  readonly #scan: ReturnType<typeof createScan>;
+  readonly #starts: Starts;
+  readonly #scan: Scan;
   readonly #deleted = new Set<string>();
   #isTemporalUnavailable = false;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -52,8 +52,8 @@ export class Relay {
 
   constructor(options: RelayOptions) {
     this.#options = { isUnavailable: () => false, claimEveryMs: 500, onClaimed() {}, onStarted() {}, ...options };
-    this.#starts = createStarts({ start: (claim) => this.#start(claim), slots: options.slots, onFree: this.wake });
-    this.#scan = createScan({ retryAllEveryMs: this.#options.claimEveryMs });
+    this.#starts = new Starts({ start: (claim) => this.#start(claim), slots: options.slots, onFree: this.wake });
+    this.#scan = new Scan({ retryAllEveryMs: this.#options.claimEveryMs });
   }
 
   readonly start = (): void => this.#poll.start();

@@ -17,68 +17,73 @@ const beginning = { organizationId: nil, webhookId: nil };
  * may be chance, because another connection assigned slots of the organization. It is tried once
  * more when it may have a slot (`retry`), and every `retryAllEveryMs`, because of other workers.
  */
-export function createScan({ retryAllEveryMs }: { retryAllEveryMs: number }) {
+export class Scan {
+  readonly #retryAllEveryMs: number;
   /** How often claims got nothing of a webhook, by its id. */
-  const misses = new Map<string, { organizationId: string; times: number }>();
+  readonly #misses = new Map<string, { organizationId: string; times: number }>();
   /** Organizations to retry since the last step; null: all. A claim in progress may miss them. */
-  const retried = new Set<string | null>();
-  let allRetriedAt = Number.NEGATIVE_INFINITY;
-  let position: Position = beginning;
+  readonly #retried = new Set<string | null>();
+  #allRetriedAt = Number.NEGATIVE_INFINITY;
+  #position: Position = beginning;
   /** The webhooks of this page that were selected. */
-  const tried = new Set<string>();
+  readonly #tried = new Set<string>();
 
-  return {
-    /** Webhooks of this organization, null: of all, may have a slot: the next claims try each once. */
-    retry: (organizationId: string | null): void => void retried.add(organizationId),
+  constructor({ retryAllEveryMs }: { retryAllEveryMs: number }) {
+    this.#retryAllEveryMs = retryAllEveryMs;
+  }
 
-    /** Returns the webhook after which the next step lists. */
-    next(): Position {
-      if (position === beginning && tried.size === 0) {
-        allRetriedAt = Math.min(allRetriedAt, performance.now()); // the pass that retried all has ended
-        if (performance.now() - allRetriedAt > retryAllEveryMs) {
-          retried.add(null);
-          allRetriedAt = Number.POSITIVE_INFINITY;
-        }
+  /** Webhooks of this organization, null: of all, may have a slot: the next claims try each once. */
+  retry(organizationId: string | null): void {
+    this.#retried.add(organizationId);
+  }
+
+  /** Returns the webhook after which the next step lists. */
+  next(): Position {
+    if (this.#position === beginning && this.#tried.size === 0) {
+      this.#allRetriedAt = Math.min(this.#allRetriedAt, performance.now()); // the pass that retried all has ended
+      if (performance.now() - this.#allRetriedAt > this.#retryAllEveryMs) {
+        this.#retried.add(null);
+        this.#allRetriedAt = Number.POSITIVE_INFINITY;
       }
-      const missed = retried.size === 0 ? [] : [...misses.values()];
-      for (const miss of missed) if (retried.has(null) || retried.has(miss.organizationId)) miss.times = 1;
-      retried.clear();
-      return position;
-    },
+    }
+    const missed = this.#retried.size === 0 ? [] : [...this.#misses.values()];
+    for (const miss of missed) if (this.#retried.has(null) || this.#retried.has(miss.organizationId)) miss.times = 1;
+    this.#retried.clear();
+    return this.#position;
+  }
 
-    /** Returns webhooks of the page `listed` to claim. The next step lists the page after it when none is left. */
-    select(listed: readonly QueuedWebhook[]): QueuedWebhook[] {
-      const next = listed[listedAtOnce - 1] ?? beginning;
-      // All that wait are listed, so others need not be remembered.
-      if (position === next) {
-        const waiting = new Set(listed.map(({ webhookId }) => webhookId));
-        for (const webhookId of misses.keys()) if (!waiting.has(webhookId)) misses.delete(webhookId);
-      }
-      const isUntried = (id: string) => !tried.has(id) && (misses.get(id)?.times ?? 0) < 2;
-      const untried = listed.filter(({ webhookId, state }) => state === 'active' && isUntried(webhookId));
-      // From a random one on: the first of a page would get each slot that becomes free, and the last none.
-      const from = Math.floor(Math.random() * untried.length);
-      const selected = [...untried.slice(from), ...untried.slice(0, from)].slice(0, selectedAtOnce);
-      for (const { webhookId } of selected) tried.add(webhookId);
-      if (selected.length < untried.length) return selected;
-      tried.clear();
-      position = next;
-      return selected;
-    },
+  /** Returns webhooks of the page `listed` to claim. The next step lists the page after it when none is left. */
+  select(listed: readonly QueuedWebhook[]): QueuedWebhook[] {
+    const next = listed[listedAtOnce - 1] ?? beginning;
+    // All that wait are listed, so others need not be remembered.
+    if (this.#position === next) {
+      const waiting = new Set(listed.map(({ webhookId }) => webhookId));
+      for (const webhookId of this.#misses.keys()) if (!waiting.has(webhookId)) this.#misses.delete(webhookId);
+    }
+    const isUntried = (id: string) => !this.#tried.has(id) && (this.#misses.get(id)?.times ?? 0) < 2;
+    const untried = listed.filter(({ webhookId, state }) => state === 'active' && isUntried(webhookId));
+    // From a random one on: the first of a page would get each slot that becomes free, and the last none.
+    const from = Math.floor(Math.random() * untried.length);
+    const selected = [...untried.slice(from), ...untried.slice(0, from)].slice(0, selectedAtOnce);
+    for (const { webhookId } of selected) this.#tried.add(webhookId);
+    if (selected.length < untried.length) return selected;
+    this.#tried.clear();
+    this.#position = next;
+    return selected;
+  }
 
-    /**
-     * Notes a claim; a webhook that has no slot left after it is saturated at once. `isAtLimit`: it got as
-     * many as this process may claim, so others may have a slot.
-     */
-    note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[], isAtLimit: boolean): void {
-      const claimed = new Map(deliveries.map(({ webhookId, isFull }) => [webhookId, isFull]));
-      for (const { organizationId, webhookId } of selected) {
-        const isFull = claimed.get(webhookId);
-        if (isFull === undefined && isAtLimit) continue;
-        const times = isFull ? 2 : (misses.get(webhookId)?.times ?? 0) + 1;
-        if (isFull === false) misses.delete(webhookId);
-        else misses.set(webhookId, { organizationId, times });
-      }
-    },
-  };
+  /**
+   * Notes a claim; a webhook that has no slot left after it is saturated at once. `isAtLimit`: it got as
+   * many as this process may claim, so others may have a slot.
+   */
+  note(selected: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[], isAtLimit: boolean): void {
+    const claimed = new Map(deliveries.map(({ webhookId, isFull }) => [webhookId, isFull]));
+    for (const { organizationId, webhookId } of selected) {
+      const isFull = claimed.get(webhookId);
+      if (isFull === undefined && isAtLimit) continue;
+      const times = isFull ? 2 : (this.#misses.get(webhookId)?.times ?? 0) + 1;
+      if (isFull === false) this.#misses.delete(webhookId);
+      else this.#misses.set(webhookId, { organizationId, times });
+    }
+  }
 }

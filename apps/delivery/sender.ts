@@ -46,6 +46,19 @@ const internalErrors = {
   delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
 };
 
+/** Tells errors of signing that the damaged secret of one webhook causes from those that concern all. */
+class SigningErrors {
+  /** The first webhook whose stored secret does not open; a second one shows that the keys are wrong. */
+  #damagedId: string | null = null;
+
+  /** Returns whether the build or its settings may be to blame, and not the row of one webhook. */
+  concernsAll(error: unknown, webhookId: string): boolean {
+    if (!(error instanceof SecretNotUnsealedError) || error.reason === 'key_missing') return true;
+    this.#damagedId ??= webhookId;
+    return this.#damagedId !== webhookId;
+  }
+}
+
 /**
  * Creates what makes and signs requests. Internal errors are logged and counted; those that the
  * build may be to blame for end a trial.
@@ -53,15 +66,7 @@ const internalErrors = {
 export function createSender({ config, metrics, log, trial }: SenderOptions) {
   const resolve = createResolve();
   const sign = signWith(() => config.webhookSecretKeys);
-  /** The first webhook whose stored secret does not open; a second one shows that the keys are wrong. */
-  let damagedId: string | null = null;
-
-  /** Returns whether the build or its settings may be to blame, and not the row of one webhook. */
-  function concernsAll(error: unknown, webhookId: string): boolean {
-    if (!(error instanceof SecretNotUnsealedError) || error.reason === 'key_missing') return true;
-    damagedId ??= webhookId;
-    return damagedId !== webhookId;
-  }
+  const signingErrors = new SigningErrors();
 
   return {
     /** Makes one HTTP request for a webhook; never throws because of the receiver. */
@@ -80,7 +85,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
       try {
         return sign(delivery, toBeSigned);
       } catch (error) {
-        if (concernsAll(error, delivery.webhookId)) trial.fail('A request could not be signed.');
+        if (signingErrors.concernsAll(error, delivery.webhookId)) trial.fail('A request could not be signed.');
         throw error;
       }
     },

@@ -46,67 +46,86 @@ const formatRunName = ({ webhookId, eventId, run }: DeliveryRun): string => `${w
  * It allows claims of what this process can attempt soon: its first tasks arrive with the replies to its
  * starts, and would wait there while their claims expire.
  */
-export function createStarts({ start, slots, onFree }: StartsOptions) {
+export class Starts {
+  readonly #options: StartsOptions;
   /** Runs of healthy webhooks that use a slot here, and until when (`performance.now()`). */
-  const occupied = new Map<string, number>();
+  readonly #occupied = new Map<string, number>();
   /** Those whose attempts have not begun and may begin here, and until when they count. */
-  const pending = new Map<string, number>();
+  readonly #pending = new Map<string, number>();
   /** Claims of degraded webhooks; the first is starting. */
-  const queued: Claim[] = [];
-  const starting = new Set<Promise<void>>();
+  readonly #queued: Claim[] = [];
+  readonly #starting = new Set<Promise<void>>();
 
-  async function startHealthy(claim: Claim): Promise<void> {
+  constructor(options: StartsOptions) {
+    this.#options = options;
+  }
+
+  add(claim: Claim): void {
+    const { isDegraded } = claim.delivery;
+    if (isDegraded && this.#queued.push(claim) > 1) return;
+    const started = (isDegraded ? this.#startQueued() : this.#startHealthy(claim)).finally(() =>
+      this.#starting.delete(started),
+    );
+    this.#starting.add(started);
+  }
+
+  isBusy(): boolean {
+    return this.#pending.size + this.#queued.length > 0;
+  }
+
+  /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
+  free(): { healthy: number; degraded: number } {
+    const now = performance.now();
+    for (const [run, until] of this.#pending) if (until < now) this.#pending.delete(run);
+    for (const [run, until] of this.#occupied) if (until < now) this.#end(run);
+    const healthy = Math.min(claimable(this.#pending.size, pendingAtMost), this.#options.slots - this.#occupied.size);
+    return { healthy: Math.max(0, healthy), degraded: claimable(this.#queued.length, degradedAtMost) };
+  }
+
+  /** Keeps a run's slot until its attempt ends. */
+  attemptStarted(delivery: DeliveryRun): void {
+    const run = formatRunName(delivery);
+    if (this.#occupied.has(run)) this.#occupied.set(run, Number.POSITIVE_INFINITY);
+    this.#endPending(run);
+  }
+
+  attemptEnded(delivery: DeliveryRun): void {
+    this.#end(formatRunName(delivery));
+  }
+
+  /** Removes and returns what has not begun to start. */
+  drop(): Claim[] {
+    return this.#queued.splice(1);
+  }
+
+  /** Resolves when everything is started or dropped. */
+  async drained(): Promise<void> {
+    await Promise.all(this.#starting);
+  }
+
+  async #startHealthy(claim: Claim): Promise<void> {
     const run = formatRunName(claim.delivery);
-    occupied.set(run, performance.now() + reservedMs);
-    pending.set(run, performance.now() + pendingMs);
+    this.#occupied.set(run, performance.now() + reservedMs);
+    this.#pending.set(run, performance.now() + pendingMs);
     // A run without its first task uses a slot here until its attempt ends here, or its reservation.
-    if (!(await start(claim))) endPending(run);
+    if (!(await this.#options.start(claim))) this.#endPending(run);
   }
 
-  function endPending(run: string): void {
-    if (pending.delete(run) && 2 * pending.size === pendingAtMost) onFree();
-  }
-
-  async function startQueued(): Promise<void> {
-    for (let claim = queued[0]; claim !== undefined; claim = queued[0]) {
-      await start(claim);
+  async #startQueued(): Promise<void> {
+    for (let claim = this.#queued[0]; claim !== undefined; claim = this.#queued[0]) {
+      await this.#options.start(claim);
       await sleep(degradedRestMs);
-      queued.shift();
-      if (2 * queued.length === degradedAtMost) onFree();
+      this.#queued.shift();
+      if (2 * this.#queued.length === degradedAtMost) this.#options.onFree();
     }
   }
 
-  function end(run: string): void {
-    occupied.delete(run);
-    endPending(run);
+  #end(run: string): void {
+    this.#occupied.delete(run);
+    this.#endPending(run);
   }
 
-  return {
-    add(claim: Claim): void {
-      const { isDegraded } = claim.delivery;
-      if (isDegraded && queued.push(claim) > 1) return;
-      const started = (isDegraded ? startQueued() : startHealthy(claim)).finally(() => starting.delete(started));
-      starting.add(started);
-    },
-    isBusy: (): boolean => pending.size + queued.length > 0,
-    /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
-    free() {
-      const now = performance.now();
-      for (const [run, until] of pending) if (until < now) pending.delete(run);
-      for (const [run, until] of occupied) if (until < now) end(run);
-      const healthy = Math.min(claimable(pending.size, pendingAtMost), slots - occupied.size);
-      return { healthy: Math.max(0, healthy), degraded: claimable(queued.length, degradedAtMost) };
-    },
-    /** Keeps a run's slot until its attempt ends. */
-    attemptStarted(delivery: DeliveryRun): void {
-      const run = formatRunName(delivery);
-      if (occupied.has(run)) occupied.set(run, Number.POSITIVE_INFINITY);
-      endPending(run);
-    },
-    attemptEnded: (delivery: DeliveryRun): void => end(formatRunName(delivery)),
-    /** Removes and returns what has not begun to start. */
-    drop: (): Claim[] => queued.splice(1),
-    /** Resolves when everything is started or dropped. */
-    drained: () => Promise.all(starting),
-  };
+  #endPending(run: string): void {
+    if (this.#pending.delete(run) && 2 * this.#pending.size === pendingAtMost) this.#options.onFree();
+  }
 }

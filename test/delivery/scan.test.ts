@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { createScan } from '#delivery/scan.ts';
+import { Scan } from '#delivery/scan.ts';
 
 const listWebhooks = (length: number, state: 'active' | 'paused' = 'active') =>
   Array.from({ length }, () => ({ organizationId: randomUUID(), webhookId: randomUUID(), state }));
 
 // Thousands of paused webhooks must not delay the others.
 it('paused webhooks are passed in one step, also when all are tried', () => {
-  const scan = createScan({ retryAllEveryMs: -1 });
+  const scan = new Scan({ retryAllEveryMs: -1 });
   const paused = listWebhooks(512, 'paused');
   scan.next();
 
@@ -16,7 +16,7 @@ it('paused webhooks are passed in one step, also when all are tried', () => {
 });
 
 it('a webhook of which two claims got nothing is skipped, unless those got as many as they might', () => {
-  const scan = createScan({ retryAllEveryMs: 3_600_000 });
+  const scan = new Scan({ retryAllEveryMs: 3_600_000 });
   const waiting = listWebhooks(1);
   for (const isAtLimit of [true, true, true]) scan.note(waiting, [], isAtLimit);
   expect(scan.select(waiting)).toEqual(waiting);
@@ -26,7 +26,7 @@ it('a webhook of which two claims got nothing is skipped, unless those got as ma
 
 // While the slots of a process are few, no webhook gets each because it comes first.
 it('the first selection after a retry may have any webhook of the page', () => {
-  const scan = createScan({ retryAllEveryMs: 3_600_000 });
+  const scan = new Scan({ retryAllEveryMs: 3_600_000 });
   const waiting = listWebhooks(100);
   const first = new Set<string>();
   for (let pass = 0; pass < 100; pass += 1) {
@@ -45,7 +45,7 @@ it('the first selection after a retry may have any webhook of the page', () => {
 });
 
 it('each webhook of a page is selected once before the next page is listed', () => {
-  const scan = createScan({ retryAllEveryMs: 3_600_000 });
+  const scan = new Scan({ retryAllEveryMs: 3_600_000 });
   const [page, beginning] = [listWebhooks(512), scan.next()];
   const selected: string[] = [];
   while (scan.next() === beginning) {

@@ -1,10 +1,10 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { createStarts } from '#delivery/starts.ts';
+import { Starts } from '#delivery/starts.ts';
 
 /** Starts end at once; a first task comes with each reply, unless `hasFirstTask` is false. */
 function arrange({ hasFirstTask = true, slots = 1_000, replies = true } = {}) {
   const onFree = vi.fn();
-  const starts = createStarts({
+  const starts = new Starts({
     start: () => (replies ? Promise.resolve(hasFirstTask) : new Promise(() => {})),
     slots,
     onFree,

@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { isTooLong } from './connect.ts';
 import type { KeptBody } from './result.ts';
-import { createStatusLineReader, StatusLineError } from './status-line.ts';
+import { StatusLineError, StatusLineReader } from './status-line.ts';
 
 /** `status` is null without a status line; `error` is null after a close or an abort. */
 export interface Exchange extends KeptBody {
@@ -42,7 +42,7 @@ export function exchange(options: {
 }): Promise<Exchange> {
   const { connection, socket, url, headers, body, keepBytes, signal, onFirstByte } = options;
   return new Promise((resolve) => {
-    const statusLine = createStatusLineReader();
+    const statusLine = new StatusLineReader();
     const kept: Buffer[] = [];
     const rest = Promise.withResolvers<KeptBody>();
     let bytesLeft = keepBytes;

@@ -14,45 +14,45 @@ export class StatusLineError extends Error {}
  * receiver that answers `200 OK` and then breaks its headers has accepted the event. As browsers
  * do, it takes a bare LF for the end of the line, and several spaces for one.
  */
-export function createStatusLineReader() {
-  let status: number | null = null;
-  let isDone = false;
-  let isInterim = false;
-  let bytesLeft = maxBytes;
-  let rest = '';
+export class StatusLineReader {
+  #status: number | null = null;
+  #isDone = false;
+  #isInterim = false;
+  #bytesLeft = maxBytes;
+  #rest = '';
 
-  function readLine(line: string): void {
-    const isEmpty = line === '\r' || line === '';
-    if (isInterim) isInterim = !isEmpty;
-    if (isInterim || isEmpty) return;
-    const code = statusLine.exec(line)?.[1];
-    const value = code === undefined ? null : Number(code);
-    isInterim = value !== null && value >= 100 && value < 200 && value !== 101; // 101 ends HTTP on the connection
-    if (isInterim) return;
-    status = value;
-    isDone = true;
+  /** Null until a whole status line has arrived. */
+  get status(): number | null {
+    return this.#status;
   }
 
-  return {
-    /** Reads the next bytes; those after the status line are ignored. */
-    read(bytes: Buffer): void {
-      if (isDone) return;
-      const counted = bytes.subarray(0, bytesLeft);
-      bytesLeft -= counted.length;
-      const lines = (rest + counted.toString('latin1')).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        if (!isDone) readLine(line);
-      }
-      if (bytesLeft === 0) isDone = true;
-    },
-    /** Null until a whole status line has arrived. */
-    get status(): number | null {
-      return status;
-    },
-    /** Whether no status line can come any more: the response is not HTTP, or too long up to it. */
-    get isRejected(): boolean {
-      return isDone && status === null;
-    },
-  };
+  /** Whether no status line can come any more: the response is not HTTP, or too long up to it. */
+  get isRejected(): boolean {
+    return this.#isDone && this.#status === null;
+  }
+
+  /** Reads the next bytes; those after the status line are ignored. */
+  read(bytes: Buffer): void {
+    if (this.#isDone) return;
+    const counted = bytes.subarray(0, this.#bytesLeft);
+    this.#bytesLeft -= counted.length;
+    const lines = (this.#rest + counted.toString('latin1')).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!this.#isDone) this.#readLine(line);
+    }
+    if (this.#bytesLeft === 0) this.#isDone = true;
+  }
+
+  #readLine(line: string): void {
+    const isEmpty = line === '\r' || line === '';
+    if (this.#isInterim) this.#isInterim = !isEmpty;
+    if (this.#isInterim || isEmpty) return;
+    const code = statusLine.exec(line)?.[1];
+    const value = code === undefined ? null : Number(code);
+    this.#isInterim = value !== null && value >= 100 && value < 200 && value !== 101; // 101 ends HTTP on the connection
+    if (this.#isInterim) return;
+    this.#status = value;
+    this.#isDone = true;
+  }
 }
