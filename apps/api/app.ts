@@ -12,7 +12,7 @@ import { RejectedCallCounter } from '#runtime/rejected-call-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
-import { createAuditLogWriter } from './audit-log-writer.ts';
+import { AuditLogWriter } from './audit-log-writer.ts';
 import { BodyReader } from './body-reader.ts';
 import type { ApiConfig } from './config.ts';
 import { servePublicPages } from './docs/public-pages.ts';
@@ -76,7 +76,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   await limiter.start();
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
   void settings.start();
-  const auditLog = createAuditLogWriter({
+  const auditLog = new AuditLogWriter({
     pool,
     onInsert: (entries) => metrics.auditEntriesPerInsert.observe(entries),
     onRejected: (entries) => metrics.auditEntriesRejected.inc(entries),

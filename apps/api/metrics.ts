@@ -12,13 +12,6 @@ export function createMetrics(pool: Pool, serving: Serving, bodyReader: () => Bo
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const requests = new Histogram({
-    name: 'org_api_request_duration_seconds',
-    help: 'Time from a request’s arrival to its response by operation and status; its count is the number of requests.',
-    labelNames: ['operation', 'status'],
-    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  });
   const limiterMode = new Gauge({
     name: 'org_api_limiter_without_redis',
     help: '1 while this pod limits by itself because Redis is unavailable, else 0.',
@@ -81,11 +74,9 @@ export function createMetrics(pool: Pool, serving: Serving, bodyReader: () => Bo
     },
   });
 
-  // Finding a label pair by string once per response is measurable at thousands a second; there are
-  // at most a few hundred pairs.
-  const children = new Map<string, { observe(seconds: number): void }>();
   return {
     registry,
+    requests: new RequestDurations(registry),
     limiterMode,
     limiterSwitches,
     auditEntriesPerInsert,
@@ -95,16 +86,35 @@ export function createMetrics(pool: Pool, serving: Serving, bodyReader: () => Bo
     responseWaits,
     responsesCut,
     connectionsRefused,
-    observeRequest(operation: string, status: number, seconds: number): void {
-      const id = `${operation} ${status}`;
-      let child = children.get(id);
-      if (child === undefined) {
-        child = requests.labels(operation, String(status));
-        children.set(id, child);
-      }
-      child.observe(seconds);
-    },
   };
+}
+
+/** How long requests took, by operation and status. */
+class RequestDurations {
+  readonly #histogram: Histogram<'operation' | 'status'>;
+  /**
+   * Finding a label pair by string once per response is measurable at thousands a second; there are
+   * at most a few hundred pairs.
+   */
+  readonly #children = new Map<string, Histogram.Internal<'operation' | 'status'>>();
+
+  constructor(registry: Registry) {
+    this.#histogram = new Histogram({
+      name: 'org_api_request_duration_seconds',
+      help:
+        'Time from a request’s arrival to its response by operation and status; its count is the number of ' +
+        'requests.',
+      labelNames: ['operation', 'status'],
+      buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers: [registry],
+    });
+  }
+
+  observe(operation: string, status: number, seconds: number): void {
+    this.#children
+      .getOrInsertComputed(`${operation} ${status}`, () => this.#histogram.labels(operation, String(status)))
+      .observe(seconds);
+  }
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;

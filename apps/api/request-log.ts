@@ -43,7 +43,7 @@ export function logRequests(dependencies: {
     if (isDraining()) ctx.set('Connection', 'close');
     const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
     const { method, status } = ctx;
-    metrics.observeRequest(state.operation, status, durationMs / 1000);
+    metrics.requests.observe(state.operation, status, durationMs / 1000);
     if (status === 401) metrics.failedAuthentications.inc();
     const { requestId, operation, organizationId, keyId, code, limitLeft } = state;
     const line = { requestId, method, operation, status, code, organizationId, keyId, limitLeft, durationMs };

@@ -20,7 +20,7 @@ import { serveAssets } from './web/assets.ts';
 import { createDownloads } from './web/downloads.ts';
 import { createMetrics } from './web/metrics.ts';
 import { createShares } from './web/shares.ts';
-import { createWorkflows, withoutTemporal } from './web/temporal.ts';
+import { Workflows, withoutTemporal } from './web/temporal.ts';
 import type { ConsoleDependencies } from './web/visit.ts';
 
 /**
@@ -49,7 +49,7 @@ export async function startConsole(
   const metrics = createMetrics(pool, serving);
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
   void settings.start();
-  const workflows = createWorkflows(config.temporal);
+  const workflows = new Workflows(config.temporal);
   if (!workflows.isConfigured) log.warn(withoutTemporal);
   const dependencies: ConsoleDependencies = {
     region: config.region,

@@ -63,7 +63,7 @@ export async function openTracing(options: {
   ]);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const exporter = new OTLPTraceExporter({ url: buildOtlpUrl(options.otlpEndpoint, 'traces'), timeoutMillis: 2_000 });
-  const ids = createIds();
+  const ids = new IdGenerator();
   const provider = new TracerProvider({
     idGenerator: ids,
     resource: resourceFromAttributes({ 'service.name': `org-api-${options.app}`, 'org_api.region': options.region }),
@@ -88,10 +88,8 @@ export async function openTracing(options: {
     record({ name, kind, traceId, spanId, parentSpanId, startedAtMs, endedAtMs, attributes, events = [], isError }) {
       const parent = { traceId, spanId: parentSpanId ?? '', traceFlags: TraceFlags.SAMPLED, isRemote: true };
       const within = parentSpanId === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
-      ids.next = { traceId, spanId };
       const options = { kind: kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL, startTime: startedAtMs };
-      const span = tracer.startSpan(name, { ...options, attributes }, within);
-      ids.next = { traceId: null, spanId: null };
+      const span = ids.startAs({ traceId, spanId }, () => tracer.startSpan(name, { ...options, attributes }, within));
       for (const event of events) span.addEvent(event.name, event.attributes ?? {}, event.atMs);
       if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end(endedAtMs);
@@ -104,16 +102,25 @@ export async function openTracing(options: {
   };
 }
 
-/** Generates random ids, except those in `next`: the SDK has no other way to set a span's id. */
-function createIds() {
-  const random = (bytes: number) => randomBytes(bytes).toString('hex');
-  return {
-    next: { traceId: null, spanId: null } as { traceId: string | null; spanId: string | null },
-    generateTraceId(): string {
-      return this.next.traceId ?? random(16);
-    },
-    generateSpanId(): string {
-      return this.next.spanId ?? random(8);
-    },
-  };
+const randomId = (bytes: number): string => randomBytes(bytes).toString('hex');
+
+/** Generates random ids, except for the spans of `startAs`: the SDK has no other way to set a span's id. */
+class IdGenerator {
+  #next: { traceId: string | null; spanId: string | null } = { traceId: null, spanId: null };
+
+  /** Calls `start`, whose span gets these ids; null for a random one. */
+  startAs(ids: { traceId: string; spanId: string | null }, start: () => Span): Span {
+    this.#next = ids;
+    const span = start();
+    this.#next = { traceId: null, spanId: null };
+    return span;
+  }
+
+  generateTraceId(): string {
+    return this.#next.traceId ?? randomId(16);
+  }
+
+  generateSpanId(): string {
+    return this.#next.spanId ?? randomId(8);
+  }
 }

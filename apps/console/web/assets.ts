@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress } from 'node:zlib';
 import type { Middleware } from 'koa';
+import { once } from '#runtime/flow/once.ts';
 import type { ConsoleState } from './state.ts';
 
 /** A file that pages load. Its path contains its hash, so that browsers keep it for ever. */
@@ -53,16 +54,12 @@ export const serveAssets: Middleware<ConsoleState> = async (ctx, next) => {
 };
 
 function asset(name: string, type: string, body: Buffer): Asset {
-  let brotli: Promise<Buffer> | undefined;
   return {
     path: `/assets/${hash('sha256', body, 'base64url').slice(0, 12)}/${name}`,
     type,
     body,
     source: `'sha256-${hash('sha256', body, 'base64')}'`,
-    brotli: () => {
-      brotli ??= compress(body);
-      return brotli;
-    },
+    brotli: once(() => compress(body)),
   };
 }
 

@@ -2,16 +2,7 @@ import { DomainError } from '#domain/contract/domain-error.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
 import { WorkflowError } from '#workflows/errors.ts';
-
-/**
- * The shared client of Temporal, opened on first use, so that the console starts and serves its
- * other pages while Temporal is unavailable. Every call throws `WorkflowsUnavailableError` if it cannot be
- * carried out.
- */
-export interface Workflows extends Pick<WorkflowClient, 'sendTest' | 'checkSignatures' | 'close'> {
-  /** Whether this installation has a Temporal server. */
-  isConfigured: boolean;
-}
+import type { SendTestInput, SignatureCheck, TestResult } from '#workflows/send-test/types.ts';
 
 /** A call to Temporal that failed. The message tells the person what to do. */
 export class WorkflowsUnavailableError extends DomainError<'workflows_unavailable'> {
@@ -35,23 +26,40 @@ export const withoutTemporal =
   'TEMPORAL_ADDRESS is not set, so this console sends no test event and checks no signatures: ' +
   'set it to the Temporal that the workers use';
 
-/** `temporal` null: the installation has no Temporal server, and each call says so. */
-export function createWorkflows(temporal: TemporalServer | null): Workflows {
-  let opening: Promise<WorkflowClient> | null = null;
+/**
+ * The shared client of Temporal, opened on first use, so that the console starts and serves its
+ * other pages while Temporal is unavailable. Every call throws `WorkflowsUnavailableError` if it cannot
+ * be carried out.
+ */
+export class Workflows implements Pick<WorkflowClient, 'sendTest' | 'checkSignatures' | 'close'> {
+  readonly #temporal: TemporalServer | null;
+  #opening: Promise<WorkflowClient> | null = null;
 
-  async function open(): Promise<WorkflowClient> {
-    if (temporal === null) throw new WorkflowsUnavailableError(unavailableSentences.notConfigured);
-    opening ??= openWorkflowClient(temporal);
-    try {
-      return await opening;
-    } catch (error) {
-      opening = null; // the next call tries again
-      throw error;
-    }
+  /** `temporal` null: the installation has no Temporal server, and each call says so. */
+  constructor(temporal: TemporalServer | null) {
+    this.#temporal = temporal;
+  }
+
+  /** Whether this installation has a Temporal server. */
+  get isConfigured(): boolean {
+    return this.#temporal !== null;
+  }
+
+  sendTest(input: SendTestInput): Promise<TestResult | null> {
+    return this.#call(deadlineMs.sendTest, (client) => client.sendTest(input));
+  }
+
+  checkSignatures(input: SendTestInput): Promise<SignatureCheck | null> {
+    return this.#call(deadlineMs.checkSignatures, (client) => client.checkSignatures(input));
+  }
+
+  async close(): Promise<void> {
+    const client = await this.#opening?.catch(() => null);
+    await client?.close();
   }
 
   /** Calls the client with a time limit: the SDK alone retries for long without a server. */
-  async function ask<Result>(limitMs: number, call: (client: WorkflowClient) => Promise<Result>): Promise<Result> {
+  async #call<Result>(limitMs: number, call: (client: WorkflowClient) => Promise<Result>): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(
@@ -60,7 +68,7 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
       );
     });
     try {
-      return await Promise.race([open().then(call), late]);
+      return await Promise.race([this.#open().then(call), late]);
     } catch (cause) {
       throw explained(cause);
     } finally {
@@ -68,15 +76,16 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
     }
   }
 
-  return {
-    isConfigured: temporal !== null,
-    sendTest: (input) => ask(deadlineMs.sendTest, (client) => client.sendTest(input)),
-    checkSignatures: (input) => ask(deadlineMs.checkSignatures, (client) => client.checkSignatures(input)),
-    async close() {
-      const client = await opening?.catch(() => null);
-      await client?.close();
-    },
-  };
+  async #open(): Promise<WorkflowClient> {
+    if (this.#temporal === null) throw new WorkflowsUnavailableError(unavailableSentences.notConfigured);
+    this.#opening ??= openWorkflowClient(this.#temporal);
+    try {
+      return await this.#opening;
+    } catch (error) {
+      this.#opening = null; // the next call tries again
+      throw error;
+    }
+  }
 }
 
 /**

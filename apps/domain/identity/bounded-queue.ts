@@ -1,33 +1,41 @@
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { IdentityError } from './errors.ts';
 import { busyRetrySeconds, strangersAtOnce, strangersWaiting } from './limits.ts';
 
 /**
- * Creates a queue that runs `concurrency` pieces of work at once and lets `maxWaiting` wait. A
- * holder has one place at most, running or waiting, so none fills the queue.
+ * Runs `concurrency` pieces of work at once and lets `maxWaiting` wait. A holder has one place at
+ * most, running or waiting, so none fills the queue.
  */
-export function createBoundedQueue({ concurrency, maxWaiting }: { concurrency: number; maxWaiting: number }) {
-  const limit = pLimit(concurrency);
-  const holders = new Set<string>();
-  return {
-    /**
-     * Runs `work` when its turn comes.
-     *
-     * @param holder - whose work it is; null when it is not bounded by holder.
-     * @throws IdentityError `busy` at once, when too many wait or its holder has a place; nothing
-     * was begun.
-     */
-    async run<T>(work: () => Promise<T>, now = new Date(), holder: string | null = null): Promise<T> {
-      if (holder !== null && holders.has(holder)) throw busy('Your last input is still being checked.', now);
-      if (limit.activeCount + limit.pendingCount >= concurrency + maxWaiting)
-        throw busy('Too many people are signing in right now.', now);
-      if (holder === null) return limit(work);
-      holders.add(holder);
-      return limit(work).finally(() => holders.delete(holder));
-    },
-    /** Returns how many run and how many wait. */
-    load: () => ({ running: limit.activeCount, waiting: limit.pendingCount }),
-  };
+export class BoundedQueue {
+  readonly #limit: LimitFunction;
+  readonly #size: number;
+  readonly #holders = new Set<string>();
+
+  constructor({ concurrency, maxWaiting }: { concurrency: number; maxWaiting: number }) {
+    this.#limit = pLimit(concurrency);
+    this.#size = concurrency + maxWaiting;
+  }
+
+  /**
+   * Runs `work` when its turn comes.
+   *
+   * @param holder - whose work it is; null when it is not bounded by holder.
+   * @throws IdentityError `busy` at once, when too many wait or its holder has a place; nothing
+   * was begun.
+   */
+  async run<T>(work: () => Promise<T>, now = new Date(), holder: string | null = null): Promise<T> {
+    if (holder !== null && this.#holders.has(holder)) throw busy('Your last input is still being checked.', now);
+    const { running, waiting } = this.load();
+    if (running + waiting >= this.#size) throw busy('Too many people are signing in right now.', now);
+    if (holder === null) return this.#limit(work);
+    this.#holders.add(holder);
+    return this.#limit(work).finally(() => this.#holders.delete(holder));
+  }
+
+  /** Returns how many run and how many wait. */
+  load(): { running: number; waiting: number } {
+    return { running: this.#limit.activeCount, waiting: this.#limit.pendingCount };
+  }
 }
 
 const busy = (sentence: string, now: Date) =>
@@ -41,4 +49,4 @@ const busy = (sentence: string, now: Date) =>
  * All costly work of this process for people without a session or a known browser: their sign-ins,
  * and the passwords that holders of a link choose. They cannot delay a known browser.
  */
-export const strangersQueue = createBoundedQueue({ concurrency: strangersAtOnce, maxWaiting: strangersWaiting });
+export const strangersQueue = new BoundedQueue({ concurrency: strangersAtOnce, maxWaiting: strangersWaiting });

@@ -1,7 +1,7 @@
 import { argon2 as argon2Callback, randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
-import { createBoundedQueue } from './bounded-queue.ts';
+import { BoundedQueue } from './bounded-queue.ts';
 import { isCommonPassword } from './common-passwords.ts';
 import { IdentityError } from './errors.ts';
 import { hashesWaiting, passwordMaxLength, passwordMinLength } from './limits.ts';
@@ -22,7 +22,7 @@ const unknownPerson = formatPhc(Buffer.alloc(saltBytes, 1), Buffer.alloc(hashByt
 /** Concurrent hashes: one core stays free for pages, and one of Node's four threads. */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
 /** All hashes of the process. Those of strangers pass their own queue before (`strangersQueue`). */
-const hashing = createBoundedQueue({ concurrency: hashesAtOnce, maxWaiting: hashesWaiting });
+const hashing = new BoundedQueue({ concurrency: hashesAtOnce, maxWaiting: hashesWaiting });
 let hashed = 0;
 
 /** Returns the hashes of this process: `running` and `waiting` now, `done` since its start. */

@@ -3,6 +3,7 @@ import { deleteWebhook } from '#delivery/requests.ts';
 import type { EventType } from '#domain/contract/events.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
+import { once } from '#runtime/flow/once.ts';
 import type { OpenStack } from './stack.ts';
 
 /**
@@ -32,14 +33,12 @@ export async function subscribe(
     { ...of, url, eventTypes: events, description },
     { allow, sealingKeys },
   );
-  let removing: Promise<unknown> | undefined;
   return {
     id,
     secret,
-    async remove() {
-      removing ??= deleteWebhook(database, { ...of, webhookId: id });
-      await removing;
-    },
+    remove: once(async () => {
+      await deleteWebhook(database, { ...of, webhookId: id });
+    }),
   };
 }
 

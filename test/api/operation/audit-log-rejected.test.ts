@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, setupDatabase } from '#test/setup.ts';
-import { createAuditLogWriter } from '../../../apps/api/audit-log-writer.ts';
+import { AuditLogWriter } from '../../../apps/api/audit-log-writer.ts';
 
 it('a read whose audit entry cannot be written gets 500 and is counted as rejected by the log', async () => {
   const { api, owner, make } = await setup();
@@ -38,7 +38,7 @@ async function setupWriter() {
   onTestFinished(() => api.close());
   const inserts: number[] = [];
   const rejected: number[] = [];
-  const writer = createAuditLogWriter({
+  const writer = new AuditLogWriter({
     pool: api.pool,
     onInsert: (entries) => inserts.push(entries),
     onRejected: (entries) => rejected.push(entries),

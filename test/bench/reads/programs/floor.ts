@@ -14,7 +14,7 @@ import { securityHeaders } from '#runtime/http-server.ts';
 import { createLog } from '#runtime/log.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { TrackedResponse } from '#runtime/tracked-response.ts';
-import { createAuditLogWriter } from '../../../../apps/api/audit-log-writer.ts';
+import { AuditLogWriter } from '../../../../apps/api/audit-log-writer.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
 import { endpoints } from '../../../../apps/api/endpoints.ts';
 import { computeEtag } from '../../../../apps/api/etag.ts';
@@ -38,7 +38,7 @@ await limiter.start();
 const log = createLog({ level: 'info', name: 'floor', region: config.region });
 const tracing = await openTracing({ otlpEndpoint: null, app: 'floor', region: config.region });
 const statements = new SharedStatements({ pool, tracing });
-const auditLog = createAuditLogWriter({ pool });
+const auditLog = new AuditLogWriter({ pool });
 const limitPolicy = `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`;
 /** How long a read may wait, longer than any run of the benchmark. */
 const deadlineMs = 60_000;
