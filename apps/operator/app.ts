@@ -5,7 +5,7 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { reportSettings } from '#runtime/settings/watch.ts';
 import type { OperatorConfig } from './config.ts';
-import { type CommonRunnerOptions, createRunner, type Runner } from './controller/runner.ts';
+import { type CommonRunnerOptions, Runner } from './controller/runner.ts';
 import { createApis } from './kube/client.ts';
 import type { ResourceKind } from './kube/custom-resource.ts';
 import { createEvents } from './kube/events.ts';
@@ -81,7 +81,7 @@ export async function startOperator(
   });
   for (const kind of config.webhooks ? Object.keys(kinds) : ['Region']) metrics.failures.inc({ kind }, 0);
   const findRegion = () => regions.get('region') as Region | undefined;
-  const regions: Runner = createRunner({
+  const regions: Runner = new Runner({
     ...runnerOptions(kinds.Region),
     api: apis(CustomObjectsApi),
     // Their database, their allowed organizations and their deletion depend on it.

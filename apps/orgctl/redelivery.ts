@@ -61,7 +61,7 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
   const stopped = new AbortController();
   onInterruption(() => stopped.abort());
   const beginBy = performance.now() + beginWithinMs;
-  const reportProgress = createProgressReport(context);
+  const reportProgress = progressReporter(context);
   for (;;) {
     const now = await findRedelivery(database, { organizationId, redeliveryId, by: 'orgctl' });
     if (now === null) throw noSuchRedelivery();
@@ -76,7 +76,7 @@ export async function waitForRedelivery(requested: RedeliveryRow, context: Conte
 }
 
 /** Returns a function that reports what changed, at most every two seconds. */
-function createProgressReport({ report }: Context): (redelivery: RedeliveryRow) => void {
+function progressReporter({ report }: Context): (redelivery: RedeliveryRow) => void {
   let [seenLast, reportFrom] = [0, performance.now() + reportEveryMs];
   return ({ seen, queued }) => {
     if (seen === seenLast || performance.now() < reportFrom) return;

@@ -4,9 +4,9 @@ import { startServer } from '#runtime/http-server.ts';
 import type { Logger } from '#runtime/log.ts';
 import { readBody, send } from './body.ts';
 import { type ReceiverConfig, Secrets } from './config.ts';
-import { createFailing, type Failure } from './failing.ts';
+import { Failing, type Failure } from './failing.ts';
 import { pageFiles } from './page.ts';
-import { createReceived } from './received.ts';
+import { ReceivedEvents } from './received.ts';
 
 const loopback = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
@@ -20,8 +20,8 @@ export async function startReceiver(
   log: Logger,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const secrets = new Map(Object.entries(config.secrets));
-  const received = createReceived();
-  const failing = createFailing();
+  const received = new ReceivedEvents();
+  const failing = new Failing();
 
   async function receive(request: IncomingMessage, response: ServerResponse, endpoint: string): Promise<void> {
     const body = await readBody(request);

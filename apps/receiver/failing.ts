@@ -9,33 +9,40 @@ export type Failure = { how: 'status'; status: number } | { how: 'hang' } | { ho
 const longestMs = hourMs;
 const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hourMs };
 
-/**
- * A switch that makes a receiver fail for a while, so that retries can be observed. `now` is the
- * clock in milliseconds.
- */
-export function createFailing(now: () => number = Date.now) {
-  let failure: Failure | null = null;
-  let untilMs = 0;
+/** A switch that makes a receiver fail for a while, so that retries can be observed. */
+export class Failing {
+  readonly #now: () => number;
+  #failure: Failure | null = null;
+  #untilMs = 0;
 
-  return {
-    /**
-     * Reads `for=30s&status=503`, `for=1m&how=hang` or `for=10s&how=reset`; `for=0s` ends it.
-     * Returns the new failure, or a sentence that says what is wrong.
-     */
-    set(query: URLSearchParams): { forMs: number; failure: Failure | null } | { problem: string } {
-      const forMs = readDuration(query.get('for') ?? '30s');
-      if (forMs === null) return { problem: 'for must be a time up to 1h, for example 30s' };
-      const how = query.get('how') ?? (query.has('hang') ? 'hang' : query.has('reset') ? 'reset' : 'status');
-      const requested = readFailure(how, query.get('status') ?? '503');
-      if (requested === null) return { problem: 'give status=503 (300 to 599), or how=hang, or how=reset' };
-      failure = forMs === 0 ? null : requested;
-      untilMs = now() + forMs;
-      return { forMs, failure };
-    },
-    /** Returns how to fail now, or null. */
-    current: (): Failure | null => (now() < untilMs ? failure : null),
-    leftMs: (): number => (failure === null ? 0 : Math.max(0, untilMs - now())),
-  };
+  /** `now` is the clock in milliseconds. */
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  /**
+   * Reads `for=30s&status=503`, `for=1m&how=hang` or `for=10s&how=reset`; `for=0s` ends it.
+   * Returns the new failure, or a sentence that says what is wrong.
+   */
+  set(query: URLSearchParams): { forMs: number; failure: Failure | null } | { problem: string } {
+    const forMs = readDuration(query.get('for') ?? '30s');
+    if (forMs === null) return { problem: 'for must be a time up to 1h, for example 30s' };
+    const how = query.get('how') ?? (query.has('hang') ? 'hang' : query.has('reset') ? 'reset' : 'status');
+    const requested = readFailure(how, query.get('status') ?? '503');
+    if (requested === null) return { problem: 'give status=503 (300 to 599), or how=hang, or how=reset' };
+    this.#failure = forMs === 0 ? null : requested;
+    this.#untilMs = this.#now() + forMs;
+    return { forMs, failure: this.#failure };
+  }
+
+  /** Returns how to fail now, or null. */
+  current(): Failure | null {
+    return this.#now() < this.#untilMs ? this.#failure : null;
+  }
+
+  leftMs(): number {
+    return this.#failure === null ? 0 : Math.max(0, this.#untilMs - this.#now());
+  }
 }
 
 function readDuration(text: string): number | null {

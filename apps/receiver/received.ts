@@ -30,29 +30,34 @@ export type Arrival = Pick<
  * Remembers the last `atMost` events by endpoint and event id, in memory. The event that was
  * received longest ago is dropped first.
  */
-export function createReceived(atMost = 200) {
-  const events = new BoundedMap<string, ReceivedEvent & { accepted: boolean }>(atMost);
+export class ReceivedEvents {
+  readonly #events: BoundedMap<string, ReceivedEvent & { accepted: boolean }>;
 
-  return {
-    /** Returns the event as it is now; `duplicate` when it had been accepted before. */
-    record(arrival: Arrival, at: Date): ReceivedEvent & { duplicate: boolean } {
-      const key = `${arrival.endpoint}/${arrival.eventId}`;
-      const known = events.get(key);
-      const duplicate = known?.accepted === true;
-      const isAccepted = arrival.verified && typeof arrival.response === 'number' && arrival.response < 300;
-      const event = {
-        ...arrival,
-        firstAt: known?.firstAt ?? at.toISOString(),
-        lastAt: at.toISOString(),
-        times: (known?.times ?? 0) + 1,
-        duplicates: (known?.duplicates ?? 0) + (duplicate ? 1 : 0),
-        accepted: duplicate || isAccepted,
-      };
-      events.set(key, event);
-      const { accepted: _, ...shown } = event;
-      return { ...shown, duplicate };
-    },
-    /** Latest first. */
-    list: (): ReceivedEvent[] => [...events.values()].reverse().map(({ accepted: _, ...event }) => event),
-  };
+  constructor(atMost = 200) {
+    this.#events = new BoundedMap(atMost);
+  }
+
+  /** Returns the event as it is now; `duplicate` when it had been accepted before. */
+  record(arrival: Arrival, at: Date): ReceivedEvent & { duplicate: boolean } {
+    const key = `${arrival.endpoint}/${arrival.eventId}`;
+    const known = this.#events.get(key);
+    const duplicate = known?.accepted === true;
+    const isAccepted = arrival.verified && typeof arrival.response === 'number' && arrival.response < 300;
+    const event = {
+      ...arrival,
+      firstAt: known?.firstAt ?? at.toISOString(),
+      lastAt: at.toISOString(),
+      times: (known?.times ?? 0) + 1,
+      duplicates: (known?.duplicates ?? 0) + (duplicate ? 1 : 0),
+      accepted: duplicate || isAccepted,
+    };
+    this.#events.set(key, event);
+    const { accepted: _, ...shown } = event;
+    return { ...shown, duplicate };
+  }
+
+  /** Returns the events, latest first. */
+  list(): ReceivedEvent[] {
+    return [...this.#events.values()].reverse().map(({ accepted: _, ...event }) => event);
+  }
 }

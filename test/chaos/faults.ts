@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { secondsSince } from '../../apps/dev/servers/process.ts';
-import { seededRandom } from '../../apps/import/generate/random.ts';
+import { Random } from '../../apps/import/generate/random.ts';
 
 /** A process that can be killed; `restart` is null when it restarts by itself. */
 export interface Victim {
@@ -18,7 +18,7 @@ export interface Victim {
 function orderOfKills(seed: number, victims: readonly Victim[], times: number): Victim[] {
   return Array.from({ length: times }, (_, round) =>
     victims
-      .map((victim) => ({ victim, rank: seededRandom('kills', seed, round, victim.name).whole(0, 1_000_000) }))
+      .map((victim) => ({ victim, rank: new Random('kills', seed, round, victim.name).whole(0, 1_000_000) }))
       .sort((a, b) => a.rank - b.rank)
       .map(({ victim }) => victim),
   ).flat();
@@ -41,7 +41,7 @@ export async function causeFaults(options: {
   const startedAt = performance.now();
   const kills: Record<string, number> = {};
   for (const [index, victim] of orderOfKills(seed, victims, times).entries()) {
-    const chance = seededRandom('pause', seed, index);
+    const chance = new Random('pause', seed, index);
     await wait(chance.whole(200, 1_200));
     await victim.kill();
     kills[victim.name] = (kills[victim.name] ?? 0) + 1;

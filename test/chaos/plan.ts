@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from '../../apps/import/generate/random.ts';
+import { Random } from '../../apps/import/generate/random.ts';
 
 /** How a receiver answers one post. */
 export type Behavior =
@@ -62,5 +62,5 @@ const behaviors: Record<Nature, (chance: Random, nth: number) => Behavior> = {
 export function planBehavior(seed: number, index: number, sequence: string, nth: number): Behavior {
   const nature = getNature(index);
   if (!unchanging.has(nature) && nth >= patience) return accept;
-  return behaviors[nature](seededRandom('chaos', seed, index, sequence, nth), nth);
+  return behaviors[nature](new Random('chaos', seed, index, sequence, nth), nth);
 }

@@ -2,7 +2,7 @@ import { CoreV1Api, CustomObjectsApi, EventsV1Api } from '@kubernetes/client-nod
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createKubeConfig, createNamespace } from '#test/api-server.ts';
 import { condition } from '../../apps/operator/controller/conditions.ts';
-import { createRunner } from '../../apps/operator/controller/runner.ts';
+import { Runner } from '../../apps/operator/controller/runner.ts';
 import { createApis, findStatus, type SentRequest } from '../../apps/operator/kube/client.ts';
 import { type Controller, ReconcileError } from '../../apps/operator/kube/custom-resource.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';
@@ -51,7 +51,7 @@ async function setup({ forbidden = '' } = {}) {
   };
   let passes = 0;
   const api = apis(CustomObjectsApi);
-  const runner = createRunner({
+  const runner = new Runner({
     controller,
     kubeConfig,
     api,

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { readConfig } from '../../apps/receiver/config.ts';
-import { createFailing } from '../../apps/receiver/failing.ts';
-import { createReceived } from '../../apps/receiver/received.ts';
+import { Failing } from '../../apps/receiver/failing.ts';
+import { ReceivedEvents } from '../../apps/receiver/received.ts';
 import { setupReceiver } from './setup.ts';
 
 describe('the sample receiver', () => {
@@ -135,7 +135,7 @@ it('the sample receiver reads its secrets from a file, and rejects wrong setting
 });
 
 it('the sample receiver keeps the last 200 events', () => {
-  const received = createReceived();
+  const received = new ReceivedEvents();
   const arrival = (eventId: string) => ({
     endpoint: 'e',
     eventId,
@@ -157,7 +157,7 @@ it('the sample receiver keeps the last 200 events', () => {
 
 it('the sample receiver stops failing when the requested time has passed', () => {
   let now = 0;
-  const failing = createFailing(() => now);
+  const failing = new Failing(() => now);
   failing.set(new URLSearchParams('for=30s&status=500'));
   now = 29_999;
   expect(failing.current()).toEqual({ how: 'status', status: 500 });

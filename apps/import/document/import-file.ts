@@ -8,8 +8,8 @@ import { checkStaged } from './check-staged.ts';
 import { type Kind, kindPlurals } from './format.ts';
 import type { Bytes } from './json-tokens.ts';
 import { type Changes, changeTableSql, mergeStaged } from './merge.ts';
-import { InvalidDocumentError, type ProblemList, problemList } from './problems.ts';
-import { type Progress, stageProgress } from './progress.ts';
+import { InvalidDocumentError, ProblemList } from './problems.ts';
+import { Progress } from './progress.ts';
 import { readDocument } from './read-document.ts';
 import { resolveStaged, stagedRelations } from './resolve.ts';
 import { openStaging } from './staging.ts';
@@ -60,7 +60,7 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
   // A broken connection fails the statement in progress; unheard, it would also end the process.
   client.on('error', () => {});
   await client.connect();
-  const progress = stageProgress((line) => options.report?.(`${options.fileName}: ${line}`));
+  const progress = new Progress((line) => options.report?.(`${options.fileName}: ${line}`));
   try {
     await client.query('begin');
     const result = await importInTransaction(client, options, progress);
@@ -104,7 +104,7 @@ async function importInTransaction(
   if (options.backfill) await client.query('set local role org_api_backfill; reset role');
 
   const staging = await openStaging(client);
-  const problems = problemList();
+  const problems = new ProblemList();
   const document = await readDocument({ source: options.source, staging, problems, progress });
   if (document === null) throw rejected(fileName, problems);
   if (document.region !== undefined && document.region !== region) {
@@ -128,7 +128,7 @@ async function importInTransaction(
   await client.query(`grant select on ${stagedRelations.join(', ')} to ${role}`);
   await client.query(`grant select, insert on import_change to ${role}`);
   await client.query(`set local role ${role}`);
-  await mergeStaged(client, progress.stage);
+  await mergeStaged(client, (stage) => progress.stage(stage));
   await recordImportEntries(client, { action: options.backfill ? 'import.backfill' : 'import', fileName });
   const result: ImportResult = {
     fileName,

@@ -40,25 +40,27 @@ export class UnreadableDocumentError extends Error {
 }
 
 /** The problems found so far, bounded. */
-export type ProblemList = ReturnType<typeof problemList>;
+export class ProblemList {
+  readonly #listed: Problem[] = [];
+  #total = 0;
 
-export function problemList() {
-  const listed: Problem[] = [];
-  let total = 0;
-  return {
-    listed,
-    get total() {
-      return total;
-    },
-    add(path: string, problem: string): void {
-      total += 1;
-      if (listed.length < listedProblemsMax) listed.push({ path, problem });
-    },
-    /** Counts problems that are not listed. */
-    countMore(problems: number): void {
-      total += problems;
-    },
-  };
+  get listed(): readonly Problem[] {
+    return this.#listed;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  add(path: string, problem: string): void {
+    this.#total += 1;
+    if (this.#listed.length < listedProblemsMax) this.#listed.push({ path, problem });
+  }
+
+  /** Counts problems that are not listed. */
+  countMore(problems: number): void {
+    this.#total += problems;
+  }
 }
 
 /** Returns a path one key deeper: `.key` or `["…"]`, shortened when it is long. */

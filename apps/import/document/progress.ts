@@ -1,34 +1,42 @@
 import { type Kind, kindPlurals } from './format.ts';
 
-export type Progress = ReturnType<typeof stageProgress>;
-
 const lineEveryMs = 1_000;
 const silenceMaxMs = 2_000;
 
-/** Reports the progress of an import. `stop` may be called twice. */
-export function stageProgress(report: (line: string) => void) {
-  let current = '';
-  let stageSince = performance.now();
-  let lineSince = stageSince;
-  const line = (text: string) => {
-    lineSince = performance.now();
-    report(text);
-  };
-  const ticker = setInterval(() => {
+/** Reports the progress of an import, line by line, until it is stopped. */
+export class Progress {
+  readonly #report: (line: string) => void;
+  readonly #ticker = setInterval(() => this.#repeatStage(), lineEveryMs);
+  #stage = '';
+  #stageSince = performance.now();
+  #lineSince = this.#stageSince;
+
+  constructor(report: (line: string) => void) {
+    this.#report = report;
+  }
+
+  line(text: string): void {
+    this.#lineSince = performance.now();
+    this.#report(text);
+  }
+
+  /** Begins a new stage. While it reports no line, its name is repeated with its duration. */
+  stage(name: string): void {
+    this.#stage = name;
+    this.#stageSince = performance.now();
+    this.line(name);
+  }
+
+  /** Can be called twice. */
+  stop(): void {
+    clearInterval(this.#ticker);
+  }
+
+  #repeatStage(): void {
     const now = performance.now();
-    if (current !== '' && now - lineSince >= silenceMaxMs - 100)
-      line(`still ${current} (${Math.round((now - stageSince) / 1_000)} s)`);
-  }, lineEveryMs);
-  return {
-    line,
-    /** Begins a new stage. While it reports no line, its name is repeated with its duration. */
-    stage(name: string): void {
-      current = name;
-      stageSince = performance.now();
-      line(name);
-    },
-    stop: () => clearInterval(ticker),
-  };
+    if (this.#stage !== '' && now - this.#lineSince >= silenceMaxMs - 100)
+      this.line(`still ${this.#stage} (${Math.round((now - this.#stageSince) / 1_000)} s)`);
+  }
 }
 
 /** Reports once a second what was read so far. */

@@ -33,7 +33,7 @@ export async function readDocument(options: {
       if (item.kind === 'document') head = checked.value;
       else staging.add({ ...item, kind: item.kind }, checked.value);
     },
-    problems.add,
+    (path, problem) => problems.add(path, problem),
   );
   const readOn = readingProgress(staging.counts, progress);
   let unsentBytes = 0;

@@ -1,7 +1,7 @@
 import { dayMs } from '#domain/contract/durations.ts';
 import type { Region } from '#domain/contract/regions.ts';
 import { familyName, organizationName, personName } from './names.ts';
-import { deriveUuid, seededRandom } from './random.ts';
+import { deriveUuid, Random } from './random.ts';
 
 /** The parameters of a sample. The same values give the same document, byte for byte. */
 export interface SampleOptions {
@@ -29,7 +29,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   const currency = options.region === 'us' ? 'usd' : 'cad';
 
   const head = () => {
-    const d = seededRandom(...seedPath, 'organization');
+    const d = new Random(...seedPath, 'organization');
     return {
       id: id('organization'),
       name: organizationName(d),
@@ -64,7 +64,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     const roleKeys = [['owner'], ['admin'], ['billing'], ['analyst'], ['member', 'intake'], ['member']];
     const states = ['active', 'active', 'active', 'active', 'active', 'invited', 'suspended', 'left'];
     for (let member = 0; member < members; member += 1) {
-      const d = seededRandom(...seedPath, 'member', member);
+      const d = new Random(...seedPath, 'member', member);
       yield {
         userId: userId(member),
         name: personName(d),
@@ -78,12 +78,12 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* familyList() {
     for (let family = 0; family < families; family += 1)
-      yield { id: id('family', family), name: familyName(seededRandom(...seedPath, 'family', family)) };
+      yield { id: id('family', family), name: familyName(new Random(...seedPath, 'family', family)) };
   }
 
   /** Seats for about two thirds of the families, divided between plan and subscriptions. */
   const plan = () => {
-    const d = seededRandom(...seedPath, 'plan');
+    const d = new Random(...seedPath, 'plan');
     const paid = Math.ceil(families * 0.4);
     const subscription = (n: number, status: string, quantity: number, renewsInDays: number | null) => ({
       id: id('subscription', n),
@@ -106,11 +106,11 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   };
 
   const countGrants = (family: number) =>
-    options.grantsPerFamily ?? (seededRandom(...seedPath, 'grants', family).chance(0.15) ? 2 : 1);
+    options.grantsPerFamily ?? (new Random(...seedPath, 'grants', family).chance(0.15) ? 2 : 1);
 
   /** The last grant is mostly active, some with an end in the future; earlier ones have ended. */
   function grant(family: number, nth: number) {
-    const d = seededRandom(...seedPath, 'grant', family, nth);
+    const d = new Random(...seedPath, 'grant', family, nth);
     const outcome = nth < countGrants(family) - 1 ? 0.9 : d.whole(0, 99) / 100;
     const since = startOfAsOf - d.whole(2 * dayMs, 500 * dayMs);
     const ended = outcome >= 0.8;
@@ -147,7 +147,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   /** At most one assigned seat per family, on its last grant, and sometimes an ended one before. */
   function* generateSeats(family: number) {
     const nth = countGrants(family) - 1;
-    const d = seededRandom(...seedPath, 'seat', family);
+    const d = new Random(...seedPath, 'seat', family);
     if (nth < 0 || !d.chance(0.6)) return;
     const of = grant(family, nth);
     const givenAt = d.whole(Date.parse(of.since), Math.min(startOfAsOf, Date.parse(of.endsAt ?? options.asOf)));
@@ -165,7 +165,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* referralCodes() {
     for (let code = 0; code < organization % 4; code += 1) {
-      const d = seededRandom(...seedPath, 'code', code);
+      const d = new Random(...seedPath, 'code', code);
       yield {
         id: id('code', code),
         code: `${d.pick(['SPRING', 'FRIEND', 'COURT', 'ÉTÉ'])}-${1_000 + code * 1_000 + d.whole(0, 999)}`,
@@ -182,7 +182,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* referralInvoices() {
     for (let invoice = 0; invoice < (organization % 4) * 4; invoice += 1) {
-      const d = seededRandom(...seedPath, 'invoice', invoice);
+      const d = new Random(...seedPath, 'invoice', invoice);
       yield {
         id: id('invoice', invoice),
         month: moment(startOfAsOf - d.whole(0, 300) * dayMs).slice(0, 7),
@@ -194,7 +194,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
 
   function* familyDays() {
     for (let family = 0; family < families; family += 1) {
-      const d = seededRandom(...seedPath, 'days', family);
+      const d = new Random(...seedPath, 'days', family);
       const days = family === 0 ? Math.min(100, 8 * (options.daysPerFamily ?? 13)) : (options.daysPerFamily ?? 13);
       const step = Math.max(1, Math.floor(110 / Math.max(1, days)));
       for (let n = 0; n < Math.min(days, 110); n += 1) {

@@ -1,37 +1,45 @@
 import { hash } from 'node:crypto';
 
-/** Repeatable random numbers: the same path gives the same ones in any order of calls. */
-export interface Random {
-  /** Returns a whole number from `min` to `max`, both included. */
-  whole(min: number, max: number): number;
-  /** Returns true in `share` of all cases, 0 to 1. */
-  chance(share: number): boolean;
-  pick<T>(list: readonly [T, ...T[]]): T;
-}
-
 export type Path = readonly (string | number)[];
 
-/** Draws from SHA-256 of the path. With 32 bits, ids would repeat among a million. */
-export function seededRandom(...path: Path): Random {
-  const name = path.join('/');
-  let block = 0;
-  let bytes = hash('sha256', name, 'buffer');
-  let offset = 0;
-  const next = (): number => {
-    if (offset === bytes.length) {
-      block += 1;
-      bytes = hash('sha256', `${name}#${block}`, 'buffer');
-      offset = 0;
+/**
+ * Repeatable random numbers: the same path gives the same ones in any order of calls. Draws from
+ * SHA-256 of the path. With 32 bits, ids would repeat among a million.
+ */
+export class Random {
+  readonly #name: string;
+  #block = 0;
+  #bytes: Buffer;
+  #offset = 0;
+
+  constructor(...path: Path) {
+    this.#name = path.join('/');
+    this.#bytes = hash('sha256', this.#name, 'buffer');
+  }
+
+  /** Returns a whole number from `min` to `max`, both included. */
+  whole(min: number, max: number): number {
+    return min + Math.floor(this.#next() * (max - min + 1));
+  }
+
+  /** Returns true in `share` of all cases, 0 to 1. */
+  chance(share: number): boolean {
+    return this.#next() < share;
+  }
+
+  pick<T>(list: readonly [T, ...T[]]): T {
+    return list[this.whole(0, list.length - 1)] ?? list[0];
+  }
+
+  #next(): number {
+    if (this.#offset === this.#bytes.length) {
+      this.#block += 1;
+      this.#bytes = hash('sha256', `${this.#name}#${this.#block}`, 'buffer');
+      this.#offset = 0;
     }
-    offset += 4;
-    return bytes.readUInt32BE(offset - 4) / 2 ** 32;
-  };
-  const whole = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
-  return {
-    whole,
-    chance: (share) => next() < share,
-    pick: (list) => list[whole(0, list.length - 1)] ?? list[0],
-  };
+    this.#offset += 4;
+    return this.#bytes.readUInt32BE(this.#offset - 4) / 2 ** 32;
+  }
 }
 
 /** Returns the path's UUID, in the form of version 4. */

@@ -1,5 +1,6 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { runWithSignal } from '#runtime/flow/cancellation.ts';
+import type { CustomResource } from '../kube/custom-resource.ts';
 import { ObjectWatch } from '../kube/watch.ts';
 import { type ReconcileOptions, reconcile } from './reconcile.ts';
 import { WorkQueue } from './work-queue.ts';
@@ -24,56 +25,81 @@ export type CommonRunnerOptions = Omit<RunnerOptions, 'controller' | 'api' | 'on
  * Runs a controller over the objects of its kind in a namespace. Every replica keeps the objects in
  * memory, so that a new leader starts at once; only a leader works on them.
  */
-export function createRunner(options: RunnerOptions) {
-  const { controller, api, namespace, concurrency, onError } = options;
-  const { group, version, plural } = controller.kind;
-  let queue: WorkQueue | null = null;
-  const objects = new ObjectWatch({
-    kubeConfig: options.kubeConfig,
-    kind: controller.kind,
-    namespace,
-    list: () => api.listNamespacedCustomObject({ group, version, plural, namespace }),
-    onChange: (name) => {
-      queue?.add(name);
-      options.onChange?.();
-    },
-    onListed: options.onListed,
-    onError: options.onWatchError,
-  });
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #objects: ObjectWatch;
+  /** Null while another replica leads. */
+  #queue: WorkQueue | null = null;
 
-  async function work(name: string, signal: AbortSignal): Promise<void> {
-    const resource = objects.get(name);
+  constructor(options: RunnerOptions) {
+    const { controller, api, kubeConfig, namespace } = options;
+    const { group, version, plural } = controller.kind;
+    this.#options = options;
+    this.#objects = new ObjectWatch({
+      kubeConfig,
+      kind: controller.kind,
+      namespace,
+      list: () => api.listNamespacedCustomObject({ group, version, plural, namespace }),
+      onChange: (name) => {
+        this.#queue?.add(name);
+        options.onChange?.();
+      },
+      onListed: options.onListed,
+      onError: options.onWatchError,
+    });
+  }
+
+  get(name: string): CustomResource | undefined {
+    return this.#objects.get(name);
+  }
+
+  list(): CustomResource[] {
+    return this.#objects.list();
+  }
+
+  start(): Promise<void> {
+    return this.#objects.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#objects.stop();
+  }
+
+  /** Has an object worked on soon, for example because something it depends on changed. */
+  touch(name: string): void {
+    this.#queue?.add(name);
+  }
+
+  /**
+   * Works on the objects until the signal is aborted, which ends a pass in the middle of a
+   * statement or request. Resolves when the last pass has ended.
+   */
+  async lead(signal: AbortSignal): Promise<void> {
+    const { controller, concurrency, onError } = this.#options;
+    const queue = new WorkQueue({
+      run: (name, ended) => this.#work(name, ended),
+      concurrency,
+      onError,
+      longestRetryMs: controller.resyncMs,
+    });
+    this.#queue = queue;
+    for (const { metadata } of this.#objects.list()) queue.add(metadata.name);
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    await queue.stop();
+    this.#queue = null;
+  }
+
+  async #work(name: string, signal: AbortSignal): Promise<void> {
+    const { controller, onPass } = this.#options;
+    const resource = this.#objects.get(name);
     if (resource === undefined) {
-      queue?.drop(name);
+      this.#queue?.drop(name);
       return controller.onGone?.();
     }
     // Only finalizers keep it; without one there is nothing left to do.
     if (resource.metadata.deletionTimestamp !== undefined && !resource.metadata.finalizers?.length) return;
-    options.onPass();
-    const hasActed = await runWithSignal(signal, () => reconcile(resource, signal, options));
-    queue?.addAfter(name, hasActed ? 1_000 : controller.resyncMs);
+    onPass();
+    const hasActed = await runWithSignal(signal, () => reconcile(resource, signal, this.#options));
+    this.#queue?.addAfter(name, hasActed ? 1_000 : controller.resyncMs);
   }
-
-  return {
-    get: (name: string) => objects.get(name),
-    list: () => objects.list(),
-    start: () => objects.start(),
-    stop: () => objects.stop(),
-    /** Has an object worked on soon, for example because something it depends on changed. */
-    touch: (name: string): void => queue?.add(name),
-    /**
-     * Works on the objects until the signal is aborted, which ends a pass in the middle of a
-     * statement or request. Resolves when the last pass has ended.
-     */
-    async lead(signal: AbortSignal): Promise<void> {
-      const own = new WorkQueue({ run: work, concurrency, onError, longestRetryMs: controller.resyncMs });
-      queue = own;
-      for (const { metadata } of objects.list()) own.add(metadata.name);
-      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-      await own.stop();
-      queue = null;
-    },
-  };
 }
-
-export type Runner = ReturnType<typeof createRunner>;

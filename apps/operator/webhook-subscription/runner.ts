@@ -1,5 +1,5 @@
 import { CoreV1Api, CustomObjectsApi, KubernetesObjectApi } from '@kubernetes/client-node';
-import { type CommonRunnerOptions, createRunner } from '../controller/runner.ts';
+import { type CommonRunnerOptions, Runner } from '../controller/runner.ts';
 import type { createApis } from '../kube/client.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 import type { GetRegion } from '../region/access.ts';
@@ -27,7 +27,7 @@ export function createSubscriptionRunner(options: {
     onListed: common.onListed,
     onError: common.onWatchError,
   });
-  const subscriptions = createRunner({
+  const subscriptions = new Runner({
     ...common,
     api,
     controller: createSubscriptionController({ api, secrets, getRegion }),
