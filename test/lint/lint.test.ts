@@ -49,6 +49,19 @@ it('the style check rejects a spread of a literal', () => {
   expect(output).toContain('Write the members out instead of spreading a literal.');
 });
 
+it.each([
+  ['export function createA() {\n  let a = 0;\n  return { next: () => a++ };\n}\n', true],
+  ['export const createA = () => {\n  const all = new Map<string, string>();\n  return all;\n};\n', true],
+  [
+    'export const createA = (a: number) => {\n  const next = () => {\n    let b = a;\n    b += 1;\n    return b;\n  };\n  return next;\n};\n',
+    false,
+  ],
+  ['export async function createA() {\n  let a = 0;\n  a += 1;\n  return a;\n}\n', false],
+])('the style check rejects state that a factory closes over: %j', (text, isRejected) => {
+  const output = runOn('factory.ts', text, 'biome', 'lint', '--colors=off');
+  expect(output.includes('a factory (create…) closes over constants only')).toBe(isRejected);
+});
+
 it('the check of terms reports a word that the glossary replaces, also inside a name', () => {
   const output = runOn('word.md', `Calls sign${'InAttempt'}s.\n`, 'textlint', '--format', 'unix');
   expect(output).toContain('=> sign-in failure');
