@@ -316,8 +316,8 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     const degraded = await engine.webhook({ events: 1 });
     const [again] = await engine.claim([degraded]);
     await engine.attempt(again as Run);
-    const more = [1, 2].map(() => engine.webhook({ organizationId: degraded.organizationId }));
-    const hooks = await Promise.all(more);
+    const inIt = { organizationId: degraded.organizationId };
+    const hooks = [await engine.webhook(inIt), await engine.webhook(inIt)];
     await engine.events(degraded.organizationId, 4);
     for (const hook of [degraded, ...hooks]) await engine.setConcurrency(hook, 4);
     expect(await engine.claim(hooks)).toHaveLength(5);

@@ -36,6 +36,7 @@ export const survivors: Record<string, readonly string[]> = {
   ],
   'It saves work: a later part of the statement decides again, with the lock.': [
     'repairDeliveriesSql: s.until < statement_timestamp() → true',
+    "unblockSql: d.state = 'blocked' → true",
     'claim_deliveries: least(r.webhook_free, r.organization_free, r.host_free) → least(r.webhook_free, …',
     'admit_attempt: r.retry_after_until > statement_timestamp() → true',
     "admit_attempt: r.retry_after_until < statement_timestamp() + interval '1 hour 10 seconds' → true",
@@ -47,8 +48,8 @@ export const survivors: Record<string, readonly string[]> = {
     'claim_deliveries: r.webhook_id = c.webhook_id → true',
   ],
   'The row would have to change after the statement has begun and before it locks the row.': [
-    "claim_deliveries: d.state = 'queued' → true",
-    "unblockSql: d.state = 'blocked' → true",
+    "claim_deliveries: d.state = 'queued' → true (2)",
+    "unblockSql: d.state = 'blocked' → true (2)",
   ],
   'The lock skips a row that the statement itself has changed, too.': [
     'unblockNextSql: b.event_id <> s.event_id → true',
