@@ -590,6 +590,46 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect((await engine.receiver(told)).retryAfterSeconds).toBeLessThanOrEqual(60);
   },
 
+  'events of a subject stay in order when the clock is set back between them': async (engine) => {
+    const hook = await engine.webhook();
+    const subject = randomUUID();
+    await engine.events(hook.organizationId, 1, subject);
+    const [given] = await engine.claim([hook]);
+    await engine.pass([hook], -3_600);
+    await engine.events(hook.organizationId, 2, subject, 'seat.ended');
+    await engine.events(hook.organizationId, 1, randomUUID());
+    expect(await engine.unblock()).toBe(0);
+    // Another subject is in no order with these, and nothing waits for the clock to catch up.
+    const [other] = await engine.claim([hook]);
+    expect(other?.eventId).not.toBe(given?.eventId);
+    const states = async () => {
+      const deliveries = (await engine.deliveries(hook)).filter(({ subjectId }) => subjectId === subject);
+      expect(deliveries[0]?.eventId).toBe(given?.eventId);
+      return deliveries.map(({ state }) => state);
+    };
+    expect(await states()).toEqual(['running', 'blocked', 'blocked']);
+    await engine.attempt(given as Run, { outcome: 'delivered' });
+    expect(await states()).toEqual(['delivered', 'queued', 'blocked']);
+    expect(await engine.claim([hook])).toHaveLength(1);
+
+    // Also after the last one was settled. Receivers see the order in milliseconds, and in sequence numbers.
+    await engine.owner.query(
+      `update delivery set state = 'cancelled', due_at = null, settled_at = now()
+      where due_at is not null and subject_id = $1`,
+      [subject],
+    );
+    await engine.events(hook.organizationId, 1, subject);
+    const { rows } = await engine.owner.query<{ at: string; id: string }>(
+      `select e.body::json ->> 'createdAt' as at, e.id from event e where e.subject_id = $1 order by e.created_at`,
+      [subject],
+    );
+    const later = rows.slice(1); // the first is from before the step
+    expect(later.map(({ at }) => at)).toEqual(later.map(({ at }) => at).sort());
+    expect(Date.parse(later[0]?.at ?? '')).toBeGreaterThan(Date.now() + 3_000_000);
+    expect(later.map(({ id }) => id)).toEqual(later.map(({ id }) => id).sort());
+    expect(await engine.deliveries(hook)).toHaveLength(5);
+  },
+
   'a failure holds its webhook only with Retry-After': async (engine) => {
     const hook = await engine.webhook({ events: 2 });
     const claims = await engine.claim([hook]);

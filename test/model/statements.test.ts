@@ -170,7 +170,7 @@ class World {
   async recover(): Promise<void> {
     for (const hook of this.hooks) await resume(this, hook);
     for (let step = 0; step < 40 && (step === 0 || (await this.listOpen()).length > 0); step += 1) {
-      if (step > 2) await this.pass(70);
+      if (step > 2) await this.pass(700); // in all longer than the clock was set back
       await this.engine.repair();
       await this.engine.cancelDeleted();
       await this.engine.unblock();
@@ -310,6 +310,7 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   ],
   passUntilLate: [2, (world) => world.pass(130)],
   passSchedule: [1, (world) => world.pass(4_000)],
+  setClockBack: [1, (world) => world.engine.pass(world.hooks, -3_600)],
   repair: [4, (world) => world.engine.repair()],
   unblock: [2, (world) => world.engine.unblock()],
   turnOrderOff: [

@@ -291,12 +291,16 @@ export class Engine {
   }
 
   /**
-   * Lets time pass for a webhook: makes everything older that statements compare with the clock.
+   * Lets time pass for a webhook: makes everything older that statements compare with the clock or with each other.
+   * Less than 0 seconds: PostgreSQL's clock was set back.
    */
   async pass(hooks: readonly Hook[], seconds: number): Promise<void> {
     const values = [hooks.map((hook) => hook.webhookId), `${seconds} s`];
     for (const change of [
-      'delivery set due_at = due_at - $2::interval where due_at is not null and webhook_id = any ($1)',
+      `event e set created_at = e.created_at - $2::interval from delivery d
+        where d.organization_id = e.organization_id and d.event_id = e.id and d.webhook_id = any ($1)`,
+      `delivery set created_at = created_at - $2::interval, due_at = due_at - $2::interval
+        where webhook_id = any ($1)`,
       'slot set until = until - $2::interval, admitted_at = admitted_at - $2::interval where webhook_id = any ($1)',
       `receiver set failing_since = failing_since - $2::interval, retry_after_until = retry_after_until - $2::interval
         where webhook_id = any ($1)`,

@@ -55,9 +55,9 @@ export function eventEnvelope(type: EventType) {
 
 /**
  * Returns the least id of an event at or after a time. Ids of events are UUIDs of version 7,
- * created by the database just before the event's time is taken, so their order is the order of
- * time, and the key of deliveries is also their index by time. The id is a second earlier, for
- * clocks that were set back a little.
+ * created by the database of the event's time, so their order is the order of time, and the key of
+ * deliveries is also their index by time. The id is a second earlier, so that rows need not agree to
+ * the millisecond.
  */
 export function firstEventIdAt(moment: Date): string {
   const milliseconds = Math.max(0, moment.getTime() - 1_000);

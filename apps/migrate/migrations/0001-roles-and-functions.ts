@@ -79,10 +79,11 @@ export class RolesAndFunctions extends Migration {
     // of one connection keep their order of creation), then random bits of a version 4 UUID, whose
     // last 16 digits begin with the variant.
     this.addSql(/* sql */ `
-      create function new_id() returns uuid language sql volatile parallel safe
+      create function new_id(moment timestamptz default clock_timestamp()) returns uuid
+      language sql volatile parallel safe
       begin atomic
         select (
-          overlay(lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 4096000)::bigint), 15, '0') placing '7'
+          overlay(lpad(to_hex(floor(extract(epoch from moment) * 4096000)::bigint), 15, '0') placing '7'
             from 13 for 0)
           || substr(gen_random_uuid()::text, 20))::uuid;
       end;

@@ -8,6 +8,9 @@ export class Deliveries extends Migration {
         organization_id uuid not null constraint event_organization references organization,
         id uuid not null,
         type text not null,
+        -- The seat that it is about, or the grant when it is about no seat.
+        subject_id uuid,
+        -- Of each event later than of the one before of its subject.
         created_at timestamptz not null,
         body text not null,
         -- How many deliveries were created with it: the ledger's independent count.
@@ -17,6 +20,7 @@ export class Deliveries extends Migration {
         primary key (organization_id, id)
       );
       create index event_by_time on event (created_at);
+      create index event_by_subject on event (organization_id, subject_id, created_at) where subject_id is not null;
       create index event_not_rolled_up on event (created_at) include (delivery_count) where not rolled_up;
       -- An event is stored whether a webhook subscribes to it or not.
       create index event_without_deliveries on event (created_at) where delivery_count = 0;
@@ -25,8 +29,7 @@ export class Deliveries extends Migration {
         organization_id uuid not null,
         webhook_id uuid not null,
         event_id uuid not null,
-        -- The seat that the event is about, or the grant when it is about no seat. A webhook may get
-        -- the events of one in order.
+        -- The event's. A webhook may get the events of one in order.
         subject_id uuid,
         -- \`queued\`: waits here for a concurrency slot, from \`due_at\` on. \`running\`: a workflow
         -- attempts it, or sleeps until \`due_at\`. \`blocked\`: an earlier one of the same subject is open.
@@ -216,16 +219,19 @@ export class Deliveries extends Migration {
     // functions to its own table, which would create events of changes that never happened. A
     // delivery's time has microseconds, so that two changes within a millisecond are claimed in
     // order. Writers of one subject (seat or grant) wait for each other on its row, so that their
-    // order is that of their commits. A settlement that has not committed yet is not seen here, and
-    // does not see the new row: `unblockSql` finds such a row. An event waits for no event of a type
-    // that the webhook does not get any more.
+    // order is that of their commits. It is also that of the events' times and ids, whatever the
+    // clock says: an event is later than the last one of its subject, by a microsecond at least. A
+    // settlement that has not committed yet is not seen here, and does not see the new row:
+    // `unblockSql` finds such a row. An event waits for no event of a type that the webhook does not
+    // get any more.
     this.addSql(/* sql */ `
       create function record_event(org uuid, event_type text, data text, subject uuid default null) returns void
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
-        event_id uuid := new_id();
-        exactly timestamptz := clock_timestamp();
-        moment timestamptz := date_trunc('milliseconds', exactly);
+        moment timestamptz := greatest(clock_timestamp(), (
+          select max(e.created_at) + interval '1 microsecond' from event e
+          where e.organization_id = org and e.subject_id = subject));
+        event_id uuid := new_id(moment);
         body text := format('{"id":"%s","type":"%s","createdAt":"%s","organization":{"id":"%s"},"data":%s}',
           event_id, event_type, to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), org, data);
       begin
@@ -233,15 +239,15 @@ export class Deliveries extends Migration {
           select w.id, w.ordered, w.event_types from webhook w
           where w.organization_id = org and w.state <> 'deleted' and event_type = any (w.event_types)
         ), made as (
-          insert into event (organization_id, id, type, created_at, body, delivery_count)
-          select org, event_id, event_type, moment, body, count(*) from subscribed
+          insert into event (organization_id, id, type, subject_id, created_at, body, delivery_count)
+          select org, event_id, event_type, subject, moment, body, count(*) from subscribed
         )
         insert into delivery (organization_id, webhook_id, event_id, subject_id, state, due_at, created_at)
         select org, s.id, event_id, subject, case when s.ordered and exists (
             select from delivery d where d.organization_id = org and d.webhook_id = s.id and d.subject_id = subject
               and d.state in ('queued', 'running', 'blocked') and (
                 select e.type from event e where e.organization_id = org and e.id = d.event_id) = any (s.event_types))
-          then 'blocked' else 'queued' end, moment, exactly
+          then 'blocked' else 'queued' end, clock_timestamp(), moment
         from subscribed s;
       end $$;
 
