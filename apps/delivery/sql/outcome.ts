@@ -1,4 +1,5 @@
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
+import { hasRetryAfterSql } from '#domain/webhooks/open-deliveries.ts';
 import type { DeliveryRun } from '#workflows/deliver-event/types.ts';
 import { unblockNextSql } from './order.ts';
 
@@ -87,13 +88,9 @@ const isDelivered = /* sql */ `${$.outcome} = 'delivered'`;
 /** Whether the attempt still had its slot, and its delivery is open. A slot is of the current run. */
 const isCurrent = /* sql */ `(t.state in ('queued', 'running') and exists (select from freed))`;
 
-/** Whether a `Retry-After` lasts; one from before the clock was set back does not (`maySend`). */
-const isHeld = /* sql */ `(r.retry_after_until > statement_timestamp()
-        and r.retry_after_until < statement_timestamp() + interval '1 hour 10 seconds')`;
-
 /** The receiver's concurrency afterwards: 1 while `Retry-After` lasts, also after a late 2xx. */
 const concurrencyAfter = /* sql */ `case
-        when ${$.retryAfterSeconds} is not null or ${isHeld} then 1
+        when ${$.retryAfterSeconds} is not null or ${hasRetryAfterSql} then 1
         when not ${isDelivered} then greatest(1, r.concurrency / 2)
         when ${$.tookMs} > 3000 then greatest(3, r.concurrency / 2)
         else least(10, r.concurrency * 2) end`;
@@ -147,7 +144,7 @@ export const recordOutcomeSql = /* sql */ `
       failing_since = case when not ${isDelivered} then coalesce(r.failing_since, clock_timestamp()) end,
       exhausted_in_row = case when ${isDelivered} then 0
         else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
-      retry_after_until = greatest(case when ${isHeld} then r.retry_after_until end,
+      retry_after_until = greatest(case when ${hasRetryAfterSql} then r.retry_after_until end,
         clock_timestamp() + make_interval(secs => ${$.retryAfterSeconds})),
       gone_at = case when ${$.status} = 410 then coalesce(r.gone_at, clock_timestamp()) else r.gone_at end,
       next_sequence = r.next_sequence + t.lacks_sequence::integer

@@ -26,9 +26,8 @@ export const lockDueRedeliverySql = /* sql */ `
     api.utc(r.requested_at) as "requestedAt",
     r.cancel_requested_at is not null as "isCancelRequested", r.reached
   from redelivery r join webhook w on w.organization_id = r.organization_id and w.id = r.webhook_id
-  where r.state in ('requested', 'running') and (r.due_at <= clock_timestamp() or r.cancel_requested_at is not null
-    -- A page is due a second after the one before at most: the clock was set back.
-    or r.due_at > clock_timestamp() + interval '10 seconds')
+  where r.state in ('requested', 'running') and (r.cancel_requested_at is not null
+    or is_due(r.due_at, interval '1 second')) -- after a page of as many as are sent in a second
   order by random() -- one whose page fails each time holds back no other
   limit 1
   for no key update of r skip locked`;

@@ -1,5 +1,5 @@
 import { healthyConcurrency, maxConcurrency, organizationConcurrency } from './limits.ts';
-import { isHoldingSql, isOpenSql, overdueOfWebhookSql } from './open-deliveries.ts';
+import { hasRetryAfterSql, isHoldingSql, isOpenSql, overdueOfWebhookSql } from './open-deliveries.ts';
 
 /**
  * The ledger compares what was to be delivered, as the trigger that created the events counted it,
@@ -45,21 +45,21 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
  * two attempts, and a claim of a dead worker takes them too. The index requires a number.
  */
 const waitsForReceiver = /* sql */ `(
-  coalesce(r.retry_after_until > clock_timestamp(), false) or r.gone_at is not null
+  coalesce(${hasRetryAfterSql}, false) or r.gone_at is not null
   or (select count(*) from (
       select from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
-        and a.started_at > clock_timestamp() - interval '1 minute'
+        and a.started_at between clock_timestamp() - interval '1 minute' and clock_timestamp()
       limit ${maxConcurrency}) used) >= r.concurrency
   or (select count(*) from (
       select from webhook o join delivery_attempt a on a.organization_id = o.organization_id and a.webhook_id = o.id
       where o.organization_id = w.organization_id and a.number > 0
-        and a.started_at > clock_timestamp() - interval '1 minute'
+        and a.started_at between clock_timestamp() - interval '1 minute' and clock_timestamp()
       limit ${organizationConcurrency}) used) >= ${organizationConcurrency}
   or r.concurrency < ${healthyConcurrency} and exists (
     select from delivery_attempt a
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
-      and a.started_at > clock_timestamp() - interval '5 minutes'))`;
+      and a.started_at between clock_timestamp() - interval '5 minutes' and clock_timestamp()))`;
 
 /**
  * Two counts for each organization and each webhook: `changes` against `events` of an organization

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '../db/database.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, type WebhooksRequest } from './access.ts';
+import { hasRetryAfterSql } from './open-deliveries.ts';
 import { noCounts, type WebhookCounts, type WebhookHead } from './summary.ts';
 
 /** The period of a secret, never its value. `validUntil` null: the newest. */
@@ -71,7 +72,7 @@ async function selectWebhooks<Counts>(
   return db.query(sql<WebhookHead & Counts>`
     select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.ordered,
       w.state, w.suspended_reason as "suspendedReason", api.utc(r.failing_since) as "failingSince", r.concurrency,
-      api.utc(case when r.retry_after_until > clock_timestamp() then r.retry_after_until end) as "retryAfterUntil",
+      api.utc(case when ${sql.raw(hasRetryAfterSql)} then r.retry_after_until end) as "retryAfterUntil",
       w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt",
       api.utc(w.created_at) as "createdAt", w.managed_by as "managedBy" ${columns}
     from webhook w join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id ${source}

@@ -91,6 +91,12 @@ export class RolesAndFunctions extends Migration {
       grant execute on function new_id to org_api_worker, org_api_console, org_api_platform, org_api_backfill,
         org_api_operator;
 
+      -- Whether a stored time has come: it has passed, or it is further ahead than its rule ever sets
+      -- it (\`longest\`), by more than a statement takes. Then the clock was set back since. Null for null.
+      create function is_due(moment timestamptz, longest interval) returns boolean language sql stable parallel safe
+      return moment <= statement_timestamp() or moment > statement_timestamp() + longest + interval '10 seconds';
+      grant execute on function is_due to org_api_worker, org_api_console, org_api_operator;
+
       -- A date-time as every response and event shows it: UTC, milliseconds, ending in Z.
       create function api.utc(moment timestamptz) returns text language sql stable parallel safe
       return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');

@@ -2,12 +2,10 @@ import { Migration } from '@mikro-orm/migrations';
 
 /**
  * Whether a webhook `w` with its receiver `r` may be sent something now. A `Retry-After` lasts an
- * hour at most: one that ends later, by more than a statement takes, is from before the clock was
- * set back.
+ * hour at most.
  */
 const maySend = /* sql */ `w.state = 'active' and r.gone_at is null
-          and (r.retry_after_until > statement_timestamp()
-            and r.retry_after_until < statement_timestamp() + interval '1 hour 10 seconds') is not true
+          and is_due(r.retry_after_until, interval '1 hour') is not false
           and (select a.state = 'running' from delivery_switch a)`;
 
 /**
@@ -159,8 +157,8 @@ export class DeliveryFunctions extends Migration {
     // when there is no free slot or the webhook may not be sent anything now.
     //
     // The run that was claimed last has a reserved slot and needs no lock. A delivery counts as due
-    // a second early, because clocks differ, and when its time is further ahead than the wait of the schedule,
-    // with its jitter, or of an internal error (11 minutes): the clock was set back.
+    // a second early, because clocks differ. Its longest wait is that of the schedule, with its
+    // jitter, or of an internal error (11 minutes).
     //
     // `next_attempt_number` is for an attempt whose row a failover lost; the caller has locked its
     // delivery. It locks the slot before it reads: a newer attempt that is being admitted is seen,
@@ -207,9 +205,9 @@ export class DeliveryFunctions extends Migration {
               decision := 'wait';
               "waitMs" := 1000 * (1 + least(slot_seconds, greatest(0,
                 extract(epoch from found_slot.until - clock_timestamp()))));
-            elsif found_slot.run is null and found_delivery.due_at > clock_timestamp() + interval '1 second'
-              and found_delivery.due_at < clock_timestamp() + greatest(interval '11 minutes', make_interval(secs =>
-                1.1 * waits[least(found_delivery.failures, cardinality(waits))] / 1000)) then
+            elsif found_slot.run is null and not is_due(found_delivery.due_at - interval '1 second',
+              greatest(interval '11 minutes', make_interval(secs =>
+                1.1 * waits[least(found_delivery.failures, cardinality(waits))] / 1000))) then
               decision := 'wait';
               "waitMs" := extract(epoch from found_delivery.due_at - clock_timestamp()) * 1000;
             end if;

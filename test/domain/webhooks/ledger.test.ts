@@ -3,6 +3,7 @@ import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.t
 import { redeliverOneSql } from '#delivery/sql/requests.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
+import { getWebhook } from '#domain/webhooks/list.ts';
 import { type Attempt, Engine, lostRepeats, type Run, scheduleAttempts } from '#test/delivery-engine.ts';
 import { openAs, setupWebhooks } from '#test/webhook-rows.ts';
 import { type RegionState, readRegionStateSql } from '../../../apps/operator/region/state.ts';
@@ -220,6 +221,7 @@ describe('a late delivery', () => {
     return {
       ...world,
       worker,
+      engine,
       orgId,
       webhookId,
       admit,
@@ -282,6 +284,23 @@ describe('a late delivery', () => {
     await t.fail(); // the webhook fails too; its last attempt was six minutes ago
     await t.shift('6 minutes');
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 40, difference: 0 });
+  });
+
+  it('is overdue and stuck also when the clock was set back since it was queued, whatever its receiver did before', async () => {
+    const t = await setupHanging();
+    const hook = { organizationId: t.orgId, webhookId: t.webhookId };
+    await t.pool.query(`update receiver set retry_after_until = now() + interval '1 minute'`);
+    await t.engine.pass([hook], -3_600);
+    await t.shift('-1 hour');
+    expect(await t.figures()).toEqual({ overdue: 30, stuck: 30, difference: 0 });
+    const { rows } = await t.pool.query<{ state: RegionState; now: number }>(
+      `select s.state, extract(epoch from now())::float8 as now from (${readRegionStateSql}) s`,
+    );
+    const [region] = rows;
+    expect(region?.state.overdue).toBe(30);
+    expect(Date.parse(region?.state.oldestDueAt ?? '') / 1_000).toBeLessThanOrEqual(region?.now ?? 0);
+    const request = { ...hook, by: 'orgctl' as const };
+    expect(await getWebhook(t.owner, request)).toMatchObject({ retryAfterUntil: null });
   });
 
   it('is stuck for one webhook and not for another whose receiver hangs', async () => {
