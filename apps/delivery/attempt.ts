@@ -48,8 +48,8 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const id = randomUUIDv7();
     const admission = await admit(pool, [...listIds(input), input.run, id, delaysMs, slotMs / 1_000], startedAt);
     if (admission.decision !== 'admitted') return { next: nextWithoutAttempt(admission, input), line: null };
-    const isLate = performance.now() - startedAt > postUntilMs;
-    const request = prepare(input, admission, isLate);
+    const lookUpMs = startedAt + postUntilMs - performance.now();
+    const request = prepare(input, admission, lookUpMs);
     const result = request === null ? nothingSent : await post(request);
     const { outcome, status, cause, timingsMs } = result;
     const isInternalError = outcome === 'internal_error';
@@ -70,10 +70,10 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   }
 
   /** Returns the signed request, or null when it could not be prepared, which is reported. */
-  function prepare(input: AttemptInput, admitted: AdmittedRow, isLate: boolean): SignedRequest | null {
+  function prepare(input: AttemptInput, admitted: AdmittedRow, lookUpMs: number): SignedRequest | null {
     const { number, url, sequence, startedAtMs } = admitted;
     try {
-      if (isLate) throw new Error(`admitting the attempt took more than ${postUntilMs} ms`);
+      if (lookUpMs < 0) throw new Error(`admitting the attempt took more than ${postUntilMs} ms`);
       if (admitted.body === null) throw new Error("the event's row is missing");
       if (admitted.secrets === null) throw new Error('the webhook has no valid secret');
       const body = Buffer.from(admitted.body);
@@ -83,7 +83,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
         'webhook-attempt': String(number),
         ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
       };
-      return { webhookId: input.webhookId, url, headers, body, nowMs: startedAtMs };
+      return { webhookId: input.webhookId, url, headers, body, nowMs: startedAtMs, lookUpMs };
     } catch (error) {
       onInternalError(error, input, 'internal_error');
       return null;

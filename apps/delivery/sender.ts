@@ -9,7 +9,7 @@ import { type Post, postOnce } from './post/post.ts';
 import { createResolve } from './post/resolve.ts';
 import type { Trial } from './trial.ts';
 
-export type SignedRequest = Pick<Post, 'url' | 'body' | 'nowMs'> & {
+export type SignedRequest = Pick<Post, 'url' | 'body' | 'nowMs' | 'lookUpMs'> & {
   webhookId: string;
   headers: Record<string, string>;
 };

@@ -5,6 +5,7 @@ import { attemptTimeoutMs } from '#workflows/deliver-event/types.ts';
  * happen within it, so that two posts of a delivery never overlap while PostgreSQL keeps its commits.
  */
 
+/** The receiver's time: from the connection to its status line. */
 export const postDeadlineMs = 10_000;
 /** The end of an attempt's time, left for its report to Temporal. */
 export const reportMs = 2_000;
@@ -13,7 +14,7 @@ export const reportMs = 2_000;
  * what a database allows: 5 s for a connection, and 6 s for the statement.
  */
 export const recordUntilMs = attemptTimeoutMs - reportMs;
-/** How late the post may begin. */
+/** How late the connection to the receiver may begin: after the admission and the look-up of its name. */
 export const postUntilMs = recordUntilMs - postDeadlineMs;
 /**
  * How long an admitted attempt has its slot, by PostgreSQL's clock. Afterwards it counts as lost,

@@ -4,8 +4,8 @@ import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from '
 // One try: the caller sees the result and may ask again. No local activities: a receiver that hangs would hold a slot
 // of a worker that first attempts of deliveries need.
 const retry = { maximumAttempts: 1 } as const;
-const { postTest } = proxyActivities<TestActivities>({ retry, startToCloseTimeout: '20s' });
-const { checkSignatures } = proxyActivities<TestActivities>({ retry, startToCloseTimeout: '30s' });
+const { postTest } = proxyActivities<TestActivities>({ retry, startToCloseTimeout: '30s' });
+const { checkSignatures } = proxyActivities<TestActivities>({ retry, startToCloseTimeout: '40s' });
 
 /**
  * Sends one signed test event, also to a paused or suspended webhook. With `checkSignatures` a

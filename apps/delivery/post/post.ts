@@ -4,7 +4,7 @@ import { type AllowList, checkAddress } from '#domain/webhooks/address/addresses
 import { checkUrl, type Target } from '#domain/webhooks/address/url.ts';
 import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
 import { type Cause, causeOfStatus, getCauseProperties } from '#domain/webhooks/causes.ts';
-import { postDeadlineMs } from '../times.ts';
+import { postDeadlineMs, postUntilMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange, retryAfterStatuses } from './exchange.ts';
 import { causeOfError } from './fault.ts';
@@ -18,7 +18,9 @@ export interface Post {
   /** Headers besides Host, Content-Length and Connection. */
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** For everything up to the status line, and for reading the response. 10 s. */
+  /** For the look-up of the name, which takes none of the receiver's time. 8 s. */
+  lookUpMs?: number;
+  /** For everything from the connection to the status line, and for reading the response. 10 s. */
   deadlineMs?: number;
   /** How many bytes of the response's body are kept. 16 KiB. */
   keepBytes?: number;
@@ -51,37 +53,42 @@ interface Progress extends Pick<PostResult, 'timingsMs' | 'peerAddress'> {
  */
 export async function postOnce(post: Post): Promise<PostResult> {
   const startedAt = performance.now();
-  const controller = new AbortController();
-  // The event loop may itself be late, so it first reads once more: what arrived in time counts.
-  const timer = setTimeout(() => setImmediate(() => controller.abort()), post.deadlineMs ?? postDeadlineMs);
   const progress: Progress = {
     timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
     peerAddress: null,
     exchange: null,
     isSending: false,
   };
+  let cause = await runPhases(post, progress).catch((error: unknown): Cause => {
+    if (progress.isSending) throw error;
+    post.onInternalError?.(error);
+    return 'internal_error';
+  });
+  // The kernel says so without a route, and a router may say it about the receiver's network. It
+  // is an internal error, which is tried for ever, only if this machine has no other route. Only
+  // IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
+  if (cause === 'network_unreachable' && (await (post.hasRoute ?? hasRoute)())) cause = 'host_unreachable';
+  const nowMs = post.nowMs + (performance.now() - startedAt);
+  const isOfDates = cause === 'tls_expired' || cause === 'tls_not_yet_valid';
+  if (isOfDates && Math.abs(Date.now() - nowMs) > mostClockErrorMs) cause = 'clock_wrong';
+  progress.timingsMs.total = since(startedAt);
+  return buildResult(cause, progress, nowMs);
+}
+
+/** Does what may take `ms`, with a signal that aborts then. */
+async function within<Result>(ms: number, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const controller = new AbortController();
+  // The event loop may itself be late, so it first reads once more: what arrived in time counts.
+  const timer = setTimeout(() => setImmediate(() => controller.abort()), ms);
   try {
-    let cause = await runPhases(post, progress, controller.signal).catch((error: unknown): Cause => {
-      if (progress.isSending) throw error;
-      post.onInternalError?.(error);
-      return 'internal_error';
-    });
-    // The kernel says so without a route, and a router may say it about the receiver's network. It
-    // is an internal error, which is tried for ever, only if this machine has no other route. Only
-    // IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
-    if (cause === 'network_unreachable' && (await (post.hasRoute ?? hasRoute)())) cause = 'host_unreachable';
-    const nowMs = post.nowMs + (performance.now() - startedAt);
-    const isOfDates = cause === 'tls_expired' || cause === 'tls_not_yet_valid';
-    if (isOfDates && Math.abs(Date.now() - nowMs) > mostClockErrorMs) cause = 'clock_wrong';
-    progress.timingsMs.total = since(startedAt);
-    return buildResult(cause, progress, nowMs);
+    return await work(controller.signal);
   } finally {
     clearTimeout(timer);
   }
 }
 
 /** Runs the phases in order. The first that fails determines the cause. */
-async function runPhases(post: Post, progress: Progress, signal: AbortSignal): Promise<Cause> {
+async function runPhases(post: Post, progress: Progress): Promise<Cause> {
   for (const [name, value] of Object.entries(post.headers)) {
     validateHeaderName(name);
     validateHeaderValue(name, value);
@@ -92,7 +99,24 @@ async function runPhases(post: Post, progress: Progress, signal: AbortSignal): P
     return target.cause;
   }
 
-  const opened = await open(target, post, progress, signal);
+  const found = await within(post.lookUpMs ?? postUntilMs, (signal) => findAddresses(target, post, progress, signal));
+  if (!found.ok) return found.cause;
+  const { addresses } = found;
+  return within(post.deadlineMs ?? postDeadlineMs, (signal) => send({ target, addresses, post, progress, signal }));
+}
+
+/** A post whose receiver is known. */
+interface Found {
+  target: Target;
+  addresses: readonly string[];
+  post: Post;
+  progress: Progress;
+  /** Aborts when the receiver's time is up. */
+  signal: AbortSignal;
+}
+
+async function send({ post, progress, signal, ...found }: Found): Promise<Cause> {
+  const opened = await open({ post, progress, signal, ...found });
   if (!opened.ok) return opened.cause;
   const { headers, body, keepBytes = 16_384 } = post;
   const sentAt = performance.now();
@@ -101,7 +125,7 @@ async function runPhases(post: Post, progress: Progress, signal: AbortSignal): P
   };
   progress.isSending = true;
   const { connection, socket } = opened;
-  const { url } = target;
+  const { url } = found.target;
   const response = await exchange({ connection, socket, url, headers, body, keepBytes, signal, onFirstByte });
   progress.exchange = response;
   if (response.status !== null) return causeOfStatus(response.status);
@@ -111,13 +135,10 @@ async function runPhases(post: Post, progress: Progress, signal: AbortSignal): P
 type Opened = { ok: true; connection: Socket; socket: Socket } | { ok: false; cause: Cause };
 
 /** Opens a TCP connection, and TLS over it for an `https:` URL. */
-async function open(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Opened> {
+async function open({ target, addresses, post, progress, signal }: Found): Promise<Opened> {
   const { timingsMs } = progress;
-  const found = await findAddresses(target, post, progress, signal);
-  if (!found.ok) return found;
-
   const connectAt = performance.now();
-  const opened = await openConnection({ addresses: found.addresses, port: target.port, signal });
+  const opened = await openConnection({ addresses, port: target.port, signal });
   if (!opened.ok) return opened;
   timingsMs.connect = since(connectAt);
   const { socket: connection } = opened;
@@ -146,7 +167,7 @@ async function findAddresses(target: Target, post: Post, progress: Progress, sig
   if (target.address !== null) return { ok: true, addresses: [target.address] };
   const lookupStartedAt = performance.now();
   const resolution = await Promise.race([post.resolve(target.hostname, signal), aborted(signal)]);
-  if (!resolution?.ok) return { ok: false, cause: resolution?.cause ?? 'dns_timeout' };
+  if (!resolution?.ok) return { ok: false, cause: resolution?.cause ?? 'dns_unavailable' };
   progress.timingsMs.dns = since(lookupStartedAt);
   const checks = resolution.addresses.map((address) => checkAddress(address, post.allow));
   if (!checks.every((one) => one.ok)) return { ok: false, cause: 'name_not_public' };

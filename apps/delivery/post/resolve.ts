@@ -37,8 +37,9 @@ const resolutionDelayMs = 50;
  *   50 ms: some old load balancers never answer it.
  * - Each name has separate channels, which can be cancelled, use random ports (harder to forge
  *   answers to), and read a changed resolv.conf.
- * - When no server answers, and the root's name servers cannot be queried either, it is an internal
- *   error. Otherwise the zone is at fault.
+ * - When no server answers, and none knows the root's name servers either, it is an internal error:
+ *   also when they reject both, or the time is up before all that is known. Otherwise the zone is at
+ *   fault.
  */
 export function createResolve({ servers }: { servers?: string[] } = {}): Resolve {
   return async (hostname, signal) => {
@@ -52,10 +53,10 @@ export function createResolve({ servers }: { servers?: string[] } = {}): Resolve
     const found = await tryStaggered(tried, askInTurn, signal);
     if (found.success !== null) return found.success.resolution;
     const cause = found.failures.find((each) => each.cause === 'dns_timeout')?.cause ?? 'dns_failed';
-    if (signal.aborted) return { ok: false, cause };
+    if (signal.aborted) return { ok: false, cause: 'dns_unavailable' };
     const rootTries = tried.length > 1 ? 1 : 2;
     const root = await tryStaggered(tried, (server, either) => askForRoot(server, rootTries, either), signal);
-    return { ok: false, cause: root.success === null && !signal.aborted ? 'dns_unavailable' : cause };
+    return { ok: false, cause: root.success === null ? 'dns_unavailable' : cause };
   };
 }
 
@@ -90,7 +91,7 @@ function ask(server: string, hostname: string, signal: AbortSignal): Promise<Ser
   });
 }
 
-/** Returns whether a server works at all: it gives any answer to this question. */
+/** Returns whether a server works at all: it knows the root, or that it has no such records. */
 function askForRoot(server: string, tries: number, signal: AbortSignal): Promise<{ ok: true } | { ok: false }> {
   return withChannel(server, tries, signal, async (channel) => {
     try {
@@ -98,7 +99,7 @@ function askForRoot(server: string, tries: number, signal: AbortSignal): Promise
       return { ok: true };
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
-      return { ok: ['ENOTFOUND', 'ENODATA', 'EREFUSED', 'ENOTIMP'].includes(code) };
+      return { ok: ['ENOTFOUND', 'ENODATA'].includes(code) };
     }
   });
 }

@@ -192,27 +192,16 @@ describe('an attempt has failed when', () => {
       failed('response_timeout'),
     );
   });
+});
 
-  it('the time was up before the connection', async () => {
-    const server = await startRawServer((s) => s.end(head));
-    const resolve = (_name: string, signal: AbortSignal) =>
-      new Promise<{ ok: true; addresses: string[] }>((done) => {
-        signal.addEventListener('abort', () => done({ ok: true, addresses: ['127.0.0.1'] }));
-      });
-    const result = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs: 50, resolve });
-    expect(result).toMatchObject({ outcome: 'failed', status: null });
-    expect(['dns_timeout', 'connection_timeout']).toContain(result.cause);
-  });
-
-  it('a response exceeds the time limit that all phases share', async () => {
-    const server = await startRawServer((s) => void setTimeout(() => s.end(head), 300));
-    const slowLookUp = async () => {
-      await wait(300);
-      return { ok: true as const, addresses: ['127.0.0.1'] };
-    };
-    const result = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs, resolve: slowLookUp });
-    expect(result).toMatchObject(failed('response_timeout'));
-  });
+it('what a look-up takes is no time of the receiver', async () => {
+  const server = await startRawServer((s) => s.end(head));
+  const slowLookUp = async () => {
+    await wait(2_200);
+    return { ok: true as const, addresses: ['127.0.0.1'] };
+  };
+  const result = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs: 2_000, resolve: slowLookUp });
+  expect(result).toMatchObject({ outcome: 'delivered' });
 });
 
 /** More than the buffers of both sockets have, and less than comes within a second. */

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createResolve } from '#delivery/post/resolve.ts';
-import { postDeadlineMs } from '#delivery/times.ts';
+import { postUntilMs } from '#delivery/times.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { type DnsAnswer, type DnsRecord, startDnsServer } from '#test/dns-server.ts';
 import { post, startDeadHosts, startRawServer } from './raw-server.ts';
@@ -132,14 +132,29 @@ describe('looking up a name', () => {
   it('reports it also when several do not answer', async () => {
     const silent = await Promise.all(Array.from({ length: 3 }, () => startDnsServer(() => null)));
     const resolve = createResolve({ servers: silent.map(({ server }) => server) });
-    const signal = AbortSignal.timeout(postDeadlineMs);
+    const signal = AbortSignal.timeout(postUntilMs);
     expect(await resolve(name, signal)).toEqual({ ok: false, cause: 'dns_unavailable' });
-    expect(signal.aborted).toBe(false); // an attempt takes what is not known by then for the receiver's failure
+    expect(signal.aborted).toBe(false);
   });
 
-  it('stops when the attempt ends', async () => {
+  it('stops when its time is up, and blames no zone for what is not known by then', async () => {
     const { resolve } = await resolver({ A: null, AAAA: null });
-    expect(await resolve(name, AbortSignal.timeout(50))).toEqual({ ok: false, cause: 'dns_timeout' });
+    expect(await resolve(name, AbortSignal.timeout(50))).toEqual({ ok: false, cause: 'dns_unavailable' });
+  });
+
+  it('blames no zone when the servers reject its questions and those for the root', async () => {
+    const rejecting = await startDnsServer(() => 'REFUSED');
+    const failing = await startDnsServer(() => 'SERVFAIL');
+    const silent = await startDnsServer(() => null);
+    const rejectingOne = await startDnsServer((requested) => (requested === '.' ? rootAnswer : 'REFUSED'));
+    const resolve = (...servers: { server: string }[]) =>
+      createResolve({ servers: servers.map(({ server }) => server) })(name, neverAborted());
+    const unavailable = { ok: false, cause: 'dns_unavailable' };
+    expect(await resolve(rejecting)).toEqual(unavailable);
+    expect(
+      await Promise.all([resolve(rejecting, rejecting), resolve(failing, rejecting), resolve(silent, rejecting)]),
+    ).toEqual(Array(3).fill(unavailable));
+    expect(await resolve(rejecting, rejectingOne)).toEqual({ ok: false, cause: 'dns_failed' });
   });
 
   it('uses the name as it is, without search domains, and queries again each time', async () => {
@@ -242,9 +257,9 @@ describe('a post to a name', () => {
     });
   });
 
-  it('ends in time when a resolver never answers', async () => {
-    const result = await post(`https://${name}/`, { resolve: () => new Promise(() => {}), deadlineMs: 50 });
-    expect(result).toMatchObject({ outcome: 'failed', cause: 'dns_timeout' });
+  it('ends in time when a resolver never answers, which counts as an internal error', async () => {
+    const result = await post(`https://${name}/`, { resolve: () => new Promise(() => {}), lookUpMs: 50 });
+    expect(result).toMatchObject({ outcome: 'internal_error', cause: 'dns_unavailable' });
   });
 
   it('never looks up localhost', async () => {
