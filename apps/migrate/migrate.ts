@@ -6,7 +6,7 @@ import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { closePublicFunctions } from '#domain/db/public-functions.ts';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
-import { ormOptions } from '#domain/open-database.ts';
+import { defaultTimes, ormOptions } from '#domain/open-database.ts';
 import { ensureLogin, getLogin, type Login } from './logins.ts';
 import { migrations as allMigrations, type NamedMigration } from './migrations/index.ts';
 
@@ -14,6 +14,9 @@ const applicationName = 'org-api-migrate';
 
 /** The advisory lock that migrators of one database take: "orga" in ASCII. */
 const migrationLock = 0x6f726761;
+
+/** A server that accepts a connection and says nothing would hold the call, and the chart's Job, for as long. */
+const { connectTimeoutMs } = defaultTimes;
 
 /**
  * How long a statement waits for a lock: a migration, which then frees its locks and pauses, and a
@@ -60,7 +63,7 @@ interface Migrated {
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { owner, report = () => {}, migrations = allMigrations } = options;
   for (const login of options.logins) getLogin(login, owner.user); // before anything changes
-  const lock = new PrimaryConnection(connectionOptions(owner, { applicationName, lockTimeoutMs }));
+  const lock = new PrimaryConnection(connectionOptions(owner, { applicationName, connectTimeoutMs, lockTimeoutMs }));
   lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();
   try {
@@ -171,7 +174,7 @@ async function withMigrator<T>(
   const orm = await MikroORM.init({
     // A concurrent build waits for others without delaying them, and one that fails would have to
     // start again.
-    ...ormOptions(owner, { applicationName, ...(!alone && { lockTimeoutMs }) }),
+    ...ormOptions(owner, { applicationName, connectTimeoutMs, ...(!alone && { lockTimeoutMs }) }),
     extensions: [Migrator],
     migrations: {
       migrationsList: [...migrations],

@@ -1,6 +1,7 @@
 /** Migrates an empty database to the current schema, concurrently and repeatedly. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Migration } from '@mikro-orm/migrations';
@@ -270,4 +271,12 @@ it('an API that waits on the empty database becomes ready', async () => {
   expect([await readiness(), (await api.get('/livez')).status]).toEqual([503, 200]);
   await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: listLogins(database) });
   await expect.poll(readiness, { timeout: 15_000 }).toBe(200);
+});
+
+it('ends with an error when a server accepts connections and says nothing', { timeout: 60_000 }, async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const owner = parsePostgresUrl(`postgres://owner@127.0.0.1:${(silent.address() as AddressInfo).port}/none`);
+  await expect(migrate({ owner, logins: [] })).rejects.toThrow(/timeout/);
 });
