@@ -78,7 +78,9 @@ const failures = {
   response_missing: failed(
     'The connection was closed before a status line arrived: see the receiver’s log for a crash.',
   ),
-  response_not_http: failed('The response has no status line of HTTP/1.1: check which server listens on this port.'),
+  response_not_http: failed(
+    'The response does not begin with a status line such as “HTTP/1.1 200 OK”: check which server listens here.',
+  ),
 
   answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
   answered_unauthorized: failed(
