@@ -50,7 +50,7 @@ it('every orgctl command that a page names exists and has its options, and in a 
 /** Returns what is wrong with a call of `orgctl`, such as `key revoke --key KEY`. */
 function listProblems(call: string, isWhole: boolean): string[] {
   const [first = '', second = ''] = call.trim().split(/\s+/);
-  const noun = nouns.find((one) => one.noun === (first === 'activity' ? 'audit-log' : first));
+  const noun = nouns.find((one) => one.noun === first);
   if (noun === undefined) return ['unknown noun'];
   const command = noun.commands.find(({ verb }) => verb === '') ?? noun.commands.find(({ verb }) => verb === second);
   if (command === undefined) return second === '' && !isWhole ? [] : ['unknown verb'];
