@@ -1,8 +1,7 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 
-/** A local part and a domain of two labels or more, the last not a number, in any script. */
-const emailForm =
-  /^[^\s@]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?\.)+[\p{L}\p{M}][\p{L}\p{M}\p{N}-]+$/u;
+/** A local part and a domain of two labels or more, in ASCII: the last one is no number. */
+const emailForm = /^[^\s@]{1,64}@(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z][a-z\d-]{0,61}[a-z\d]$/;
 
 /** UTF-16 units of a text that may be an address. Longer ones are rejected before any work. */
 const typedMaxLength = 1_000;
@@ -19,12 +18,28 @@ export function canonicalEmail(text: string): string {
   return (typed.slice(0, at) + (domainToASCII(typed.slice(at)) || typed.slice(at))).toLowerCase();
 }
 
+/** What a domain may consist of as it is typed. */
+const domainForm = /^[\p{L}\p{M}\p{N}\u200c-\u200d.-]+$/u;
+
 /**
- * Letters and joiners of a domain that the two ways of IDNA (UTS #46, transitional or not) map
- * differently: of ß, some browsers and mail programs make ss, others a domain of its own. ẞ depends on
- * the version of Unicode.
+ * What comes back although programs map it differently: of ß, transitional ones (UTS #46) make ss, others
+ * a domain of its own. The ideographs are compatibility ones, some of which Unicode has corrected.
  */
-const readDifferently = /[ßẞς\u200c\u200d]/;
+const readDifferently = /[ßς\u200c-\u200d\uf900-\ufaff\u{2f800}-\u{2fa1f}]/u;
+
+/**
+ * Returns whether every program makes the same domain of what was typed: it is, but for case and
+ * composition, the ASCII form or what that form reads as. A character that is left out or replaced by
+ * another one, which programs do by their version of Unicode, does not come back.
+ */
+function isReadAlike(typed: string, ascii: string): boolean {
+  // In lower case, Σ at the end of a word is ς.
+  const lower = Array.from(typed, (letter) => letter.toLowerCase()).join('');
+  return !readDifferently.test(lower) && [ascii, domainToUnicode(ascii)].includes(lower.normalize('NFC'));
+}
+
+/** Returns what follows the last @, or the whole text. */
+const getDomain = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /**
  * Returns what a text must be to be an address of a member, who may sign in with it: the end of a
@@ -34,15 +49,12 @@ const readDifferently = /[ßẞς\u200c\u200d]/;
 export function findEmailProblem(text: string): string | null {
   const incomplete = 'a complete email address, for example ada@example.org';
   if (text.length > typedMaxLength) return incomplete;
-  const typed = text.trim().normalize('NFC');
   const email = canonicalEmail(text);
-  const [, ...domains] = typed.split('@');
-  if (readDifferently.test(domains.at(-1) ?? ''))
-    return (
-      'an email address whose domain is in its ASCII form (xn--…), because programs read ß, ς and invisible joiners ' +
-      'in a domain differently'
-    );
-  if (!emailForm.test(typed) || !emailForm.test(email) || email.length > 254) return incomplete;
+  const typed = getDomain(text.trim());
+  if (!domainForm.test(typed)) return incomplete;
+  if (!isReadAlike(typed, getDomain(email)))
+    return 'an email address whose domain is in its ASCII form (xn--…), because programs read this one differently';
+  if (!emailForm.test(email) || email.length > 254) return incomplete;
   return /^[!-~]*@/.test(email)
     ? null
     : 'an email address with only unaccented letters, digits and symbols before the @';
