@@ -148,7 +148,9 @@ async function completeStep(
   const known = visitor.browser ?? null;
   const browserHash = isStepUp ? null : await findKnownBrowser(database, personId, known, now());
   const from = { address: visitor.address, browserHash };
-  const failure = isStepUp ? ownFailure('step_up', personId) : signInFailure('factor', factorSubject(personId), from);
+  const failure = isStepUp
+    ? ownFailure(`step_up_${step}`, personId)
+    : signInFailure('factor', factorSubject(personId), from);
   await countFailure(database, failure, now());
   const completed = await database.change(async (tx) => {
     if (!(await consume(tx))) {

@@ -65,7 +65,12 @@ export const signInFailure = (
     : { subject: hashParts('browser', step, browserHash.toString('hex')), address: null };
 
 /** What has a count that no outsider can use up: of a person who is signed in, or of a link. */
-type OwnKind = 'step_up' | 'old_password' | 'compromised_key' | 'enrolment_password' | 'enrolment_factor';
+type OwnKind =
+  | `step_up_${'totp' | 'passkey' | 'recovery_code'}`
+  | 'old_password'
+  | 'compromised_key'
+  | 'enrolment_password'
+  | 'enrolment_factor';
 
 /** An attempt of one kind, by the id of its person, or of a link by its hash in hex. */
 export const ownFailure = (kind: OwnKind, id: string): SignInFailure => ({

@@ -7,7 +7,7 @@ import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#do
 import { changePassword } from '#domain/identity/change-password.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { addTotp, removeFactor, startTotp } from '#domain/identity/factors.ts';
-import { verifyTotp } from '#domain/identity/second-factor.ts';
+import { redeemRecoveryCode, verifyTotp } from '#domain/identity/second-factor.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import type { Visitor } from '#domain/identity/types.ts';
 import { blockNetwork, codeAt, countBy, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
@@ -118,11 +118,15 @@ describe('failures in a known browser or a session', () => {
   });
 });
 
-describe('guesses of the current password in a stolen session', () => {
-  it('are ten of a person, whatever else the session proves between them, and then one in 15 minutes', async () => {
+describe('guesses in a stolen session', () => {
+  it.each([
+    ['the current password', 'wrong_credentials'],
+    ['a recovery code', 'wrong_code'],
+  ])('of %s are ten of a person, whatever else the session proves, and then one in 15 minutes', async (what, wrong) => {
     const t = await setupPeople();
     countBy(t.now);
     const person = await t.enrol();
+    const [recoveryCode = ''] = person.recoveryCodes;
     let stolen = person.token;
     const stepUp = async () => {
       const code = codeAt(person.secret, t.now());
@@ -136,22 +140,28 @@ describe('guesses of the current password in a stolen session', () => {
       const { id: factorId } = await addTotp(t.db, session, { code, name: 'own', visitor }, settings, t.now);
       await removeFactor(t.db, session, { factorId, visitor }, t.now);
     };
-    const guess = async (token: string, oldPassword = 'wrong wrong wrong') => {
+    const guess = async (token: string, isRight = false) => {
+      const session = await t.session(token);
+      if (what === 'a recovery code') {
+        const code = isRight ? recoveryCode : recoveryCode.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'));
+        return getOutcome(redeemRecoveryCode(t.db, session, { code, visitor }, t.now));
+      }
+      const oldPassword = isRight ? goodPassword : 'wrong wrong wrong';
       const passwords = { oldPassword, newPassword: 'copper-lantern-bridge-sparrow', visitor };
-      return getOutcome(changePassword(t.db, await t.session(token), passwords, t.now));
+      return getOutcome(changePassword(t.db, session, passwords, t.now));
     };
     for (let n = 0; n < 9; n += 1) {
-      expect(await guess(stolen)).toBe('wrong_credentials');
+      expect(await guess(stolen)).toBe(wrong);
       t.pass(minuteMs);
       // A success of another proof is no success of this one.
       await stepUp();
       await prove();
     }
     const other = await signInFully(t, person, visitor);
-    expect(await guess(other.token)).toBe('wrong_credentials');
-    for (const token of [stolen, other.token]) expect(await guess(token, goodPassword)).toBe('too_many_attempts');
+    expect(await guess(other.token)).toBe(wrong);
+    for (const token of [stolen, other.token]) expect(await guess(token, true)).toBe('too_many_attempts');
     t.pass(15 * minuteMs);
     await stepUp();
-    expect(await guess(stolen, goodPassword)).toBe('in');
+    expect(await guess(stolen, true)).toBe('in');
   });
 });
