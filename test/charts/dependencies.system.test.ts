@@ -89,3 +89,37 @@ describe('a chart with four regions and the operator as its parts', () => {
     expect(one?.filter((name) => other?.includes(name))).toEqual([]);
   });
 });
+
+describe('parts whose names could be joined to one', () => {
+  const platform = mkdtempSync(path.join(folder, 'joined-'));
+  const writeChart = (at: string, name: string, dependencies: readonly { name: string; alias?: string }[]) => {
+    mkdirSync(path.join(at, 'charts'), { recursive: true });
+    const parts = dependencies.map((one) => ({ ...one, version: '*' }));
+    writeFileSync(
+      path.join(at, 'Chart.yaml'),
+      JSON.stringify({ apiVersion: 'v2', name, version: '1.0.0', dependencies: parts }),
+    );
+    for (const part of names.filter((one) => dependencies.some((each) => each.name === one)))
+      cpSync(path.join(chart, '..', part), path.join(at, 'charts', part), { recursive: true });
+  };
+  const components = ['api', 'console', 'worker', 'migrations', 'probe'];
+  const operators = components.map((component) => `canada-${component}`);
+  writeChart(platform, 'platform', [
+    { name: 'eu' },
+    ...['eu-west', 'canada'].map((alias) => ({ name: 'org-api', alias })),
+    ...operators.map((alias) => ({ name: 'org-api-operator', alias })),
+  ]);
+  writeChart(path.join(platform, 'charts', 'eu'), 'eu', [{ name: 'org-api', alias: 'west' }]);
+  const values = {
+    eu: { west: readValues('us') },
+    'eu-west': readValues('us'),
+    canada: readValues('ca'),
+    ...Object.fromEntries(operators.map((alias) => [alias, operatorValues])),
+  };
+
+  it('keep separate names: a path of parts, and an alias like the name of a component', () => {
+    const keys = render({ from: platform, region: null, release: 'us', values }).map(formatObjectName);
+    expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([]);
+    expect(keys.length).toBeGreaterThan(100);
+  });
+});

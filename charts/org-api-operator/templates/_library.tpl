@@ -7,15 +7,17 @@ a release may be named `1234` or `1e10`, which YAML would read as a number.
 {{/*
 The chart's name, or what replaces it, as the value of a label. A chart that is part of another is named
 as that one names it, an alias in any letters, after the parts that contain it. A name that is no value
-of a label ends in a hash of the whole, so that two parts keep two names. Takes the root.
+of a label, or that joins two parts or more, ends in a hash of the whole, so that two parts keep two
+names: `eu-west` is another one than `west` in `eu`. Takes the root.
 */}}
 {{- define "org-api-operator.name" -}}
-{{- $path := .Template.BasePath | trimSuffix "/templates" | splitList "/charts/" | rest | join "-" -}}
+{{- $path := .Template.BasePath | trimSuffix "/templates" | splitList "/charts/" | rest | join "/" -}}
 {{- $name := .Values.nameOverride | default $path | default .Chart.Name -}}
 {{- if regexMatch "^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$" $name -}}
 {{- $name -}}
 {{- else -}}
-{{- regexReplaceAll "^[^A-Za-z0-9]+" (printf "%s-%s" (trunc 54 $name) (sha256sum $name | trunc 8)) "" -}}
+{{- $joined := trunc 54 $name | replace "/" "-" -}}
+{{- regexReplaceAll "^[^A-Za-z0-9]+" (printf "%s-%s" $joined (sha256sum $name | trunc 8)) "" -}}
 {{- end -}}
 {{- end -}}
 
@@ -41,10 +43,13 @@ Takes the root.
 {{- end -}}
 {{- end -}}
 
-{{/* The name of a component's objects; the full name for a chart with one. Takes {root, component}. */}}
+{{/*
+The name of a component's objects; the full name for a chart with one, unless it could be that of
+another chart's component. Takes {root, component}.
+*/}}
 {{- define "org-api-operator.componentName" -}}
 {{- $full := include "org-api-operator.fullname" .root -}}
-{{- if eq .component "operator" }}{{ $full }}{{ else }}{{ printf "%s-%s" $full .component }}{{ end -}}
+{{- if and (eq .component "operator") (not (regexMatch "-(api|console|worker|migrations|probe)$" $full)) }}{{ $full }}{{ else }}{{ printf "%s-%s" $full .component }}{{ end -}}
 {{- end -}}
 
 {{/* This release among all whose series the rules meet. Takes the root. */}}
