@@ -8,7 +8,7 @@ import type pg from 'pg';
 /**
  * Every right of a role other than the owner on an object of the database:
  * `grantee object right column`. The column is `*` for a right on the whole object. Relations of
- * schema `api` are listed column by column, because the right to a view's columns matters.
+ * schemas `api` and `platform` are listed column by column, because the right to a view's columns matters.
  */
 const rightsSql = /* sql */ `
   with held as (
@@ -23,7 +23,8 @@ const rightsSql = /* sql */ `
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
       cross join aclexplode(coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's'
         else 'r' end::"char", c.relowner))) a
-      left join pg_attribute v on n.nspname = 'api' and v.attrelid = c.oid and v.attnum > 0 and not v.attisdropped
+      left join pg_attribute v on n.nspname in ('api', 'platform') and v.attrelid = c.oid and v.attnum > 0
+        and not v.attisdropped
     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
     union all
     select a.grantee, c.relowner, n.nspname || '.' || c.relname, a.privilege_type, t.attname

@@ -224,6 +224,43 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   'audit_log.download': ['Downloaded the audit log', () => sentence`Downloaded the audit log as CSV`],
   import: ['Imported data', (_, d) => sentence`Imported ${text(d.file)}`],
   'import.backfill': ['Imported data without events', (_, d) => sentence`Imported ${text(d.file)} without events`],
+  'platform.put_organization': [
+    'Platform changed the organization',
+    () => sentence`Changed the organization’s details`,
+  ],
+  'platform.put_role': ['Platform changed a role', (e) => sentence`Created or edited role ${role(e)}`],
+  'platform.delete_role': ['Platform deleted a role', (e) => sentence`Deleted role ${role(e)}`],
+  'platform.put_member': [
+    'Platform changed a member',
+    (e, d) =>
+      isRename(d.renamed)
+        ? sentence`Renamed ${{ name: d.renamed.from }} to ${member(e)}`
+        : d.created === true
+          ? sentence`Added ${member(e)}`
+          : sentence`Edited ${member(e)}: ${list(d.changed)}`,
+  ],
+  'platform.put_family': ['Platform changed a family', () => sentence`Added or renamed a family`],
+  'platform.start_grant': ['Platform started client access', (e) => sentence`Started access to ${client(e)}`],
+  'platform.plan_end': ['Platform planned an end', (e) => sentence`Changed the planned end of access to ${client(e)}`],
+  'platform.end_grant': ['Platform ended client access', (e) => sentence`Ended access to ${client(e)}`],
+  'platform.move_grant': ['Platform moved client access', (e) => sentence`Moved ${client(e)} to another professional`],
+  'platform.give_seat': ['Platform assigned a seat', (e) => sentence`Assigned a seat to ${client(e)}`],
+  'platform.end_seat': ['Platform ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],
+  'platform.put_plan': ['Platform changed the seat plan', () => sentence`Changed the seats that are paid by invoice`],
+  'platform.put_subscription': ['Platform changed a subscription', () => sentence`Created or changed a subscription`],
+  'platform.put_referral_code': [
+    'Platform changed a referral code',
+    () => sentence`Created or changed a referral code`,
+  ],
+  'platform.put_referral': ['Platform changed a referral', () => sentence`Created or changed a referral`],
+  'platform.put_invoice': [
+    'Platform changed a referral invoice',
+    () => sentence`Created or changed a referral invoice`,
+  ],
+  'platform.put_family_days': [
+    'Platform sent daily counts',
+    (_, d) => sentence`Changed the counts of ${many(d.days ?? 0, 'day of a family', 'days of families')}`,
+  ],
   ...Object.fromEntries(
     Object.entries(reads).map(([operation, what]) => [
       `api.${operation}`,
@@ -258,7 +295,10 @@ export function describeAction(entry: AuditEntry): Sentence {
   return describe?.(entry, entry.detail ?? {}) ?? [getActionTitle(entry.action)];
 }
 
-/** Actions of the system and of imports. Any other entry without a person is of an operator with orgctl. */
+/**
+ * Actions of the system and of imports. The platform's are the system's too. Any other entry without a person is of an
+ * operator with orgctl.
+ */
 const systemActions: ReadonlySet<string> = new Set([
   'webhook.suspend',
   'webhook.redelivered',
@@ -275,7 +315,7 @@ export function describeActor(entry: AuditEntry): Sentence {
   if (entry.personId !== null) return [named(entry.personName, 'member', entry.personId, '')];
   const managedBy = text(entry.detail?.managedBy);
   if (managedBy !== '') return ['Operator (', { name: managedBy }, ')'];
-  return [systemActions.has(entry.action) ? 'System' : 'Support'];
+  return [systemActions.has(entry.action) || entry.action.startsWith('platform.') ? 'System' : 'Support'];
 }
 
 export const formatSentence = (parts: Sentence): string =>

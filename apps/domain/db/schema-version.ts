@@ -16,6 +16,9 @@ export const migrationNames = [
   '0012-audit-log-writers',
   '0013-read-api',
   '0014-rights',
+  '0015-platform',
+  '0016-platform-people',
+  '0017-platform-money',
 ] as const;
 
 /** The newest migration, which a database must have. */

@@ -13,6 +13,9 @@ import { Identity } from './0011-identity.ts';
 import { AuditLogWriters } from './0012-audit-log-writers.ts';
 import { ReadApi } from './0013-read-api.ts';
 import { Rights } from './0014-rights.ts';
+import { Platform } from './0015-platform.ts';
+import { PlatformPeople } from './0016-platform-people.ts';
+import { PlatformMoney } from './0017-platform-money.ts';
 
 export interface NamedMigration {
   name: string;
@@ -53,4 +56,7 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0012-audit-log-writers', class: AuditLogWriters },
   { name: '0013-read-api', class: ReadApi },
   { name: '0014-rights', class: Rights },
+  { name: '0015-platform', class: Platform },
+  { name: '0016-platform-people', class: PlatformPeople },
+  { name: '0017-platform-money', class: PlatformMoney },
 ];

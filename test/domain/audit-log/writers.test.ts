@@ -208,6 +208,12 @@ it('the actions of the writers are those that the console describes', async () =
     `select p.prosrc as source from pg_proc p where p.proname ~ '^record_[a-z]+_(entry|end)$'`,
   );
   const written = new Set(rows.flatMap(({ source }) => source.match(/(?<=')([a-z_]+\.[a-z_]+|import)(?=')/g) ?? []));
+  const { rows: ofPlatform } = await owner.pool.query<{ source: string }>(
+    `select p.prosrc as source from pg_proc p where p.pronamespace = 'platform'::regnamespace`,
+  );
+  for (const { source } of ofPlatform)
+    for (const [, action] of source.matchAll(/record_change\(\w+(?:\.\w+)?, '([a-z_]+)'/g))
+      written.add(`platform.${action}`);
   const known = knownActions.map(({ action }) => action).filter((action) => !action.startsWith('api.'));
   expect(rows.length).toBe(6);
   expect([...written].sort()).toEqual([...known, 'probe.create'].sort());

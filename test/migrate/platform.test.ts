@@ -1,0 +1,438 @@
+/** Schema `platform`: wrong, repeated and concurrent calls. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import pg from 'pg';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { canonicalEmail, findEmailProblem } from '#domain/contract/email.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { knownActions } from '../../apps/console/components/action-sentences.ts';
+import { goldenText } from '../golden/stable.ts';
+import { valuesOfType } from '../security/database/hostile-values.ts';
+
+const unknown = 'ffffffff-0000-4000-8000-000000000000';
+
+type Values = Record<string, unknown>;
+
+/** An organization that the functions created, with a member, a family and a plan of five seats. */
+async function setupPlatform() {
+  const { database, owner } = await setupDatabase();
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: database.urls.platform });
+    await client.connect();
+    onTestFinished(() => client.end());
+    return client;
+  };
+  const client = await connect();
+  /** Returns what a function returns, or the error as `SQLSTATE code: detail`. */
+  const call = (name: string, values: Values, by: pg.Client = client): Promise<string> => {
+    const named = Object.keys(values).map((argument, index) => `${argument} => $${index + 1}`);
+    return by.query(`select platform.${name}(${named.join(', ')}) as answer`, Object.values(values)).then(
+      ({ rows }) => rows[0].answer,
+      (error: pg.DatabaseError) => `${error.code} ${error.constraint}: ${error.detail}`,
+    );
+  };
+  const create = async (invoiced = 5) => {
+    const organization = randomUUID();
+    const family = randomUUID();
+    const member = `usr_${randomUUID().slice(0, 8)}`;
+    const slug = `org-${organization}`;
+    const calls: [string, Values][] = [
+      ['put_organization', { organization, name: 'Harbor', slug, kind: 'law_firm' }],
+      ['put_member', { organization, member, name: 'Ada', email: 'ada@example.org', roles: ['owner'] }],
+      ['put_family', { organization, id: family, name: 'Rossi' }],
+    ];
+    for (const [name, values] of calls) expect(await call(name, values)).toBe('created');
+    expect(await call('put_plan', { organization, invoiced })).toBe(invoiced === 0 ? 'unchanged' : 'changed');
+    return { organization, member, family, slug };
+  };
+  const count = async (table: string) => (await owner.pool.query(`select from ${table}`)).rowCount;
+  const listEvents = async (): Promise<string[]> =>
+    (await client.query('select type from platform.event order by id')).rows.map(({ type }) => type);
+  return { owner, client, connect, call, create, count, listEvents };
+}
+
+const since = '2026-01-01T00:00:00Z';
+
+/** Calls of every put function in an organization, with what may change afterwards. */
+const putCalls = (organization: string, slug: string, member: string, family: string, codeId: string) =>
+  ({
+    put_organization: [{ organization, name: 'Harbor', slug, kind: 'law_firm' }, { name: 'Harbour' }],
+    put_role: [
+      { organization, id: randomUUID(), key: 'clerk', name: 'Clerk', description: '', permissions: ['org.read'] },
+      { name: 'Clerks', permissions: ['org.read', 'org.clients.read'] },
+    ],
+    put_member: [
+      { organization, member, name: 'Ada', email: 'ada@example.org', roles: ['owner'] },
+      { status: 'suspended', roles: ['billing', 'member'], email: 'Ada.R@Example.org' },
+    ],
+    put_family: [{ organization, id: family, name: 'Rossi' }, { name: 'Rossi-Verdi' }],
+    put_plan: [
+      { organization, invoiced: 5 },
+      { invoiced: 6, price_currency: 'usd', price_cents: 900 },
+    ],
+    put_subscription: [
+      { organization, id: randomUUID(), status: 'active', quantity: 2 },
+      { status: 'canceled', renews_at: '2027-01-01T00:00:00Z' },
+    ],
+    put_referral_code: [{ organization, id: codeId, code: 'harbor', link: 'https://x.example/r' }, { active: false }],
+    put_referral: [{ organization, id: randomUUID(), code_id: codeId, state: 'signed_up' }, { state: 'qualified' }],
+    put_invoice: [
+      { organization, id: randomUUID(), month: '2026-09', currency: 'usd', share_cents: 100 },
+      { month: '2026-10', share_cents: -100 },
+    ],
+  }) satisfies Record<string, [Values, Values]>;
+
+describe('schema platform', () => {
+  it('has the functions, views and codes of test/golden/platform.json', async () => {
+    const { owner } = await setupPlatform();
+    const { rows: functions } = await owner.pool.query<{
+      name: string;
+      arguments: string;
+      source: string;
+      open: boolean;
+    }>(
+      `select p.proname as name, pg_get_function_arguments(p.oid) as arguments, p.prosrc as source,
+         has_function_privilege('org_api_platform', p.oid, 'execute') as open
+       from pg_proc p where p.pronamespace = 'platform'::regnamespace order by 1`,
+    );
+    const sources = new Map(functions.map(({ name, source }) => [name, source]));
+    /** The codes that a function raises, also by those that it calls. */
+    const listCodes = (name: string): string[] => {
+      const called = [...(sources.get(name) ?? '').matchAll(/platform\.(\w+)\(/g)].map(([, other = '']) => other);
+      const raised = [...(sources.get(name) ?? '').matchAll(/platform\.reject\('(\w+)'/g)].map(([, code = '']) => code);
+      return [...new Set([...raised, ...called.filter((other) => other !== name).flatMap(listCodes)])].sort();
+    };
+    const { rows: columns } = await owner.pool.query<{ view: string; column: string }>(
+      `select c.relname as view, format('%s %s', a.attname, format_type(a.atttypid, null)) as column
+       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+       where c.relnamespace = 'platform'::regnamespace order by 1, a.attnum`,
+    );
+    const views = Map.groupBy(columns, ({ view }) => view);
+    const names = functions.filter(({ open }) => open).map(({ name }) => name);
+    const codes = [...new Set(names.flatMap(listCodes))];
+    const page = readFileSync(path.join(import.meta.dirname, '../../docs/platform.md'), 'utf8');
+    const missing = [...names, ...views.keys(), ...codes].filter((name) => !page.includes(`\`${name}\``));
+    expect(missing).toEqual([]);
+    await expect(
+      goldenText({
+        functions: Object.fromEntries(
+          functions
+            .filter(({ open }) => open)
+            .map(({ name, arguments: signature }) => [
+              name,
+              { arguments: signature.split(', '), codes: listCodes(name) },
+            ]),
+        ),
+        views: Object.fromEntries([...views].map(([view, of]) => [view, of.map(({ column }) => column)])),
+      }),
+    ).toMatchFileSnapshot(path.join(import.meta.dirname, '../golden/platform.json'));
+  });
+
+  it('names what is wrong with a call, and writes nothing', async () => {
+    const { call, create, count, listEvents } = await setupPlatform();
+    const { organization, member, family, slug } = await create(1);
+    const other = await create();
+    const [grant, ended, elsewhere, seat, role, codeId] = Array.from({ length: 6 }, () => randomUUID());
+    const second = randomUUID();
+    const start = { organization, kind: 'attorney', professional: member, family, since };
+    await call('put_family', { organization, id: second, name: 'Verdi' });
+    await call('start_grant', { ...start, id: grant });
+    await call('start_grant', { ...start, id: ended });
+    await call('end_grant', { organization, id: ended });
+    await call('start_grant', { ...start, id: elsewhere, ...pick(other) });
+    await call('give_seat', { organization, id: seat, grant_id: grant });
+    const full = randomUUID();
+    await call('start_grant', { ...start, id: full, family: second });
+    const clerk = { organization, id: role, key: 'clerk', name: 'Clerk', description: '', permissions: ['org.read'] };
+    await call('put_role', clerk);
+    const put = { organization, member, name: 'Ada', email: 'ada@example.org', roles: ['owner'] };
+    await call('put_member', { ...put, member: 'usr_clerk', roles: ['clerk'] });
+    await call('put_referral_code', { organization, id: codeId, code: 'a', link: 'x' });
+    const largest = Number.MAX_SAFE_INTEGER;
+    const invoice = { organization, id: randomUUID(), month: '2026-09', currency: 'usd', share_cents: largest };
+    await call('put_invoice', invoice);
+    const refund = { ...invoice, id: randomUUID(), share_cents: -largest };
+    await call('put_invoice', refund);
+    await call('put_invoice', { ...invoice, id: randomUUID(), share_cents: 1 });
+    const day = {
+      family,
+      day: '2026-11-20',
+      messages: 2,
+      calm_messages: 1,
+      exchanges: 0,
+      exchanges_on_time: 0,
+      expenses_due: 0,
+      expenses_answered_in_14_days: 0,
+    };
+    const days = (...items: unknown[]) => ({ organization, days: JSON.stringify(items) });
+    const id = randomUUID();
+    const future = '2999-01-01T00:00:00Z';
+    const before = '2025-01-01T00:00:00Z';
+    const cases: [string, Values, string][] = [
+      ['start_grant', { ...start, id, family: unknown }, `P0002 no_such_family: ${unknown}`],
+      ['start_grant', { ...start, id, professional: other.member }, 'P0002 no_such_member: professional'],
+      ['start_grant', { ...start, id, professional: null, kind: null }, '22023 argument_missing: kind, professional'],
+      ['start_grant', { ...start, id, kind: 'judge' }, '22023 argument_invalid: kind'],
+      ['start_grant', { ...start, id, since: future }, '22023 lies_ahead: since'],
+      ['start_grant', { ...start, id, since: '-infinity' }, '22023 argument_invalid: since'],
+      ['start_grant', { ...start, id, ends_at: before }, '22023 ends_before_it_begins: ends_at'],
+      ['start_grant', { ...start, id: grant, kind: 'neutral' }, '23505 grant_differs: kind'],
+      ['start_grant', { ...start, id: ended, since: before }, '23505 grant_differs: since'],
+      ['start_grant', { ...start, id: elsewhere }, `23505 id_taken: ${other.organization}`],
+      ['start_grant', { ...start, id, organization: unknown }, `P0002 no_such_organization: ${unknown}`],
+      ['plan_end', { organization, id: ended, ends_at: future }, expect.stringMatching(/^23514 grant_has_ended: /)],
+      ['plan_end', { organization, id: grant, ends_at: before }, '22023 ends_in_past: ends_at'],
+      ['plan_end', { organization, id: elsewhere, ends_at: future }, `P0002 no_such_grant: ${elsewhere}`],
+      ['end_grant', { organization, id: elsewhere }, `P0002 no_such_grant: ${elsewhere}`],
+      ['end_grant', { organization, id: grant, ended_at: future }, '22023 lies_ahead: ended_at'],
+      ['end_grant', { organization, id: grant, ended_at: before }, '22023 ends_before_it_begins: ended_at'],
+      ['end_grant', { organization, id: grant, reason: 'x' }, '22023 argument_invalid: reason'],
+      ['end_grant', { organization, id: ended, reason: 'moved' }, expect.stringMatching(/^23514 grant_has_ended: /)],
+      [
+        'move_grant',
+        { organization, id: grant, new_id: id, professional: member },
+        '23514 same_professional: professional',
+      ],
+      ['move_grant', { organization, id: grant, new_id: id, professional: 'x' }, 'P0002 no_such_member: professional'],
+      ['move_grant', { organization, id: grant, new_id: grant, professional: 'x' }, '22023 argument_invalid: new_id'],
+      [
+        'move_grant',
+        { organization, id: grant, new_id: full, professional: 'usr_clerk' },
+        '23505 grant_differs: professional, family, since',
+      ],
+      [
+        'move_grant',
+        { organization, id: ended, new_id: id, professional: 'x' },
+        expect.stringMatching(/^23514 grant_has_ended: /),
+      ],
+      ['give_seat', { organization, id, grant_id: ended }, '23514 grant_not_active: ended'],
+      ['give_seat', { organization, id, grant_id: grant }, `23514 family_has_seat: ${seat}`],
+      ['give_seat', { organization, id, grant_id: full }, '23514 no_free_seat: 1 seats'],
+      ['give_seat', { organization, id, grant_id: elsewhere }, `P0002 no_such_grant: ${elsewhere}`],
+      ['give_seat', { organization, id: seat, grant_id: full }, '23505 seat_differs: grant_id'],
+      [
+        'give_seat',
+        { organization: other.organization, id: seat, grant_id: elsewhere },
+        `23505 id_taken: ${organization}`,
+      ],
+      ['give_seat', { organization, id, grant_id: grant, given_at: future }, '22023 lies_ahead: given_at'],
+      ['end_seat', { organization: other.organization, id: seat }, `P0002 no_such_seat: ${seat}`],
+      ['end_seat', { organization, id: seat, ended_at: before }, '22023 ends_before_it_begins: ended_at'],
+      ['put_organization', { organization, name: ' ', slug, kind: 'court' }, '22023 argument_invalid: name'],
+      ['put_organization', { organization, name: 'x', slug: other.slug, kind: 'court' }, '23505 slug_taken: slug'],
+      ['put_role', { ...clerk, id }, '23505 key_taken: key'],
+      ['put_role', { ...clerk, id, key: 'owner' }, '23505 key_taken: key'],
+      ['put_role', { ...clerk, permissions: ['org.read', 'org.read'] }, '22023 argument_invalid: permissions'],
+      ['put_role', { ...clerk, permissions: ['org.destroy'] }, '22023 argument_invalid: permissions'],
+      ['put_role', { ...clerk, permissions: [null] }, '22023 argument_invalid: permissions'],
+      ['put_role', { ...clerk, organization: other.organization, key: 'x' }, `23505 id_taken: ${organization}`],
+      ['put_role', { ...clerk, id: '0a1f0000-0000-7000-8000-000000000001', key: 'x' }, '23505 id_taken: '],
+      ['delete_role', { organization, id: role }, '23514 role_in_use: 1 members'],
+      ['delete_role', { organization: other.organization, id: role }, `23505 id_taken: ${organization}`],
+      ['put_member', { ...put, roles: ['nobody'] }, 'P0002 no_such_role: roles'],
+      ['put_member', { ...put, roles: ['owner', 'owner'] }, 'P0002 no_such_role: roles'],
+      ['put_member', { ...put, email: 'Ada' }, '22023 argument_invalid: email'],
+      ['put_member', { ...put, status: 'asleep' }, '22023 argument_invalid: status'],
+      ['put_member', { ...put, name: 'x'.repeat(10_001) }, '22023 argument_invalid: name'],
+      ['put_member', { ...put, organization: unknown }, `P0002 no_such_organization: ${unknown}`],
+      ['put_family', { organization, id: family, name: '\n' }, '22023 argument_invalid: name'],
+      ['put_plan', { organization, invoiced: -1 }, '22023 argument_invalid: invoiced'],
+      ['put_plan', { organization, invoiced: 1, price_cents: 1 }, '22023 argument_invalid: price_cents'],
+      ['put_subscription', { organization, id, status: 'x', quantity: 1 }, '22023 argument_invalid: status'],
+      ['put_subscription', { organization, id, status: 'active', quantity: 1e9 }, '22023 argument_invalid: quantity'],
+      ['put_referral_code', { organization, id, code: 'a', link: 'x' }, '23505 code_taken: code'],
+      ['put_referral', { organization, id, code_id: unknown, state: 'signed_up' }, `P0002 no_such_code: ${unknown}`],
+      ['put_referral', { organization, id, code_id: codeId, state: 'x' }, '22023 argument_invalid: state'],
+      ['put_invoice', { ...invoice, id, month: '2026-13' }, '22023 argument_invalid: month'],
+      ['put_invoice', { ...invoice, id }, '23514 sum_too_large: share_cents'],
+      ['put_invoice', { ...refund, month: '2026-10' }, '23514 sum_too_large: share_cents'],
+      ['put_family_days', { organization, days: '{}' }, '22023 argument_invalid: days'],
+      ['put_family_days', days(day, 3), '22023 argument_invalid: days[1].family'],
+      ['put_family_days', days({ ...day, day: '2026-02-30' }), '22023 argument_invalid: days[0].day'],
+      ['put_family_days', days({ ...day, messages: '2' }), '22023 argument_invalid: days[0].messages'],
+      ['put_family_days', days({ ...day, messages: 1.5 }), '22023 argument_invalid: days[0].messages'],
+      ['put_family_days', days({ ...day, calm_messages: 3 }), '22023 argument_invalid: days[0].calm_messages'],
+      ['put_family_days', days({ ...day, note: 'x' }), '22023 argument_invalid: days[0].note'],
+      ['put_family_days', days(day, day), '22023 argument_invalid: days[1].day'],
+      ['put_family_days', days({ ...day, family: unknown }), `P0002 no_such_family: ${unknown}`],
+    ];
+    const state = async () => [await listEvents(), await count('audit_entry'), await count('person')];
+    const initial = await state();
+    for (const [name, values, answer] of cases)
+      expect([name, values, await call(name, values)]).toEqual([name, values, answer]);
+    expect(await state()).toEqual(initial);
+  });
+
+  it('creates, repeats and changes each kind of row, with an audit entry for what changed', async () => {
+    const { owner, call, create, client } = await setupPlatform();
+    const { organization, member, family, slug } = await create();
+    const puts = putCalls(organization, slug, member, family, randomUUID());
+    const listEntries = async () =>
+      (await owner.pool.query(`select action, person_id as person from audit_entry order by id`)).rows;
+    for (const [name, [values, change]] of Object.entries(puts)) {
+      expect([name, await call(name, values)]).toEqual([name, expect.stringMatching(/^(created|unchanged)$/)]);
+      const entries = await listEntries();
+      expect([name, await call(name, values)]).toEqual([name, 'unchanged']);
+      expect(await listEntries()).toEqual(entries);
+      expect([name, await call(name, { ...values, ...change })]).toEqual([name, 'changed']);
+      expect(await listEntries()).toEqual([...entries, { action: `platform.${name}`, person: null }]);
+      expect([name, await call(name, { ...values, ...change })]).toEqual([name, 'unchanged']);
+      const { rows } = await client.query(
+        `select to_jsonb(v) as row from platform.${name.replace('put_', '')} v where organization = $1`,
+        [organization],
+      );
+      const shown = { ...change, ...('email' in change ? { email: 'ada.r@example.org' } : {}) };
+      for (const [column, value] of Object.entries(shown))
+        expect(rows.map(({ row }) => [name, column, String(row[column]).slice(0, 19)])).toContainEqual([
+          name,
+          column,
+          String(value).slice(0, 19),
+        ]);
+    }
+    const role = puts.put_role[0].id;
+    expect(await call('delete_role', { organization, id: role })).toBe('changed');
+    expect(await call('delete_role', { organization, id: role })).toBe('unchanged');
+    const actions = (await listEntries()).map(({ action }) => action);
+    const known = knownActions.map(({ action }) => action);
+    expect(actions.filter((action) => !known.includes(action))).toEqual([]);
+  });
+
+  it('writes the new name of a member in one entry', async () => {
+    const { owner, call, create } = await setupPlatform();
+    const { organization, member } = await create();
+    await call('put_member', { organization, member, name: 'Ada R.', email: 'ada@example.org', roles: ['owner'] });
+    const { rows } = await owner.pool.query(`select action from audit_entry where detail ? 'renamed'`);
+    expect(rows).toEqual([{ action: 'platform.put_member' }]);
+  });
+
+  it('repeats of grants and seats change nothing, in any order and at the same time', async () => {
+    const { call, connect, create, listEvents } = await setupPlatform();
+    const { organization, member, family } = await create();
+    const clients = await Promise.all([connect(), connect(), connect(), connect()]);
+    const together = async (name: string, values: Values) =>
+      (await Promise.all(clients.map((by) => call(name, values, by)))).toSorted();
+    const [first, second, third, seat] = Array.from({ length: 4 }, () => randomUUID());
+    const base = { organization, kind: 'attorney', professional: member, family };
+    const colleague = { organization, member: 'usr_bo', name: 'Bo', email: 'bo@example.org', roles: [] };
+    expect(await together('put_member', colleague)).toEqual(['created', 'unchanged', 'unchanged', 'unchanged']);
+    expect(await together('start_grant', { ...base, id: first, since })).toEqual(['created', ...unchangedThrice]);
+    expect(await together('give_seat', { organization, id: seat, grant_id: first })).toEqual([
+      'created',
+      ...unchangedThrice,
+    ]);
+    const plan = { organization, id: first, ends_at: '2999-01-01T00:00:00Z' };
+    expect(await together('plan_end', plan)).toEqual(['changed', ...unchangedThrice]);
+    const move = { organization, id: first, new_id: second, professional: 'usr_bo' };
+    expect(await together('move_grant', move)).toEqual(['changed', ...unchangedThrice]);
+    expect(await together('end_grant', { organization, id: second })).toEqual(['changed', ...unchangedThrice]);
+    expect(await call('start_grant', { ...base, id: first, since })).toBe('unchanged');
+    expect(await call('start_grant', { ...base, id: third })).toBe('created');
+    expect(await call('start_grant', { ...base, id: third })).toBe('unchanged');
+    expect(await call('end_seat', { organization, id: seat })).toBe('unchanged');
+    expect(await listEvents()).toEqual([
+      'client.started',
+      'seat.given',
+      'seat.ended',
+      'client.ended',
+      'client.started',
+      'client.ended',
+      'client.started',
+    ]);
+  });
+
+  it('a repeat in a snapshot that is older than the first call fails with a code that says so', async () => {
+    const { call, connect, create } = await setupPlatform();
+    const { organization, member: professional, family } = await create();
+    const start = { organization, id: randomUUID(), kind: 'attorney', professional, family, since };
+    const old = await connect();
+    await old.query('begin isolation level repeatable read; select from platform.client_grant');
+    expect(await call('start_grant', start)).toBe('created');
+    expect(await call('start_grant', start, old)).toMatch(/^40001 /);
+  });
+
+  it('a seat that is given beside a transaction that ends access and changes the plan never deadlocks', async () => {
+    const { call, connect, create } = await setupPlatform();
+    const { organization, member: professional, family } = await create();
+    const giver = await connect();
+    const ender = await connect();
+    const results = new Set<string>();
+    const endAndPlan = async (id: string, invoiced: number) => {
+      await ender.query('begin');
+      const ended = await call('end_grant', { organization, id }, ender);
+      const planned = await call('put_plan', { organization, invoiced }, ender);
+      await ender.query('commit');
+      return [ended, planned];
+    };
+    for (let round = 0; round < 60; round += 1) {
+      const [id, seat] = [randomUUID(), randomUUID()];
+      await call('start_grant', { organization, id, kind: 'attorney', professional, family, since });
+      const given = call('give_seat', { organization, id: seat, grant_id: id }, giver);
+      expect(await endAndPlan(id, 10 + round)).toEqual(['changed', 'changed']);
+      results.add(await given);
+    }
+    expect([...results].filter((result) => !['created', '23514 grant_not_active: ended'].includes(result))).toEqual([]);
+  });
+
+  it('accepts only addresses with which a member can sign in, and stores them as the import does', async () => {
+    const { call, client, create } = await setupPlatform();
+    const { organization, member } = await create();
+    const address = fc.oneof(
+      fc.emailAddress(),
+      fc.emailAddress().map((text) => ` ${text.toUpperCase()} `),
+      fc
+        .tuple(fc.string(), fc.constantFrom('example.org', 'xn--a.example', 'bücher.example', 'a..b', '1.2.3.4', 'x'))
+        .map((parts) => parts.join('@')),
+    );
+    await fc.assert(
+      fc.asyncProperty(address, async (email) => {
+        const result = await call('put_member', { organization, member, name: 'Ada', email, roles: ['owner'] });
+        if (result.startsWith('22')) return;
+        const { rows } = await client.query('select email from platform.member where member = $1', [member]);
+        expect([findEmailProblem(email), rows]).toEqual([null, [{ email: canonicalEmail(email) }]]);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('rejects hostile values by a code, and never by the error of a table', async () => {
+    const { owner, client, create } = await setupPlatform();
+    const { organization, family } = await create();
+    const { rows: functions } = await owner.pool.query<{ name: string; types: string[] }>(
+      `select p.proname as name, array(select format_type(t, null) from unnest(p.proargtypes::oid[]) t) as types
+       from pg_proc p where p.pronamespace = 'platform'::regnamespace
+         and has_function_privilege('org_api_platform', p.oid, 'execute')`,
+    );
+    const call = fc
+      .constantFrom(...functions)
+      .chain(({ name, types }) =>
+        fc
+          .tuple(...types.map((type) => valuesOfType(type, [organization, family])))
+          .map((values) => ({ name, types, values })),
+      );
+    await fc.assert(
+      fc.asyncProperty(call, async ({ name, types, values }) => {
+        const places = types.map((type, index) => `$${index + 1}::${type}`).join(', ');
+        const error = await client.query(`select platform.${name}(${places})`, [organization, ...values.slice(1)]).then(
+          () => null,
+          (thrown: pg.DatabaseError) => thrown,
+        );
+        // Without the schema, it is a text that is no value of the argument's type: no function was called.
+        if (error !== null && error.schema !== 'platform')
+          expect([name, error.message, error.where ?? '']).toEqual([name, error.message, notInFunction]);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
+
+const notInFunction = expect.not.stringContaining('PL/pgSQL');
+
+const unchangedThrice = ['unchanged', 'unchanged', 'unchanged'];
+
+const pick = ({ organization, member, family }: { organization: string; member: string; family: string }) => ({
+  organization,
+  professional: member,
+  family,
+});
