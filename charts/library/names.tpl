@@ -48,7 +48,12 @@ another chart's component. Takes {root, component}.
 */}}
 {{- define "library.componentName" -}}
 {{- $full := include "library.fullname" .root -}}
-{{- if and (eq .component "operator") (not (regexMatch "-(api|console|worker|migrations|probe)$" $full)) }}{{ $full }}{{ else }}{{ printf "%s-%s" $full .component }}{{ end -}}
+{{- $isLikeAnother := regexMatch "-(api|console|worker|migrations|probe)$" $full -}}
+{{- if and (eq .component "operator") (not $isLikeAnother) -}}
+{{- $full -}}
+{{- else -}}
+{{- printf "%s-%s" $full .component -}}
+{{- end -}}
 {{- end -}}
 
 {{/* This release among all whose series the rules meet. Takes the root. */}}

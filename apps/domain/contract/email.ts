@@ -38,7 +38,7 @@ function isReadAlike(typed: string, ascii: string): boolean {
   return !readDifferently.test(lower) && [ascii, domainToUnicode(ascii)].includes(lower.normalize('NFC'));
 }
 
-/** Returns what follows the last @, or the whole text. */
+/** Returns what follows the last at sign, or the whole text. */
 const getDomain = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /**
