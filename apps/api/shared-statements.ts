@@ -119,8 +119,9 @@ class Queue {
  * statement answers all reads of its operation that have arrived. So each read's statement begins
  * after its request, and its decision and body come from that statement's snapshot. The wait ends at
  * the read's deadline and with its client, whatever runs before it. When a statement is rejected or
- * times out, each of its reads runs again by itself, so that one changes no other's response. When a
- * connection breaks, exactly the reads of its statement fail.
+ * times out, each of its reads runs again by itself, so that one changes no other's response; their
+ * deadline is then later by what the statement took, at most a second. When a connection breaks,
+ * exactly the reads of its statement fail.
  */
 export class SharedStatements {
   readonly #options: StatementOptions;

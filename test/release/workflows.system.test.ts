@@ -1,6 +1,6 @@
 /** The workflows of the repository's host: what they run, and what they may do. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -20,7 +20,7 @@ interface Job {
   container?: { image: string };
   permissions?: Record<string, string>;
   uses?: string;
-  needs?: string;
+  needs?: string | string[];
   steps?: { uses?: string; run?: string; with?: Record<string, string> }[];
 }
 const workflow = (name: string): Workflow => parse(read(name));
@@ -65,13 +65,16 @@ it.each(files)('%s runs in the image in which the release is built', (name) => {
 });
 
 it('release.yml publishes what the dry run makes: image and charts signed, with SBOM, provenance and checksums', () => {
-  const { checks, image, build, publish } = workflow('release.yml').jobs;
+  const { checks, image, clients, build, publish } = workflow('release.yml').jobs;
   // The tagged commit passes every stage of CI, and the audit of the lock file, before anything is built.
   expect([checks?.uses, image?.needs]).toEqual(['./.github/workflows/ci.yml', 'checks']);
-  expect([build?.needs, publish?.needs]).toEqual(['image', 'build']);
+  expect([clients?.needs, build?.needs, publish?.needs]).toEqual(['checks', ['image', 'clients'], 'build']);
   expect(read('ci.yml')).toMatch(/^ {2}workflow_call:/m);
   expect(read('ci.yml')).toContain('npm audit --audit-level=high');
   const joinRuns = (job?: Job) => job?.steps?.map(({ run = '' }) => run).join('\n') ?? '';
+  // The long tests whose files have this word in their path: clients of generators compile.
+  expect(joinRuns(clients)).toContain('npm run tool -- long generators');
+  expect(existsSync(path.join(root, 'test/api/openapi/generators.long.test.ts'))).toBe(true);
   // Each architecture's image is built, and loads Temporal's native module, on a machine of it.
   expect(image?.strategy?.matrix.include).toEqual([
     { architecture: 'amd64', runner: 'ubuntu-24.04' },
