@@ -122,19 +122,29 @@ describe('creating a key', () => {
     expect((await listAllKeys(t, ada)).length).toBe(1);
   });
 
-  it('creates 25 of 30 in parallel; the others explain the limit and suggest a key to revoke', {
-    timeout: 120_000,
-  }, async () => {
+  it('creates 2 for 4 owners at once beside 23; the others explain the limit and suggest a key to revoke', async () => {
     const t = shared();
     const ada = await t.enrol();
-    const responses = await Promise.all(Array.from({ length: 30 }, () => createKey(t.http(ada), ada)));
-    const made = responses.filter(({ status }) => status === 200 && keyForm);
-    expect(made.filter(({ text }) => keyForm.test(text)).length).toBe(25);
+    for (let n = 0; n < 23; n += 1) await t.make.apiKey({ creator: toMember(ada) });
+    // Of several people, because the console reads the requests of one session one after the other.
+    const owners = [ada];
+    while (owners.length < 4) owners.push(await t.enrol({ orgId: ada.orgId, roleKey: 'owner' }));
+    const visits = await Promise.all(
+      owners.map(async (owner) => {
+        const visitor = t.http(owner);
+        return { visitor, rendered: await visitor.get(newKeyAt(ada)) };
+      }),
+    );
+    const responses = await Promise.all(
+      visits.map(({ visitor, rendered }) => visitor.submit(rendered, newKeyAt(ada), fields)),
+    );
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 422, 422]);
     expect((await listAllKeys(t, ada)).filter(({ state }) => state === 'valid').length).toBe(25);
-    const page = await t.http(ada).get(newKeyAt(ada));
-    expect(page.text).toContain('The maximum is 25');
-    expect(page.text.match(/\/revoke"/g)?.length).toBe(25);
-    expect(page.text).not.toContain('<button type="submit" class="">Create API key');
+    for (const { status, text } of responses) {
+      expect(keyForm.test(text)).toBe(status === 200);
+      expect(text.includes('The maximum is 25')).toBe(status === 422);
+      expect(text.match(/\/revoke"/g) ?? []).toHaveLength(status === 422 ? 25 : 0);
+    }
   });
 
   it.each([
