@@ -96,9 +96,11 @@ async function expectUnknown(
 }
 
 /** Returns the statuses of an owner's request with one id that is not theirs. */
-function rejections({ name: route, method }: Route, name: string, where: Exchange['where']): number[] {
+function rejections({ name: route, access }: Route, name: string, where: Exchange['where']): number[] {
   if (`${route} ${name}` === findsNothing) return [200];
-  return where === 'path' && method === 'GET' ? [404] : [400, 404, 409, 422];
+  if (where === 'form') return [400, 404, 409, 422];
+  // The account is shown again, and says that a session or second factor does not exist; 404 is for other ids.
+  return access === 'member' ? [404] : [404, 422];
 }
 
 /** Some of what is tried: the part of a path, the field of a form, or of a query. */
