@@ -1,189 +1,92 @@
-/** Every page at 320 px, in forced colors, its dates, and each form after a submit that was stopped. */
+/** Every page in a browser, visited once and judged on each screen in each scheme. `PICTURES` saves pictures. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
-import { causes } from '#domain/webhooks/causes.ts';
 import { routes } from '../../apps/console/routes.ts';
-import { closeBrowser, openVisit, ready } from './browser.ts';
+import { closeBrowser, expectQuiet, openVisit, picture, ready, screens, violations } from './browser.ts';
 import { autoRefreshRoutes, pages } from './pages/all.ts';
+import { listWrong, listWrongWithoutColors, saysHowToReplace } from './pages/judge.ts';
+import { createRingMeter } from './pages/ring.ts';
+import { listRoutes, type Stopped, stopEveryForm } from './pages/stopped-forms.ts';
 import { setupConsole } from './setup.ts';
 
 afterAll(closeBrowser);
 
-/** Submits a form of the page twice, as a double click does. */
-const submitTwice = (page: Page, index: number) =>
-  page.evaluate(`{
-    const form = document.querySelectorAll('form[method="post"]')[${index}];
-    form.noValidate = true;
-    for (const _ of 'ab') form.requestSubmit(form.querySelector('[type=submit]'));
-  }`);
+const shownOn = ['wide', 'narrow'] as const;
+/** The schemes differ only in colors, so the rules about anything else run in the first. */
+const schemes = ['light', 'dark'] as const;
+const looks = shownOn.flatMap((screen) => schemes.map((colorScheme) => ({ screen, colorScheme })));
 
-/** The forms that were stopped, by their text; the paths that they post to, and those of passkeys' forms. */
-interface Stopped {
-  forms: Set<string>;
-  paths: Set<string>;
-  passkeyPaths: Set<string>;
-}
+type Look = (typeof looks)[number];
 
-/**
- * Submits each form of the page twice, stops it as Esc does, and does it again; not those in
- * `stopped`, which are in the frame of every page. Returns the forms that did not post once each
- * time. What they post reaches no server, but checks of the second factor do. Forms of passkeys are
- * tested with an authenticator, in `open-page.browser.test.ts`.
- */
-async function stopEveryForm(page: Page, stopped: Stopped): Promise<string[]> {
-  let posts = 0;
-  await page.route('**', (route) => {
-    const request = route.request();
-    if (request.method() !== 'POST' || request.headers()['x-step-up-check'] !== undefined) return route.fallback();
-    posts += 1;
-    return Promise.resolve();
-  });
-  const debug = await page.context().newCDPSession(page);
-  const forms = page.locator('form[method="post"]');
-  const found = await forms.evaluateAll((all) =>
-    // biome-ignore lint/suspicious/noExplicitAny: the tests' types know no DOM
-    all.map((form: any) => ({
-      path: form.getAttribute('action') as string,
-      text: form.innerText as string,
-      isOfPasskey: form.dataset.passkey !== undefined,
-    })),
-  );
+/** Shows the page in each of `looks`. Returns what is wrong with it, after the look in which it is. */
+async function judgeLooks(page: Page, judge: (look: Look) => Promise<string[]>): Promise<string[]> {
   const wrong: string[] = [];
-  for (const [index, { path, text, isOfPasskey }] of found.entries()) {
-    (isOfPasskey ? stopped.passkeyPaths : stopped.paths).add(path);
-    const form = `${path} ${text}`;
-    if (isOfPasskey || stopped.forms.has(form)) continue;
-    stopped.forms.add(form);
-    posts = 0;
-    for (const expected of [1, 2]) {
-      await submitTwice(page, index);
-      await expect
-        .poll(() => posts, { timeout: 5_000, interval: 5 })
-        .toBeGreaterThanOrEqual(expected)
-        .catch(() => wrong.push(`form ${index} did not post a time ${expected}`));
-      await debug.send('Page.stopLoading');
-      await page.locator('form[aria-busy]').waitFor({ state: 'detached', timeout: 5_000 });
-    }
-    if (posts > 2) wrong.push(`form ${index} posted ${posts} times`);
+  for (const look of looks) {
+    await page.setViewportSize(screens[look.screen]);
+    await page.emulateMedia({ colorScheme: look.colorScheme });
+    wrong.push(...(await judge(look)).map((each) => `${look.screen}, ${look.colorScheme}: ${each}`));
   }
-  await debug.detach();
-  await page.unroute('**');
   return wrong;
 }
 
-/**
- * Returns the links of menus that differ from their neighbors by color only, as the current
- * page and tab.
- */
-const unmarked = (page: Page) =>
-  page.evaluate<string[]>(`[...document.querySelectorAll('nav a[aria-current]')].filter((current) => {
-    const marks = (link) => {
-      const { textDecorationLine, fontWeight, borderBottomWidth } = getComputedStyle(link);
-      return [textDecorationLine, fontWeight, borderBottomWidth].join();
-    };
-    const others = [...current.closest('nav').querySelectorAll('a:not([aria-current])')];
-    return others.some((other) => marks(other) === marks(current));
-  }).map((link) => link.textContent.trim() + ' is marked by color only')`);
-
-/** Returns the times and tooltips of charts that are not in the viewer's zone. */
-const inOtherZones = (page: Page) =>
-  page.evaluate<string[]>(`{
-    const formats = [{ dateStyle: 'medium', timeStyle: 'short' }, { dateStyle: 'medium', timeStyle: 'medium' },
-      { dateStyle: 'medium' }].map((options) => new Intl.DateTimeFormat(undefined, options));
-    const isLocal = (time) => formats.some((format) =>
-      time.textContent.startsWith(format.format(new Date(time.dateTime))));
-    const times = [...document.querySelectorAll('time[datetime]:not([data-relative])')];
-    const titles = [...document.querySelectorAll('svg title')].map(({ textContent }) => textContent);
-    [...times.filter((time) => !isLocal(time)).map(({ outerHTML }) => outerHTML),
-      ...titles.filter((text) => /:\\d\\d UTC/.test(text))];
-  }`);
-
-/**
- * Returns the dates and times that are no `time`, so that the script cannot show them in the viewer's zone.
- * A chip repeats what was typed in that zone, and a date of UTC says so.
- */
-const datesElsewhere = (page: Page) =>
-  page.evaluate<string[]>(`{
-    const date = /\\b(J(an|u[nl])|Feb|Ma[ry]|A(pr|ug)|Sep|Oct|Nov|Dec)[a-z]* \\d|\\d{4}-\\d\\d-\\d\\d|\\d:\\d\\d/;
-    const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
-    const found = [];
-    while (texts.nextNode()) {
-      const { data, parentElement } = texts.currentNode;
-      const isUtc = /Z\\)?$|\\d{4} UTC\\b/.test(data.trim());
-      const isShown = parentElement.closest('time, code, pre, script, .chip') !== null;
-      if (date.test(data) && !isUtc && !isShown) found.push(data.trim());
-    }
-    found;
-  }`);
-
-/** Returns the names of the routes that one of the paths belongs to. */
-const listRoutes = (paths: ReadonlySet<string>) =>
-  routes
-    .filter(({ method }) => method === 'POST')
-    .filter(({ path }) => [...paths].some((one) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`).test(one)))
-    .map(({ name }) => name);
-
-/** Returns the codes of causes that people see. */
-const codesIn = async (page: Page) => {
-  const text = await page.locator('body').innerText();
-  return causes.filter((code) => code.includes('_') && text.includes(code));
-};
-
-/** Returns what is wrong with the page as it is shown. */
-async function listWrong(page: Page): Promise<string[]> {
-  const wrong = [
-    ...(await unmarked(page)),
-    ...(await inOtherZones(page)),
-    ...(await datesElsewhere(page)),
-    ...(await codesIn(page)),
-  ];
-  const wider = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-  if (wider !== 0) wrong.push(`the page is ${wider} px wider than the screen`);
-  if (await page.evaluate('localStorage.length + sessionStorage.length > 0')) wrong.push('the page stores something');
-  return wrong;
+/** Returns what is wrong with the page in one look, but for its rings. */
+async function judgeLook(page: Page, name: string, { screen, colorScheme }: Look): Promise<string[]> {
+  if (process.env.PICTURES) await picture(page, `${name}-${screen}-${colorScheme}`);
+  if (colorScheme !== schemes[0]) return violations(page, { colors: true });
+  return [...(await violations(page)), ...(await listWrong(page)), ...(await listWrongWithoutColors(page))];
 }
 
+/** Adds the page's route to those of the elements, by selector, that it has. */
 async function noteRoute(page: Page, route: string, routesWith: Record<string, Set<string>>): Promise<void> {
   for (const [selector, routes] of Object.entries(routesWith))
     if ((await page.locator(selector).count()) > 0) routes.add(route);
 }
 
-it('every page fits 320 px, marks the current page without color, has local dates and no code of a cause, stores nothing, replaces lost secrets, and posts each form once, again after Esc', {
-  timeout: 300_000,
+it('every page has no accessibility violation, fits the screen and 320 px, marks the current page without color, has a focus ring of 3:1, local dates and no code of a cause, stores nothing, replaces lost secrets, and posts each form once, again after Esc', {
+  timeout: 900_000,
 }, async () => {
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
-  const hers = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen: 'narrow' });
+  // Without motion, because links and buttons would otherwise fade into the other scheme's colors,
+  // whose contrast halfway is not that of the page.
+  const hers = await openVisit(t.origin, { reducedMotion: 'reduce', sessionToken: ada.sessionToken });
+  const listFaintRings = createRingMeter((await hers.context.browser()?.newPage()) as Page);
   const found: Record<string, string[]> = {};
   const stopped: Stopped = { forms: new Set(), paths: new Set(), passkeyPaths: new Set() };
   /** The routes of pages that have such an element. */
   const routesWith = { '[type=datetime-local]': new Set<string>(), '.auto-refresh[hx-get]': new Set<string>() };
   let current = 0;
   let reloaded = 0;
-  for (const judged of pages) {
-    const { page, context } = judged.signedOut ? await openVisit(t.origin, { screen: 'narrow' }) : hers;
-    await page.emulateMedia({ forcedColors: 'active' });
-    // No page may ask for the second factor again.
+  for (const { route, picture: name, path, steps, signedOut } of pages) {
+    const visit = signedOut ? await openVisit(t.origin, { reducedMotion: 'reduce' }) : hers;
+    const { page } = visit;
+    await page.setViewportSize(screens.wide);
+    await page.emulateMedia({ colorScheme: 'light' });
+    // All pages together take minutes, and none may ask for the second factor again.
     await t.owner.pool.query(`update console_session set second_factor_at = now() where state = 'full'`);
-    await page.goto(await judged.path(t, ada));
+    await page.goto(await path(t, ada));
     await ready(page);
-    await judged.steps?.(page, t, ada);
+    await steps?.(page, t, ada);
     await ready(page);
-    const wrong = await listWrong(page);
-    await noteRoute(page, judged.route, routesWith);
+    await noteRoute(page, route, routesWith);
     current += await page.locator('nav a[aria-current]').count();
+    const isSecret = (await page.locator('.shown-once').count()) > 0;
+
+    const wrong = await judgeLooks(page, (look) => judgeLook(page, name, look));
     wrong.push(...(await stopEveryForm(page, stopped)));
-    if ((await page.locator('.shown-once').count()) > 0) {
+    // Last, because a menu closes when the focus leaves it.
+    wrong.push(...(await judgeLooks(page, ({ colorScheme }) => listFaintRings(page, colorScheme))));
+    if (isSecret) {
       reloaded += 1;
-      await page.reload();
-      const links = page.locator('main').getByText('can’t be shown again').locator('xpath=following::a[1]');
-      if ((await links.count()) === 0) wrong.push('a reload does not say how to replace the secret');
+      if (!(await saysHowToReplace(page))) wrong.push('a reload does not say how to replace the secret');
     }
-    if (wrong.length > 0) found[judged.picture] = wrong;
-    if (page !== hers.page) await context.close();
+    if (wrong.length > 0) found[name] = wrong;
+    expectQuiet(visit);
+    if (visit !== hers) await visit.context.close();
   }
   expect(found).toEqual({});
   expect(reloaded).toBe(6);
+  expect(current).toBeGreaterThan(pages.length / 2);
   expect(stopped.forms.size).toBeGreaterThan(pages.length / 2);
   const posting = routes.filter(({ method }) => method === 'POST').map(({ name }) => name);
   const requested = new Set([...listRoutes(stopped.paths), ...listRoutes(stopped.passkeyPaths)]);
@@ -197,5 +100,4 @@ it('every page fits 320 px, marks the current page without color, has local date
   ]);
   // Each keeps the focus of its controls, in `keyboard.browser.test.ts`.
   expect([...routesWith['.auto-refresh[hx-get]']].sort()).toEqual(autoRefreshRoutes);
-  expect(current).toBeGreaterThan(pages.length / 2);
 });

@@ -111,6 +111,21 @@ export const pages: readonly JudgedPage[] = [
     picture: 'key-revoke',
     path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}/revoke?reported=yes`,
   },
+  {
+    route: 'showNewKey',
+    picture: 'key-step-up',
+    path: (_t, { orgId }) => `/o/${orgId}/keys/new`,
+    async steps(page, t) {
+      await page.getByLabel('Name').fill('Monthly report');
+      await page.getByRole('checkbox', { name: 'org.read' }).check();
+      const confirmed = (when: string) =>
+        t.owner.pool.query(`update console_session set second_factor_at = ${when} where state = 'full'`);
+      await confirmed(`now() - interval '6 minutes'`);
+      await page.getByRole('button', { name: 'Create API key' }).click();
+      await page.getByRole('dialog', { name: 'Confirm your identity' }).waitFor();
+      await confirmed('now()');
+    },
+  },
   { route: 'showCompromisedKey', picture: 'key-compromised', path: (_t, { orgId }) => `/o/${orgId}/keys/compromised` },
   {
     route: 'findCompromisedKey',

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 
 /**
- * A page that `every-page.long.test.ts` judges: light and dark, on a wide screen and on a phone.
+ * A page that `every-page.system.test.ts` judges: light and dark, on a wide screen and at 320 px.
  */
 export interface JudgedPage {
   /** The name of its route (GET); or of the form (POST) whose response it is. */
