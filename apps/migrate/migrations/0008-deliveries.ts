@@ -228,7 +228,8 @@ export class Deliveries extends Migration {
       create function record_event(org uuid, event_type text, data text, subject uuid default null) returns void
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
-        moment timestamptz := greatest(clock_timestamp(), (
+        due timestamptz := clock_timestamp();
+        moment timestamptz := greatest(due, (
           select max(e.created_at) + interval '1 microsecond' from event e
           where e.organization_id = org and e.subject_id = subject));
         event_id uuid := new_id(moment);
@@ -247,7 +248,7 @@ export class Deliveries extends Migration {
             select from delivery d where d.organization_id = org and d.webhook_id = s.id and d.subject_id = subject
               and d.state in ('queued', 'running', 'blocked') and (
                 select e.type from event e where e.organization_id = org and e.id = d.event_id) = any (s.event_types))
-          then 'blocked' else 'queued' end, clock_timestamp(), moment
+          then 'blocked' else 'queued' end, due, moment
         from subscribed s;
       end $$;
 
