@@ -1,5 +1,6 @@
 import { EventsV1Api, type KubeConfig } from '@kubernetes/client-node';
 import { openDatabase } from '#domain/open-database.ts';
+import { findSignal } from '#runtime/flow/cancellation.ts';
 import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createApis, type SentRequest } from '../../apps/operator/kube/client.ts';
@@ -30,6 +31,7 @@ export async function startControllers(options: ControllersOptions) {
     applicationName: 'operator',
     poolMax: 8,
     statementTimeoutMs: deadlineMs,
+    findSignal,
   });
   const requests: SentRequest[] = [];
   const errors: unknown[] = [];
