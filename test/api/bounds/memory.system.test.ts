@@ -151,7 +151,7 @@ it.each([
     const mostSeen = stopWatching();
     const remaining = () => residentMiB(api.process.pid ?? 0) - before.memoryMiB;
     // Node returns memory when it collects garbage, which later reads cause.
-    for (let tries = 0; tries < 8 && remaining() >= 150; tries += 1) await readAsOthers(api, others, 400);
+    for (let tries = 0; tries < 40 && remaining() >= 150; tries += 1) await readAsOthers(api, others, 400);
     console.log(
       `    ${attack.who}: ${mostSeen.toFixed(0)} MiB at most; p99 of others × ${ratios.map((one) => one.toFixed(2)).join(', ')}`,
     );
