@@ -231,7 +231,7 @@ describe('schema platform', () => {
       ['put_role', { ...clerk, id: '0a1f0000-0000-7000-8000-000000000001', key: 'x' }, '23505 id_taken: '],
       ['delete_role', { organization, id: role }, '23514 role_in_use: 1 members'],
       ['delete_role', { organization: other.organization, id: role }, `23505 id_taken: ${organization}`],
-      ['put_member', { ...put, roles: ['nobody'] }, 'P0002 no_such_role: roles'],
+      ['put_member', { ...put, roles: ['unknown'] }, 'P0002 no_such_role: roles'],
       ['put_member', { ...put, roles: ['owner', 'owner'] }, 'P0002 no_such_role: roles'],
       ['put_member', { ...put, email: 'Ada' }, '22023 argument_invalid: email'],
       ['put_member', { ...put, status: 'asleep' }, '22023 argument_invalid: status'],

@@ -60,7 +60,7 @@ describe('creating a key', () => {
     await expect(create({ by: { personId: elsewhere.userId } })).rejects.toMatchObject({
       reason: 'not_an_active_member',
     });
-    await expect(create({ by: { personId: 'nobody' } })).rejects.toMatchObject({ reason: 'not_an_active_member' });
+    await expect(create({ by: { personId: 'unknown' } })).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
   it('is rejected for a member without the permission, unless an operator creates it for them', async () => {
