@@ -303,7 +303,7 @@ describe('schema platform', () => {
     const { owner, call, create } = await setupPlatform();
     const { organization, member } = await create();
     await call('put_member', { organization, member, name: 'Ada R.', email: 'ada@example.org', roles: ['owner'] });
-    const { rows } = await owner.pool.query(`select action from audit_entry where detail ? 'renamed'`);
+    const { rows } = await owner.pool.query(`select action from audit_entry where names ? 'renamed'`);
     expect(rows).toEqual([{ action: 'platform.put_member' }]);
   });
 

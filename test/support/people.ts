@@ -12,6 +12,7 @@ import type { MadeMember } from './make.ts';
 import { testSealingKeys } from './secrets.ts';
 import { setupDatabase } from './setup.ts';
 import { guardSockets } from './socket-guard.ts';
+import { detailWithRename } from './write-entries.ts';
 
 export const settings: FactorSettings = {
   sealingKeys: testSealingKeys,
@@ -106,8 +107,8 @@ export async function setupPeople() {
     /** Returns the log, oldest first: action and detail. */
     async entries(orgId: string) {
       const { rows } = await owner.pool.query<{ action: string; person: string; detail: Record<string, unknown> }>(
-        'select action, person_id as person, host(address) as address, detail from audit_entry where ' +
-          'organization_id = $1 order by at, id',
+        `select action, person_id as person, host(address) as address, ${detailWithRename} as detail from audit_entry
+         where organization_id = $1 order by at, id`,
         [orgId],
       );
       return rows;

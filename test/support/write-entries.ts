@@ -13,6 +13,9 @@ export interface GivenLine {
   detail?: Record<string, unknown> | null;
 }
 
+/** SQL of an entry's details with the change of a name, which the log keeps apart. */
+export const detailWithRename = `detail || jsonb_strip_nulls(jsonb_build_object('renamed', names -> 'renamed'))`;
+
 /** Writes entries as the database's owner; returns their ids in order. */
 export async function writeEntries(owner: Database, entries: readonly GivenLine[]): Promise<string[]> {
   const ids: string[] = [];

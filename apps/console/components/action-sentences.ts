@@ -222,8 +222,8 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   'session.end_all': ['Ended all sessions', (e) => sentence`Ended all sessions of ${member(e)}`],
   'session.end_others': ['Ended other sessions', () => sentence`Ended their other sessions`],
   'audit_log.download': ['Downloaded the audit log', () => sentence`Downloaded the audit log as CSV`],
-  import: ['Imported data', (_, d) => sentence`Imported ${text(d.file)}`],
-  'import.backfill': ['Imported data without events', (_, d) => sentence`Imported ${text(d.file)} without events`],
+  import: ['Imported data', () => sentence`Imported a file`],
+  'import.backfill': ['Imported data without events', () => sentence`Imported a file without events`],
   'platform.put_organization': [
     'Platform changed the organization',
     () => sentence`Changed the organization’s details`,

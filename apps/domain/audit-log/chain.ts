@@ -71,6 +71,7 @@ export const checkAuditLinksSql = /* sql */ `
         select from audit_link n where n.organization_id = $1 and n.month = to_date($2, 'YYYY-MM')
           and n.position > l.position and n.entry_id = l.entry_id) then 'changed'
       when l.digest is not null and a.action not in ('api.rate_limited', 'api.console') then 'changed'
+      when not audit_names_verify(a) then 'changed'
       when l.entry_at < l.newest_before - interval '1 hour' then 'backdated'
     end as fault
     from link l left join audit_entry a on a.id = l.entry_id and a.at = l.entry_at and a.organization_id = $1

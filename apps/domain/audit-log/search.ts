@@ -126,7 +126,9 @@ const entryColumns = ({ maySeeClients }: Reader) => sql`
   a.id, ${isoMicroseconds} as at, a.person_id as "personId",
     coalesce(a.names ->> 'person', m.name) as "personName", a.key_id as "keyId",
     k.label as "keyLabel", k.hint as "keyHint",
-  a.action, a.status, a.code, host(a.address) as address, a.count, a.detail,
+  a.action, a.status, a.code, host(a.address) as address, a.count,
+  case when a.names ? 'renamed' then a.detail || jsonb_build_object('renamed', a.names -> 'renamed')
+    else a.detail end as detail,
   coalesce(a.names ->> 'member', s.name) as "memberName",
   coalesce(a.names ->> 'webhook', nullif(left(regexp_replace(w.description, '\\s+', ' ', 'g'), 100), ''),
     split_part(w.url, '/', 3) || ' (' || right(w.id::text, 6) || ')') as "webhookName",

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto';
 import type pg from 'pg';
 import { dayMs } from '#domain/contract/durations.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
@@ -19,7 +20,7 @@ export interface ImportOptions {
   /** The owner's or platform's login; for `backfill` one that may act as `org_api_backfill`. */
   server: PostgresServer;
   source: Bytes;
-  /** Shown in progress, errors and the audit log. */
+  /** Shown in progress and errors. */
   fileName: string;
   /** The region of this installation; a file of another region is rejected. */
   region: Region;
@@ -80,6 +81,14 @@ export class UncertainImportError extends Error {
   override name = 'UncertainImportError';
 }
 
+/** Passes bytes on, and adds them to a hash. The log identifies a file by it: a file's name may be a family's. */
+async function* hashed(source: Bytes, hash: Hash): Bytes {
+  for await (const bytes of source) {
+    hash.update(bytes);
+    yield bytes;
+  }
+}
+
 /** @throws UncertainImportError */
 async function commit(client: pg.Client): Promise<void> {
   try {
@@ -105,7 +114,9 @@ async function importInTransaction(
 
   const staging = await openStaging(client);
   const problems = new ProblemList();
-  const document = await readDocument({ source: options.source, staging, problems, progress });
+  const hash = createHash('sha256');
+  const source = hashed(options.source, hash);
+  const document = await readDocument({ source, staging, problems, progress });
   if (document === null) throw rejected(fileName, problems);
   if (document.region !== undefined && document.region !== region) {
     const named = `${regions[document.region].name} (${document.region})`;
@@ -129,7 +140,8 @@ async function importInTransaction(
   await client.query(`grant select, insert on import_change to ${role}`);
   await client.query(`set local role ${role}`);
   await mergeStaged(client, (stage) => progress.stage(stage));
-  await recordImportEntries(client, { action: options.backfill ? 'import.backfill' : 'import', fileName });
+  const action = options.backfill ? 'import.backfill' : 'import';
+  await recordImportEntries(client, { action, sha256: hash.digest('hex') });
   const result: ImportResult = {
     fileName,
     region,

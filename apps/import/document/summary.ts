@@ -1,9 +1,9 @@
 import type { Client } from 'pg';
 
-/** Writes one audit entry for each changed organization: counts by kind and the file's name. */
-export async function recordImportEntries(client: Client, entry: { action: string; fileName: string }): Promise<void> {
+/** Writes one audit entry for each changed organization: counts by kind, and the file's SHA-256 (hexadecimal). */
+export async function recordImportEntries(client: Client, entry: { action: string; sha256: string }): Promise<void> {
   await client.query(
-    `select record_import_entry(c.organization_id, $1, jsonb_build_object('file', $2::text, 'changes',
+    `select record_import_entry(c.organization_id, $1, jsonb_build_object('sha256', $2::text, 'changes',
        jsonb_object_agg(c.kind, c.changes order by c.kind)))
      from (
        select organization_id, kind, json_object_agg(change, rows order by change) as changes
@@ -11,7 +11,7 @@ export async function recordImportEntries(client: Client, entry: { action: strin
      ) as c
      group by c.organization_id
      order by c.organization_id`,
-    [entry.action, entry.fileName],
+    [entry.action, entry.sha256],
   );
 }
 

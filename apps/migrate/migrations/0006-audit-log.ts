@@ -30,8 +30,15 @@ export class AuditLog extends Migration {
         -- change. Entries are linked into the chain, and streamed, when every transaction that may
         -- have a smaller one has ended, so that a late commit is not missed.
         serial bigint not null default nextval('audit_entry_serial'),
-        -- How the person, and the member, role and webhook of "detail", were named at the time.
+        -- How the person, and the member, role and webhook of "detail", were named at the time, and
+        -- for a change of a name the old and the new one ("renamed").
         names jsonb,
+        -- The chain covers the digest of the names and not the names, so that an erasure removes
+        -- them and the chain still verifies. The salt goes with them: without it, the digest would
+        -- confirm a guessed name.
+        names_salt bytea,
+        names_digest bytea,
+        constraint audit_entry_names_salted check ((names is null) = (names_salt is null)),
         primary key (id, at)
       ) partition by range (at);
       create index audit_entry_by_serial on audit_entry (serial);
@@ -75,6 +82,9 @@ export class AuditLog extends Migration {
       -- Names the people and objects of an action, for every writer, so that a later rename changes
       -- no entry. Calls with a key show the key, and have no names. The name of a family is
       -- not copied. The name of a webhook is formed as in search.ts.
+      create function audit_names_digest(salt bytea, names jsonb) returns bytea language sql immutable parallel safe
+      return sha256(salt || convert_to(names::text, 'UTF8'));
+
       create function name_audit_entry() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
@@ -98,7 +108,11 @@ export class AuditLog extends Migration {
             and (r.organization_id is null or r.organization_id = new.organization_id)),
           'webhook', (select coalesce(nullif(left(regexp_replace(w.description, '\\s+', ' ', 'g'), 100), ''),
               split_part(w.url, '/', 3) || ' (' || right(w.id::text, 6) || ')') from webhook w
-            where w.organization_id = new.organization_id and w.id = webhook_of))) into new.names;
+            where w.organization_id = new.organization_id and w.id = webhook_of),
+          'renamed', about -> 'renamed')) into new.names;
+        if new.names ? 'renamed' then new.detail := new.detail - 'renamed'; end if;
+        new.names_salt := uuid_send(gen_random_uuid());
+        new.names_digest := audit_names_digest(new.names_salt, new.names);
         return new;
       end $$;
       create trigger name_audit_entry before insert on audit_entry for each row
@@ -268,7 +282,25 @@ export class AuditLog extends Migration {
       return sha256(convert_to(json_build_array(entry.id,
         to_char(entry.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), entry.organization_id, entry.person_id,
         entry.key_id, entry.action, entry.status, entry.code, entry.address::text, entry.count, entry.detail,
-        entry.names)::text, 'UTF8'));
+        encode(entry.names_digest, 'hex'))::text, 'UTF8'));
+
+      -- Whether the names of an entry are those of its digest. Without names, they were erased: an
+      -- entry \`family.erase\` lists it, which is in the chain or among those that are appended next.
+      create function audit_names_verify(entry audit_entry) returns boolean language sql stable
+      set search_path = pg_catalog, public, pg_temp
+      return case
+        when entry.names is not null then
+          coalesce(audit_names_digest(entry.names_salt, entry.names) = entry.names_digest, false)
+        when entry.names_digest is null then true
+        else exists (
+          select from audit_entry e
+          where e.organization_id = entry.organization_id and e.action = 'family.erase'
+            and e.detail -> 'entries' ? entry.id::text
+            and (exists (select from audit_link l where l.organization_id = e.organization_id
+                and l.month = date_trunc('month', e.at at time zone 'UTC')::date and l.entry_id = e.id)
+              or e.serial between (select p.linked_to from audit_progress p)
+                and (select s.last_value from audit_entry_serial s)))
+        end;
 
       -- What the first entry of a chain is linked to.
       create function audit_chain_start(organization uuid, month date) returns bytea language sql stable

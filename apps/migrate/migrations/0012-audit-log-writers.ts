@@ -194,7 +194,7 @@ export class AuditLogWriters extends Migration {
       begin
         if not exists (select from audit_entry a
           where a.organization_id = new.organization_id and a.at = now()
-            and a.detail ->> 'memberId' = new.person_id and a.detail -> 'renamed' = renamed)
+            and a.detail ->> 'memberId' = new.person_id and a.names -> 'renamed' = renamed)
         then
           insert into audit_entry (organization_id, action, detail)
           values (new.organization_id, 'member.change', jsonb_build_object('memberId', new.person_id,

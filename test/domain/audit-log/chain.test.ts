@@ -54,10 +54,15 @@ const linkAll = (worker: pg.Client, owner: Database) =>
     expect(await countUnlinked(owner)).toBe(0);
   }, patient);
 
-/** Six entries of one organization, linked. */
+/** Six entries of one organization, linked. The first two have names. */
 async function setupLinked() {
   const t = await setup();
-  const entries = [1, 2, 3, 4, 5, 6].map((n) => ({ orgId: t.orgId, action: 'seat.give', detail: { n } }));
+  const entries = [1, 2, 3, 4, 5, 6].map((n) => ({
+    orgId: t.orgId,
+    action: 'seat.give',
+    status: n <= 2 ? null : 200,
+    detail: { n },
+  }));
   const ids = await writeEntries(t.owner, entries);
   await linkAll(t.worker, t.owner);
   expect(await t.verify()).toEqual([]);
@@ -199,10 +204,54 @@ describe('the chain of the audit log', () => {
 const listAnchors = async (worker: pg.Client): Promise<AuditAnchor[]> =>
   (await worker.query<AuditAnchor>(listAuditAnchorsSql, [100])).rows;
 
+/** Records that the names of an entry were erased. */
+const recordErasure = (entry: string, organization = '(select organization_id from audit_chain)') =>
+  `insert into audit_entry (organization_id, action, detail)
+   values (${organization}, 'family.erase', jsonb_build_object('entries', jsonb_build_array(${entry}::text)))`;
+
 describe('verifying the audit log', () => {
   it.each([
     ['a changed entry', `update audit_entry set detail = '{"n": 7}' where id = $3`, ['changed 3']],
-    ['a changed name', `update audit_entry set names = '{"person": "Ada"}' where id = $3`, ['changed 3']],
+    ['changed names', `update audit_entry set names = '{"person": "Ada"}' where id = $1`, ['changed 1']],
+    [
+      'names that were changed with their salt',
+      `update audit_entry set names = '{"person": "Ada"}', names_salt = 'x' where id = $1`,
+      ['changed 1'],
+    ],
+    [
+      'names that were changed with their digest',
+      `update audit_entry set names = '{}', names_salt = 'x', names_digest = audit_names_digest('x', '{}')
+        where id = $1`,
+      ['changed 1'],
+    ],
+    ['names that were removed', 'update audit_entry set names = null, names_salt = null where id = $1', ['changed 1']],
+    [
+      'names that were removed, beside the erasure of those of another entry',
+      `update audit_entry set names = null, names_salt = null where id in ($1, $2); ${recordErasure('$2')}`,
+      ['changed 1'],
+    ],
+    [
+      'names that an erasure removed which is not linked and comes not next',
+      `update audit_entry set names = null, names_salt = null where id = $1; ${recordErasure('$1')};
+       update audit_entry set serial = 1000000 where action = 'family.erase'`,
+      ['changed 1'],
+    ],
+    [
+      'names that were removed, which an entry of another organization lists',
+      `update audit_entry set names = null, names_salt = null where id = $1; ${recordErasure('$1', '$0')}`,
+      ['changed 1'],
+    ],
+    [
+      'names that were added',
+      `update audit_entry set names = '{"person": "Ada"}', names_salt = 'x' where id = $3`,
+      ['changed 3'],
+    ],
+    [
+      'names that were added with a digest',
+      `update audit_entry set names = '{}', names_salt = 'x', names_digest = audit_names_digest('x', '{}')
+        where id = $3`,
+      ['changed 3'],
+    ],
     ['a changed time', `update audit_entry set at = at + interval '1 ms' where id = $3`, ['inserted 3', 'removed 3']],
     ['an entry that was moved away', 'update audit_entry set organization_id = $0 where id = $3', ['end', 'removed 3']],
     ['a removed entry', 'delete from audit_entry where id = $3', ['removed 3']],
@@ -236,6 +285,19 @@ describe('verifying the audit log', () => {
     const found = await t.verify();
     const named = found.map((fault) => fault.replace(/ (.*)/, (_, id: string) => ` ${ids.indexOf(id)}`));
     expect(named.sort()).toEqual(expected);
+  });
+
+  it('accepts that names were erased, before and after their erasure is linked', async () => {
+    const t = await setupLinked();
+    const [id] = t.ids;
+    await t.owner.pool.query(
+      `update audit_entry set names = null, names_salt = null where id = '${id}'; ${recordErasure(`'${id}'`)}`,
+    );
+    expect(await t.verify()).toEqual([]);
+    await linkAll(t.worker, t.owner);
+    expect(await t.verify()).toEqual([]);
+    await t.owner.pool.query(`update audit_entry set detail = detail - 'n' where id = '${id}'`);
+    expect(await t.verify()).toEqual([`changed ${id}`]);
   });
 
   it.each([

@@ -127,12 +127,13 @@ describe('the console', () => {
     const client = await t.as('console');
     const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [t.boss.userId]);
     await client.query(`update membership set name = 'Forged' where person_id = $1`, [t.boss.userId]);
-    const entries = await t.owner.pool.query('select action, person_id, detail from audit_entry');
+    const entries = await t.owner.pool.query('select action, person_id, detail, names from audit_entry');
     expect(entries.rows).toEqual([
       {
         action: 'member.change',
         person_id: null,
-        detail: { memberId: t.boss.userId, changed: ['name'], renamed: { from: rows[0].name, to: 'Forged' } },
+        detail: { memberId: t.boss.userId, changed: ['name'] },
+        names: { member: 'Forged', renamed: { from: rows[0].name, to: 'Forged' } },
       },
     ]);
   });
@@ -191,7 +192,7 @@ it('the Kubernetes operator writes about managed webhooks, in the name of their 
 it('the platform writes imports into existing organizations only', async () => {
   const t = await setupWriters();
   const client = await t.as('platform');
-  const write = (action: string, orgId = t.orgId, detail: object = { file: 'a.json' }) =>
+  const write = (action: string, orgId = t.orgId, detail: object = { sha256: '00' }) =>
     client.query('select record_import_entry($1, $2, $3)', [orgId, action, detail]);
   await write('import');
   for (const outcome of [

@@ -2,6 +2,7 @@ import { onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { detailWithRename } from '#test/write-entries.ts';
 
 /** The ids of the system roles (migration 0002). */
 export const systemRole = {
@@ -44,7 +45,8 @@ export async function setupStaff() {
         person: string | null;
         detail: Record<string, unknown>;
       }>(
-        `select action, person_id as person, detail from audit_entry where action !~ '^(key|webhook)' order by at, id`,
+        `select action, person_id as person, ${detailWithRename} as detail from audit_entry
+         where action !~ '^(key|webhook)' order by at, id`,
       );
       return rows;
     },

@@ -77,7 +77,7 @@ const detailNames: Record<string, string> = {
   renamed: 'Renamed',
   added: 'Added',
   removed: 'Removed',
-  file: 'File',
+  sha256: 'SHA-256 of the file',
   cause: 'Cause',
 };
 
