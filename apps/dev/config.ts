@@ -8,16 +8,16 @@ import { readSettings } from '#runtime/settings/read.ts';
 import { formatRedisUrl } from '#runtime/settings/redis.ts';
 import { databaseUrl, port, redisUrl, temporalAddress } from '#runtime/settings/types.ts';
 
-function insteadOfEmbedded(server: string) {
+function describeExternalServer(server: string) {
   return { description: `A ${server} server to use instead of the embedded one.`, shown: 'embedded' };
 }
 
 export const Settings = z.object({
   ORG_API_STATE: z.string().default('.org-api').describe('Folder of the development stack.'),
   ORG_API_PORT: port.default(8080).describe('First port of the development stack. Each region takes ten.'),
-  DATABASE_URL: databaseUrl.optional().meta(insteadOfEmbedded('PostgreSQL')),
-  REDIS_URL: redisUrl.optional().meta(insteadOfEmbedded('Redis')),
-  TEMPORAL_ADDRESS: temporalAddress.optional().meta(insteadOfEmbedded('Temporal')),
+  DATABASE_URL: databaseUrl.optional().meta(describeExternalServer('PostgreSQL')),
+  REDIS_URL: redisUrl.optional().meta(describeExternalServer('Redis')),
+  TEMPORAL_ADDRESS: temporalAddress.optional().meta(describeExternalServer('Temporal')),
 });
 
 /** What `npm start` brings up. */

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartupError } from './errors.ts';
 import { once } from './flow/once.ts';
-import { createFaultyRequest, findRequestFault, type RequestFault, usePathOfTarget } from './request-faults.ts';
+import { createFaultyRequest, findRequestFault, type RequestFault, useTargetPath } from './request-faults.ts';
 import {
   type Cut,
   type GuardOptions,
@@ -101,7 +101,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // Requests that were received together start together, even if the first cut the connection.
     (request, response) => {
       if (request.socket.destroyed) return;
-      usePathOfTarget(request);
+      useTargetPath(request);
       const fault = findRequestFault(request);
       if (fault === null) return handler(request, response);
       response.setHeader('Connection', 'close');

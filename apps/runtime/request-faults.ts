@@ -62,7 +62,7 @@ function listHosts({ rawHeaders }: IncomingMessage): string[] {
 const absoluteForm = /^https?:\/\/[^/?#@\\]+([/?].*)?$/i;
 
 /** Gives a request whose target is a whole URL the path of it (RFC 9112, section 3.2.2). */
-export function usePathOfTarget(request: IncomingMessage): void {
+export function useTargetPath(request: IncomingMessage): void {
   const found = absoluteForm.exec(request.url ?? '');
   if (found === null) return;
   const [, path = ''] = found;

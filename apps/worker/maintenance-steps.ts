@@ -89,7 +89,7 @@ const statement = <Row extends pg.QueryResultRow>(
  * webhooks are suspended, and new calls are added to their sums. Each hour: chains are anchored
  * (once a day each), partitions are created ahead, and what is older than its retention is purged.
  */
-export function stepsOfMaintenance(options: StepOptions): Step[] {
+export function createMaintenanceSteps(options: StepOptions): Step[] {
   const { auditLogRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
   const { onEnded = () => {}, onSuspended = () => {} } = options;
   const { onAnchor = () => {}, sendAnchors = async () => true, onPurged = () => {} } = options;

@@ -3,11 +3,11 @@ import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { type CurrentServer, connectionOptions, type PostgresServer, serverNow } from '#domain/db/server.ts';
 import { IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import {
+  createMaintenanceSteps,
   type MaintenanceStep,
   maintenanceSteps,
   type Step,
   type StepOptions,
-  stepsOfMaintenance,
 } from './maintenance-steps.ts';
 import { addStepsSql, type ClaimedStep, claimStepSql, finishStepSql } from './step-statements.ts';
 
@@ -52,7 +52,7 @@ export class Maintenance {
     this.#everyMs = everyMs;
     this.#onRun = onRun;
     this.#onError = onError;
-    this.#steps = new Map(stepsOfMaintenance({ ...options, everyMs }).map((step) => [step.name, step]));
+    this.#steps = new Map(createMaintenanceSteps({ ...options, everyMs }).map((step) => [step.name, step]));
     this.#loop = new IntervalLoop({
       run: (signal) => this.#work(signal),
       everyMs,

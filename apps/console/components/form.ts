@@ -32,9 +32,9 @@ export function form(
   },
 ): Html {
   const { action = visit.path, state = freshForm(), fields, button, kind = 'primary', cancel, secondary } = parts;
-  const attributesOfForm = attributes({ ...stepUpMark(visit, action), ...parts.attributes });
+  const formAttributes = attributes({ ...stepUpMark(visit, action), ...parts.attributes });
   const submit = attributes({ type: 'submit', class: kind === 'primary' ? null : kind });
-  return html`<form method="post" action="${action}"${attributesOfForm}>
+  return html`<form method="post" action="${action}"${formAttributes}>
     ${problemNotice(state)}
     ${hiddenFields(visit)}
     ${fields}

@@ -1,7 +1,7 @@
 import { bodyParser } from '@koa/bodyparser';
 import { sql } from 'kysely';
 import { formIdField, formTokenField } from '../components/form.ts';
-import { fieldOfProblem, findDomainProblem } from '../web/domain-problems.ts';
+import { findDomainProblem, findProblemField } from '../web/domain-problems.ts';
 import { collectProblems, type FormState, freshForm, pickValues } from '../web/form.ts';
 import { html, nothing } from '../web/html.ts';
 import { FormError, page } from '../web/response.ts';
@@ -120,7 +120,7 @@ export const submitForm: RouteMiddleware = async (ctx) => {
   // If what the path names does not exist, rendering it again throws the same error, which
   // becomes a 404.
   const { retry, message } = outcome;
-  const field = fieldOfProblem(outcome, route.schema.shape);
+  const field = findProblemField(outcome, route.schema.shape);
   const state = field === null ? { problem: message } : { problems: { [field]: message } };
   await rerender(ctx, retry?.code ?? 'form_rejected', state);
   if (retry === null) return;

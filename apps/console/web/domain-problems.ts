@@ -42,7 +42,7 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns the field of a form that an error is about; null for the form as a whole. */
-export const fieldOfProblem = ({ reason }: DomainProblem, fields: Readonly<Record<string, unknown>>): string | null =>
+export const findProblemField = ({ reason }: DomainProblem, fields: Readonly<Record<string, unknown>>): string | null =>
   fieldsOfReason[reason]?.find((name) => name in fields) ?? null;
 
 export interface DomainProblem {

@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { FailureCause } from '#domain/webhooks/causes.ts';
-import { causeOfAll, causeOfError, causeOfHandshake } from './fault.ts';
+import { chooseCause, findErrorCause, findHandshakeCause } from './fault.ts';
 import { tryStaggered } from './staggered.ts';
 
 /** A socket, or why it could not be opened. */
@@ -35,11 +35,11 @@ export async function openConnection(options: {
   const { success, failures } = await tryStaggered(
     addresses,
     (host, either) =>
-      reach(connect({ host, port, noDelay: true }), 'connect', either, (error) => causeOfError(error, 'connect')),
+      reach(connect({ host, port, noDelay: true }), 'connect', either, (error) => findErrorCause(error, 'connect')),
     signal,
   );
   if (success !== null) boundBytes(success.socket);
-  return success ?? { ok: false, cause: causeOfAll(failures.map(({ cause }) => cause)) };
+  return success ?? { ok: false, cause: chooseCause(failures.map(({ cause }) => cause)) };
 }
 
 /**
@@ -63,7 +63,7 @@ export function secureConnection(options: {
     ALPNProtocols: ['http/1.1'],
   });
   return reach(socket, 'secureConnect', signal, (error) =>
-    causeOfHandshake(error, socket.getPeerX509Certificate() !== undefined),
+    findHandshakeCause(error, socket.getPeerX509Certificate() !== undefined),
   );
 }
 

@@ -65,7 +65,7 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
 const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', response: 'response_missing' } as const;
 
 /** Returns the cause of a connection error, by its code and never its message; null is a close. */
-export function causeOfError(error: Error | null, phase: Phase): FailureCause {
+export function findErrorCause(error: Error | null, phase: Phase): FailureCause {
   const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
   const tlsCause = tlsCodes[code];
   if (tlsCause !== undefined) return tlsCause;
@@ -81,14 +81,14 @@ export function causeOfError(error: Error | null, phase: Phase): FailureCause {
  * certificate and for ciphers that do not match. The latter is sent before the receiver's own
  * certificate, and the former after it.
  */
-export function causeOfHandshake(error: Error | null, hasPeerCertificate: boolean): FailureCause {
+export function findHandshakeCause(error: Error | null, hasPeerCertificate: boolean): FailureCause {
   const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
   if (hasPeerCertificate && code.endsWith('_ALERT_HANDSHAKE_FAILURE')) return 'tls_client_certificate';
-  return causeOfError(error, 'tls');
+  return findErrorCause(error, 'tls');
 }
 
 /** Returns the cause when several addresses were tried: one of the receiver's says more than one of the service's. */
-export function causeOfAll(causes: readonly FailureCause[]): FailureCause {
+export function chooseCause(causes: readonly FailureCause[]): FailureCause {
   const own = new Set<FailureCause>(Object.values(ownCodes));
   return (
     causes.find((cause) => !own.has(cause) && cause !== 'ipv6_only') ??

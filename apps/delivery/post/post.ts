@@ -3,11 +3,11 @@ import type { Socket } from 'node:net';
 import { type AllowList, checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { checkUrl, type Target } from '#domain/webhooks/address/url.ts';
 import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
-import { type Cause, causeOfStatus, getCauseProperties } from '#domain/webhooks/causes.ts';
+import { type Cause, findStatusCause, getCauseProperties } from '#domain/webhooks/causes.ts';
 import { postDeadlineMs, postUntilMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange, retryAfterStatuses } from './exchange.ts';
-import { causeOfError } from './fault.ts';
+import { findErrorCause } from './fault.ts';
 import type { Resolution, Resolve } from './resolve.ts';
 import type { PostResult } from './result.ts';
 import { parseRetryAfter } from './retry-after.ts';
@@ -128,8 +128,8 @@ async function send({ post, progress, signal, ...found }: Found): Promise<Cause>
   const { url } = found.target;
   const response = await exchange({ connection, socket, url, headers, body, keepBytes, signal, onFirstByte });
   progress.exchange = response;
-  if (response.status !== null) return causeOfStatus(response.status);
-  return signal.aborted && response.error === null ? 'response_timeout' : causeOfError(response.error, 'response');
+  if (response.status !== null) return findStatusCause(response.status);
+  return signal.aborted && response.error === null ? 'response_timeout' : findErrorCause(response.error, 'response');
 }
 
 type Opened = { ok: true; connection: Socket; socket: Socket } | { ok: false; cause: Cause };

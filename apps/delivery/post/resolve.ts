@@ -85,7 +85,7 @@ function ask(server: string, hostname: string, signal: AbortSignal): Promise<Ser
       .slice(0, mostAddresses);
     if (addresses.length > 0) return { ok: true, resolution: { ok: true, addresses } };
     const codes = lookups.map((lookup) => (lookup.status === 'rejected' ? lookup.reason.code : 'ENODATA'));
-    const cause = causeOfCodes(codes);
+    const cause = findLookupCause(codes);
     const isCertain = cause === 'dns_no_such_name' || cause === 'dns_no_address';
     return isCertain ? { ok: true, resolution: { ok: false, cause } } : { ok: false, cause };
   });
@@ -122,7 +122,7 @@ async function withChannel<Answer>(
   }
 }
 
-function causeOfCodes(codes: string[]): FailureCause {
+function findLookupCause(codes: string[]): FailureCause {
   if (codes.includes('ENOTFOUND')) return 'dns_no_such_name'; // a name that does not exist has neither type
   if (codes.every((code) => code === 'ENODATA')) return 'dns_no_address';
   return codes.some((code) => code === 'ETIMEOUT' || code === 'ECANCELLED') ? 'dns_timeout' : 'dns_failed';

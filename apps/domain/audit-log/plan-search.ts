@@ -117,14 +117,14 @@ function buildConditions(filter: AuditLogFilter): Map<ConditionName, Condition> 
   if (action !== null) conditions.set('action', sql`a.action = ${action}`);
   if (personId !== null) conditions.set('person', sql`a.person_id = ${personId}`);
   if (result !== null)
-    for (const [name, condition] of conditionsOfResult(result, action)) conditions.set(name, condition);
+    for (const [name, condition] of buildResultConditions(result, action)) conditions.set(name, condition);
   if (objectId !== null) conditions.set('object', isAbout([objectId]));
   if (address !== null) conditions.set('address', sql`a.address <<= ${address}::inet`);
   if (text !== null) conditions.set('text', matches(text));
   return conditions;
 }
 
-function conditionsOfResult(result: Result, action: string | null): [ConditionName, Condition][] {
+function buildResultConditions(result: Result, action: string | null): [ConditionName, Condition][] {
   const { kind, rest } = resultConditions[result];
   const kindCondition: [ConditionName, Condition] = ['kind', kindConditions[kind]];
   if (rest === null) return [kindCondition];

@@ -49,7 +49,7 @@ const appsBeingAdded: SealedKind<{ sessionId: string }> = {
   nameRow: ({ sessionId }) => totpRow(sessionId),
 };
 
-const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }> = {
+const enrolmentApps: SealedKind<{ organizationId: string; personId: string }> = {
   table: 'enrolment',
   column: 'totp_sealed',
   key: ['organizationId', 'personId'],
@@ -59,7 +59,7 @@ const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }>
 };
 
 /** All of them; a test compares the list with the schema. */
-export const sealedKinds: readonly SealedKind[] = [webhookSecrets, authenticatorApps, appsBeingAdded, appsOfEnrolments];
+export const sealedKinds: readonly SealedKind[] = [webhookSecrets, authenticatorApps, appsBeingAdded, enrolmentApps];
 
 /** SQL: the rows of a kind with a sealed text that may still be unsealed. */
 export const isSealedSql = ({ column, living }: SealedKind): string => `${column} is not null and ${living}`;

@@ -135,7 +135,7 @@ const causesOfStatus: Readonly<Record<number, FailureCause>> = {
 };
 
 /** Returns the cause that a status line determines. */
-export function causeOfStatus(status: number): Cause {
+export function findStatusCause(status: number): Cause {
   const hundreds = Math.floor(status / 100);
   if (hundreds === 2) return 'accepted';
   if (hundreds === 3) return 'answered_redirect';

@@ -33,7 +33,7 @@ export function parsePostgresUrl(text: string): PostgresServer {
     host,
     port: getPort(url),
     database: url.path,
-    user: url.user ?? userOfProcess(),
+    user: url.user ?? findProcessUser(),
     password: url.password,
     tls: findTls(url, host),
   });
@@ -73,7 +73,7 @@ function getPort({ port, parameters }: ConnectionUrl): number {
 }
 
 /** As in libpq, a login that is not named is that of the operating system. */
-function userOfProcess(): string {
+function findProcessUser(): string {
   try {
     return userInfo().username;
   } catch {

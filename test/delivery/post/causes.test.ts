@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { causeOfAll, causeOfError } from '#delivery/post/fault.ts';
+import { chooseCause, findErrorCause } from '#delivery/post/fault.ts';
 import { causes, getCauseProperties } from '#domain/webhooks/causes.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
@@ -41,7 +41,7 @@ describe('the cause of a connection’s error', () => {
     ['EACCES', 'egress_blocked'],
     ['EPERM', 'egress_blocked'],
   ] as const)('%s is internal: %s', (code, cause) => {
-    expect(causeOfError(coded(code), 'connect')).toBe(cause);
+    expect(findErrorCause(coded(code), 'connect')).toBe(cause);
     expect(getCauseProperties(cause).outcome).toBe('internal_error');
   });
 
@@ -52,12 +52,12 @@ describe('the cause of a connection’s error', () => {
     ['ECONNRESET', 'connection_failed'],
     ['EWHATEVER', 'connection_failed'],
   ] as const)('%s is the receiver’s: %s', (code, cause) => {
-    expect(causeOfError(coded(code), 'connect')).toBe(cause);
+    expect(findErrorCause(coded(code), 'connect')).toBe(cause);
     expect(getCauseProperties(cause).outcome).toBe('failed');
   });
 
   it('is the receiver’s lack of IPv4 when only IPv6 was tried and this machine has no route', () => {
-    expect(causeOfError(coded('ENETUNREACH', '2606:4700::1'), 'connect')).toBe('ipv6_only');
+    expect(findErrorCause(coded('ENETUNREACH', '2606:4700::1'), 'connect')).toBe('ipv6_only');
   });
 
   it.each([
@@ -66,7 +66,7 @@ describe('the cause of a connection’s error', () => {
     [['ETIMEDOUT', '203.0.113.2', 'EMFILE', '203.0.113.1'], 'connection_timeout'],
     [['ENETUNREACH', '2606:4700::1', 'ENETUNREACH', '2606:4700::2'], 'ipv6_only'],
   ] as const)('of several addresses %j is %s', ([code1, address1, code2, address2], cause) => {
-    const causes = [coded(code1, address1), coded(code2, address2)].map((error) => causeOfError(error, 'connect'));
-    expect(causeOfAll(causes)).toBe(cause);
+    const causes = [coded(code1, address1), coded(code2, address2)].map((error) => findErrorCause(error, 'connect'));
+    expect(chooseCause(causes)).toBe(cause);
   });
 });

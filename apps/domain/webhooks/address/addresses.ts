@@ -106,12 +106,12 @@ function isTunnelToPrivate(bytes: readonly number[]): boolean {
 /** Returns the 16 bytes of an IPv6 address that `isIP` has accepted. */
 function bytesOfIPv6(ip: string): number[] {
   const [front = '', back] = ip.split('::');
-  const head = bytesOfGroups(front);
-  const tail = back === undefined ? [] : bytesOfGroups(back);
+  const head = parseGroups(front);
+  const tail = back === undefined ? [] : parseGroups(back);
   return [...head, ...new Array<number>(16 - head.length - tail.length).fill(0), ...tail];
 }
 
-function bytesOfGroups(text: string): number[] {
+function parseGroups(text: string): number[] {
   const groups = text.split(':').filter((group) => group !== '');
   return groups.flatMap((group) => {
     if (isIPv4(group)) return group.split('.').map(Number);
