@@ -21,6 +21,7 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
   tool: {
     docs: { run: ['docs/generate/main.ts'], summary: 'writes docs/configuration.md and the index of the decisions' },
     openapi: { run: ['apps/api/openapi/write.ts'], summary: 'writes apps/api/openapi/openapi.json' },
+    'import-schema': { run: ['apps/import/write-schema.ts'], summary: 'writes apps/import/import-1.schema.json' },
     charts: { run: ['charts/docs/main.ts'], summary: 'writes schemas and READMEs of the charts and custom resources' },
     pictures: {
       run: [vitest, 'run', '--project', 'long', 'test/console/pictures'],
@@ -61,7 +62,7 @@ async function run(group: string, name: string, args: readonly string[]): Promis
 }
 
 function reject(group: string, name: string): void {
-  const lines = Object.entries(subcommands[group] ?? {}).map(([each, { summary }]) => `  ${each.padEnd(12)}${summary}`);
+  const lines = Object.entries(subcommands[group] ?? {}).map(([each, { summary }]) => `  ${each.padEnd(14)}${summary}`);
   startCommand({
     usage: `Usage: npm run ${group} -- NAME [options]\n\n${lines.join('\n')}`,
     read: () => {

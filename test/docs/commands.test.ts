@@ -10,7 +10,7 @@ import { listCode } from './code-of-pages.ts';
 const root = path.join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-const mention = /npm run(?: -s| --silent)? ([a-z][\w:]*)(?: -- ([a-z]+))?/g;
+const mention = /npm run(?: -s| --silent)? ([a-z][\w:]*)(?: -- ([a-z]+(?:-[a-z]+)*))?/g;
 
 it('every npm script and subcommand that the repository names exists', () => {
   const files = execFileSync('git', ['ls-files', '-z', '*.md', '*.ts', '*.yml', '*.yaml', '*.txt', '.ci/run'], {

@@ -150,6 +150,39 @@ describe('importing a document', () => {
     expect(counts.memberRoles).toMatchObject({ inserted: 1, removed: 2 });
   });
 
+  it('takes a field that may be null for null when it is missing', async () => {
+    const full = smallDocument();
+    const short = smallDocument();
+    for (const document of [full, short]) document.organizations[0].seatPlan.pricePerSeat = null;
+    full.organizations[0].seatPlan.subscriptions[0].renewsAt = null;
+    const [one] = short.organizations;
+    delete one.seatPlan.pricePerSeat;
+    for (const [list, field] of [
+      [one.members.slice(1), 'title'],
+      [one.seatPlan.subscriptions, 'renewsAt'],
+      [one.grants.slice(0, 1), 'endsAt'],
+      [[one.grants[0], one.grants[2]], 'endReason'],
+      [one.seats.slice(0, 1), 'endedAt'],
+      [one.seats.slice(0, 1), 'reason'],
+      [one.referralCodes, 'label'],
+    ])
+      for (const object of list) delete object[field];
+    await importDocument(url, short);
+    const before = await rowVersions(url);
+    await importDocument(url, full);
+    expect(await rowVersions(url)).toEqual(before);
+  });
+
+  it('keeps the roles of a member without roleKeys, and gives a new one none', async () => {
+    await importDocument(url, smallDocument());
+    const document = smallDocument();
+    const [member] = document.organizations[0].members;
+    delete member.roleKeys;
+    document.organizations[0].members.push({ ...member, userId: 'u3', email: 'new@example.org' });
+    const { counts } = await importDocument(url, document);
+    expect(counts).toMatchObject({ members: { inserted: 1 }, memberRoles: { inserted: 0, removed: 0 } });
+  });
+
   it('lets slugs, role keys and referral codes change hands within one file', async () => {
     const document = smallDocument();
     const [one] = document.organizations;

@@ -30,6 +30,12 @@ const oneObject: Case[] = [
   ['the other region', (_, d) => Object.assign(d, { region: 'ca' }), '$.region', /is Canada .*serves United States/],
   ['no asOf', (_, d) => delete d.asOf, '$.asOf', 'is missing'],
   ['an asOf that is no day', (_, d) => Object.assign(d, { asOf: '2026-02-30' }), '$.asOf', /must be a day/],
+  [
+    'an asOf after tomorrow',
+    (_, d) => Object.assign(d, { asOf: '2999-01-01' }),
+    '$.asOf',
+    'is after tomorrow: correct it, or move the dates with --today',
+  ],
   ['no organizations', (_, d) => delete d.organizations, '$.organizations', 'is missing'],
   [
     'organizations that are no list',
@@ -299,7 +305,13 @@ const acrossObjects: Case[] = [
         seatPlan: { ...x.seatPlan, invoiced: 0, subscriptions: [{ ...x.seatPlan.subscriptions[0], status: 'paused' }] },
       }),
     `${o}.seats`,
-    /1 seats would be assigned, but the organization has 0 seats/,
+    '1 seat would be assigned, but the organization has 0 seats (0 invoiced, 0 paid)',
+  ],
+  [
+    'seats without a plan',
+    (x) => delete x.seatPlan,
+    `${o}.seatPlan`,
+    'is missing: 1 seat would be assigned, but the organization has 0 seats (0 invoiced, 0 paid)',
   ],
   [
     'a subscription twice',
@@ -432,7 +444,7 @@ const againstDatabase: Case[] = [
       };
     },
     `${o}.seats`,
-    /1 seats would be assigned/,
+    /1 seat would be assigned/,
   ],
 ];
 

@@ -41,9 +41,10 @@ describe('a generated sample', () => {
           asOf: fc.constantFrom('2020-02-29', '2026-11-20', '2031-01-01'),
         }),
         fc.boolean(),
-        async (options, today) => {
+        async (options, isMoved) => {
           seed += 1; // a different seed each time, because one database receives all
           const { region } = options;
+          const today = isMoved || options.asOf > '2030'; // a day ahead must be moved
           const document = await written({ ...options, seed });
           const result = await importText(database.ownerUrl, document, { region, today });
           expect(result.organizations).toHaveLength(options.organizations);

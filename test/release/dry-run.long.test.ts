@@ -24,6 +24,7 @@ it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums 
       'NOTES.md',
       'SHA256SUMS',
       ...['org-api', 'org-api-crds', 'org-api-operator'].map((name) => `${name}-${version}.tgz`),
+      'import-1.schema.json',
       'org-api-image.oci.tar',
       'org-api.cdx.json',
     ].sort(),

@@ -46,7 +46,7 @@ export function referencePage({ title, introduction }: { title: string; introduc
 <h2>Events</h2>
 <ul>${events.join('')}</ul>
 <h2>For tools</h2>
-<ul>${item('/v1/openapi.json', 'openapi.json')}</ul>
+<ul>${item('/v1/openapi.json', 'openapi.json')}${item('/v1/import-1.schema.json', 'import-1.schema.json')}</ul>
 </nav>
 <main id="reference">
 <noscript>

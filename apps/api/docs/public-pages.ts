@@ -28,7 +28,8 @@ const types = {
 };
 
 /**
- * Serves the OpenAPI document and the reference page without a key, and ignores one that is sent.
+ * Serves the OpenAPI document, the schema of import documents and the reference page without a key, and
+ * ignores one that is sent.
  * All readers share the bytes of a page.
  */
 export function servePublicPages(baseUrls: Record<Region, string>, largeBodySender: LargeBodySender): Middleware {
@@ -53,8 +54,9 @@ function* splitIntoChunks(bytes: Buffer): Generator<Buffer> {
 }
 
 /**
- * Returns the OpenAPI document at `/v1/openapi.json` and the reference page at `/docs` by path, and
- * null for any other path. They ignore every key. Everything is read once, here, and nothing is
+ * Returns the OpenAPI document at `/v1/openapi.json`, the JSON Schema of import documents at
+ * `/v1/import-1.schema.json` and the reference page at `/docs` by path, and null for any other path. They
+ * ignore every key. Everything is read once, here, and nothing is
  * fetched from another host.
  *
  * Swagger UI renders the page. It was the only one of those tried that runs without inline styles
@@ -69,7 +71,8 @@ export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }):
     'Content-Security-Policy': pagePolicy,
   });
   const pages = new Map<string, PublicPage>([
-    ['/v1/openapi.json', page('json', openApiText(baseUrls), { 'Access-Control-Allow-Origin': '*' })],
+    ['/v1/openapi.json', page('json', openApiText(baseUrls), anyOrigin)],
+    ['/v1/import-1.schema.json', page('json', importSchemaFile(), anyOrigin)],
     ['/docs', html],
     ['/docs/', html],
     ['/docs/start.js', page('js', ownFile('start.js'))],
@@ -80,6 +83,9 @@ export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }):
   ]);
   return (path) => pages.get(path) ?? null;
 }
+
+/** The pages of any origin may read a document. */
+const anyOrigin = { 'Access-Control-Allow-Origin': '*' };
 
 /**
  * Caches may keep it but must revalidate: a new version is seen at once, and an unchanged one costs
@@ -97,6 +103,11 @@ function page(type: keyof typeof types, content: string | Buffer, headers: Recor
 
 function ownFile(name: string): Buffer {
   return readFileSync(new URL(name, import.meta.url));
+}
+
+/** The committed file: apps do not import each other. */
+function importSchemaFile(): Buffer {
+  return readFileSync(new URL('../../import/import-1.schema.json', import.meta.url));
 }
 
 function libraryFile(name: string): Buffer {

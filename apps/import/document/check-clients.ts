@@ -54,6 +54,8 @@ const otherAssignedSeats = `
     and not exists (select from staged_grant g where g.organization_id = x.organization_id and g.id = x.grant_id
     and g.status = 'ended')`;
 
+const seatCount = (sql: string) => `${sql} || case ${sql} when 1 then ' seat' else ' seats' end`;
+
 const seatRules = [
   `select ${itemPath('r', 'seats', 'grantId')}, 'the family of this grant already has a seat in the file'
    from (select organization, position, row_number() over (partition by organization, family_id
@@ -82,15 +84,17 @@ const seatRules = [
      where status in ('active', 'trialing', 'past_due')
      group by organization
    )
-   select format('$.organizations[%s].seats', o.position),
-     format('%s seats would be assigned, but the organization has %s seats (%s invoiced, %s paid)',
-       a.seats, p.invoiced + p.paid, p.invoiced, p.paid)
+   select format('$.organizations[%s].%s', o.position, case when x.unplanned then 'seatPlan' else 'seats' end),
+     format('%s%s would be assigned, but the organization has %s (%s invoiced, %s paid)',
+       case when x.unplanned then 'is missing: ' end, ${seatCount('a.seats')},
+       ${seatCount('(p.invoiced + p.paid)')}, p.invoiced, p.paid)
    from staged_organization o
    join assigned a on a.organization = o.position
    left join paid q on q.organization = o.position
    left join seat_plan t on t.organization_id = o.id
    left join staged_seat_plan f on f.organization = o.position
    cross join lateral (select coalesce(f.invoiced, t.invoiced, 0) as invoiced, coalesce(q.seats, 0) as paid) as p
+   cross join lateral (select f.organization is null and p.invoiced + p.paid = 0 as unplanned) as x
    where a.seats > p.invoiced + p.paid
      and not (f.organization is not null and f.invoiced is null)
      and not exists (select from staged_subscription s where s.organization = o.position and (s.status is null

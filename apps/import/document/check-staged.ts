@@ -13,7 +13,9 @@ export async function checkStaged(client: Client, clock: DocumentClock, problems
   const { rows } = await client.query<Problem>('select distinct path, problem from import_problem limit $1', [
     listedProblemsMax,
   ]);
-  for (const { path, problem } of rows) problems.add(path, problem);
+  // A field that is wrong by itself is staged as absent, which is no second problem of it.
+  const added = rows.filter(({ path }) => !problems.listed.some((listed) => listed.path === path));
+  for (const { path, problem } of added) problems.add(path, problem);
   const { rows: totals } = await client.query<{ total: string }>(
     'select count(*) as total from (select distinct path, problem from import_problem) as p',
   );

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { canonicalEmail, findEmailProblem } from '#domain/contract/email.ts';
 
-/** The types of the fields of a document. No message repeats a value, such as a family's name. */
+/**
+ * The types of the fields of a document. No message repeats a value, such as a family's name. A check
+ * that is code says in `meta` what JSON Schema can say of it, and never more than it rejects.
+ */
 
 /** Texts of the form `is missing` or `must be …`. */
 const expected = (what: string) => ({
@@ -18,21 +21,29 @@ const storable = (max: number) =>
   z
     .string(expected('a text'))
     .refine((text) => !text.includes('\0') && text.isWellFormed(), 'holds a NUL or half of a surrogate pair')
-    .refine((text) => text.length <= max, `is longer than ${max} characters`);
+    .refine((text) => text.length <= max, `is longer than ${max} characters`)
+    .meta({ maxLength: max });
+
+const notBlank = (type: z.ZodString) =>
+  type.refine((value) => value.trim() !== '', 'is empty').meta({ pattern: String.raw`\S` });
 
 /** Any text, including an empty one. */
 export const anyText = storable(textLengthMax);
 /** A text that is not blank. */
-export const text = anyText.refine((value) => value.trim() !== '', 'is empty');
+export const text = notBlank(anyText);
 /** An address, which becomes the form in which addresses are compared. */
 export const emailText = text
   .superRefine((value, context) => {
     const problem = value.trim() === '' ? null : findEmailProblem(value);
     if (problem !== null) context.addIssue({ code: 'custom', message: `must be ${problem}` });
   })
+  .meta({ pattern: String.raw`^\s*[^\s@]+@[^\s@]+\s*$` })
   .transform(canonicalEmail);
 /** A short text that is searched for. */
-export const word = storable(wordLengthMax).refine((value) => value.trim() !== '', 'is empty');
+export const word = notBlank(storable(wordLengthMax));
+
+/** A field that is null when it is missing. */
+export const orNull = (type: z.ZodType) => type.nullable().default(null);
 
 export const uuid = z.guid(expected('a UUID'));
 export const yesOrNo = z.boolean(expected('true or false'));
@@ -59,7 +70,8 @@ export const month = z
 /** A calendar day, `2026-11-20`. */
 export const day = z
   .string(expected('a day such as 2026-11-20'))
-  .refine((value) => /^\d{4}-\d\d-\d\d$/.test(value) && isDay(value), 'must be a day such as 2026-11-20');
+  .refine((value) => /^\d{4}-\d\d-\d\d$/.test(value) && isDay(value), 'must be a day such as 2026-11-20')
+  .meta({ format: 'date', examples: ['2026-11-20'] });
 
 const dateTimeForm = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z$/;
 const dateTimeExample = 'a UTC date-time such as 2026-11-20T08:30:00.000Z';
@@ -68,6 +80,7 @@ const dateTimeExample = 'a UTC date-time such as 2026-11-20T08:30:00.000Z';
 export const dateTime = z
   .string(expected(dateTimeExample))
   .refine((value) => isDay(dateTimeForm.exec(value)?.[1] ?? ''), `must be ${dateTimeExample}`)
+  .meta({ format: 'date-time', pattern: 'Z$', examples: ['2026-11-20T08:30:00.000Z'] })
   .transform((value) => (value.length === 24 ? value : new Date(value).toISOString()));
 
 /** `new Date` turns 30 February into 2 March; PostgreSQL has no year before 1. */
@@ -83,12 +96,15 @@ export const streamedObject = z.looseObject({}, expected('an object')).optional(
 
 /** A list of distinct texts. */
 export const distinctList = (item: z.ZodType<string>) =>
-  z.array(item, expected('a list')).superRefine((values, context) => {
-    const seen = new Set<string>();
-    for (const [index, value] of values.entries()) {
-      if (seen.has(value)) context.addIssue({ code: 'custom', message: 'is in the list twice', path: [index] });
-      seen.add(value);
-    }
-  });
+  z
+    .array(item, expected('a list'))
+    .superRefine((values, context) => {
+      const seen = new Set<string>();
+      for (const [index, value] of values.entries()) {
+        if (seen.has(value)) context.addIssue({ code: 'custom', message: 'is in the list twice', path: [index] });
+        seen.add(value);
+      }
+    })
+    .meta({ uniqueItems: true });
 
 export const price = z.strictObject({ currency: word, cents: count }, expected('an object or null'));

@@ -14,6 +14,7 @@ import {
   distinctList,
   emailText,
   month,
+  orNull,
   price,
   seatCount,
   streamedList,
@@ -140,9 +141,10 @@ export const formats: Record<Kind, KindFormat> = {
     userId: stagedText(word, 'user_id'),
     name,
     email: staged(emailText, 'email text'),
-    title: staged(anyText.nullable(), 'title text'),
+    title: staged(orNull(anyText), 'title text'),
     status: staged(choice(['invited', 'active', 'suspended', 'left']), 'status text'),
-    roleKeys: staged(distinctList(word), 'role_keys text[]'),
+    // If it is left out, the roles of a member stay; an empty list removes them.
+    roleKeys: staged(distinctList(word).optional(), 'role_keys text[]'),
   }),
   family: listed('import_family', { id, name }),
   seatPlan: {
@@ -150,7 +152,7 @@ export const formats: Record<Kind, KindFormat> = {
     positions: ['organization'],
     fields: {
       invoiced: staged(seatCount, 'invoiced integer'),
-      pricePerSeat: staged(price.nullable(), 'price json'),
+      pricePerSeat: staged(orNull(price), 'price json'),
       subscriptions: list,
     },
   },
@@ -158,7 +160,7 @@ export const formats: Record<Kind, KindFormat> = {
     id,
     status: staged(choice(subscriptionStatuses), 'status text'),
     quantity: staged(seatCount, 'quantity integer'),
-    renewsAt: staged(dateTime.nullable(), 'renews_at timestamptz'),
+    renewsAt: staged(orNull(dateTime), 'renews_at timestamptz'),
     cancelAtPeriodEnd: staged(yesOrNo, 'cancel_at_period_end boolean'),
   }),
   grant: listed(
@@ -169,8 +171,8 @@ export const formats: Record<Kind, KindFormat> = {
       professionalUserId: stagedText(word, 'professional_id'),
       familyId: staged(uuid, 'family_id uuid'),
       since: staged(dateTime, 'since timestamptz'),
-      endsAt: staged(dateTime.nullable(), 'ends_at timestamptz'),
-      endReason: staged(choice(['ended', 'moved']).nullable(), 'end_reason text'),
+      endsAt: staged(orNull(dateTime), 'ends_at timestamptz'),
+      endReason: staged(orNull(choice(['ended', 'moved'])), 'end_reason text'),
     },
     (grant) => {
       const problems = notBefore(grant, 'endsAt', 'since');
@@ -185,8 +187,8 @@ export const formats: Record<Kind, KindFormat> = {
       id,
       grantId: staged(uuid, 'grant_id uuid'),
       givenAt: staged(dateTime, 'given_at timestamptz'),
-      endedAt: staged(dateTime.nullable(), 'ended_at timestamptz'),
-      reason: staged(choice(seatEndReasons).nullable(), 'end_reason text'),
+      endedAt: staged(orNull(dateTime), 'ended_at timestamptz'),
+      reason: staged(orNull(choice(seatEndReasons)), 'end_reason text'),
     },
     (seat) => {
       const problems = notBefore(seat, 'endedAt', 'givenAt');
@@ -201,7 +203,7 @@ export const formats: Record<Kind, KindFormat> = {
     id,
     code: stagedText(word, 'code'),
     link: staged(text, 'link text'),
-    label: staged(anyText.nullable(), 'label text'),
+    label: staged(orNull(anyText), 'label text'),
     active: staged(yesOrNo, 'active boolean'),
     referrals: list,
   }),
@@ -237,7 +239,8 @@ export const formats: Record<Kind, KindFormat> = {
 };
 
 /** The fields of the document itself, beside its organizations. */
-export const documentFields: Record<'region' | 'asOf' | 'organizations', Field> = {
+export const documentFields: Record<'$schema' | 'region' | 'asOf' | 'organizations', Field> = {
+  $schema: { type: anyText.optional() },
   region: { type: choice(regionCodes) },
   asOf: { type: day },
   organizations: { type: streamedList.unwrap() },

@@ -126,6 +126,8 @@ async function importInTransaction(
   progress.stage('checking');
   const now = options.now ?? (await databaseTime(client));
   const asOf = document.asOf ?? now.toISOString().slice(0, 10);
+  if (!options.today && daysBetween(asOf, now) < -1)
+    problems.add('$.asOf', 'is after tomorrow: correct it, or move the dates with --today');
   const shiftDays = options.today ? daysBetween(asOf, now) : 0;
   await client.query('select lock_import()'); // imports check and write one after another
   await planForSize(client, staging.counts);

@@ -23,7 +23,7 @@ function buildCheck(fields: KindFormat['fields'], rules?: KindFormat['rules']): 
   const schema = z.strictObject(shape, { error: () => 'must be an object' });
   return (path, raw) => {
     const parsed = schema.safeParse(raw);
-    const value = parsed.success ? parsed.data : rightFields(raw, parsed.error.issues);
+    const value = parsed.success ? parsed.data : rightFields(shape, raw);
     const problems = parsed.success ? [] : parsed.error.issues.flatMap((issue) => listProblems(path, issue));
     for (const [field, problem] of rules?.(value) ?? []) problems.push({ path: keyPath(path, field), problem });
     return { value, problems };
@@ -31,11 +31,11 @@ function buildCheck(fields: KindFormat['fields'], rules?: KindFormat['rules']): 
 }
 
 /** Returns the valid fields, so that one wrong field does not hide the problems of others. */
-function rightFields(raw: unknown, issues: z.core.$ZodIssue[]): Record<string, unknown> {
+function rightFields(shape: Record<string, z.ZodType>, raw: unknown): Record<string, unknown> {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
-  const value: Record<string, unknown> = { ...raw };
-  for (const issue of issues) delete value[String(issue.path[0])];
-  return value;
+  const given: Record<string, unknown> = { ...raw };
+  const fields = Object.entries(shape).map(([name, type]) => [name, type.safeParse(given[name])] as const);
+  return Object.fromEntries(fields.flatMap(([name, parsed]) => (parsed.success ? [[name, parsed.data]] : [])));
 }
 
 function listProblems(parent: string, issue: z.core.$ZodIssue): { path: string; problem: string }[] {

@@ -92,7 +92,7 @@ const people = `
   where not exists (select from person p where p.id = user_id)
   on conflict do nothing`;
 
-/** The exact roles of each mentioned member after the import. */
+/** The exact roles of each mentioned member with `roleKeys` after the import. */
 const memberRoles = `
   select distinct m.organization_id, m.user_id as person_id, r.id as role_id
   from staged_member m join role r on r.key = any (m.role_keys) and (r.organization_id is null
@@ -100,7 +100,7 @@ const memberRoles = `
 
 const removedMemberRoles = `
   delete from membership_role t using staged_member m
-  where t.organization_id = m.organization_id and t.person_id = m.user_id
+  where t.organization_id = m.organization_id and t.person_id = m.user_id and m.role_keys is not null
     and not exists (select from (${memberRoles}) as s where s.organization_id = t.organization_id
     and s.person_id = t.person_id and s.role_id = t.role_id)
   returning t.organization_id`;
