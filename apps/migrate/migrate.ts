@@ -4,9 +4,10 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import type pg from 'pg';
 import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { closePublicFunctions } from '#domain/db/public-functions.ts';
-import { currentMigration } from '#domain/db/schema-version.ts';
+import { currentMigration, isSchemaCurrent } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { defaultTimes, ormOptions } from '#domain/open-database.ts';
+import { commentSql } from './comments.ts';
 import { ensureLogin, getLogin, type Login } from './logins.ts';
 import { migrations as allMigrations, type NamedMigration } from './migrations/index.ts';
 
@@ -86,6 +87,8 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     await lock.query('delete from migration_failure');
     if (options.auditLogFloorDays !== undefined)
       await lock.query('update retention_floor set audit_log_days = $1', [options.auditLogFloorDays]);
+    // At each call: they are texts of this code, and no migration, which stays as it was applied.
+    if (await isSchemaCurrent(lock)) await lock.query(commentSql());
     for (const login of options.logins) await ensureLogin(lock, login);
     const open = await closePublicFunctions(lock);
     if (open.length > 0)

@@ -1,6 +1,5 @@
 /** Schema `platform`: wrong, repeated and concurrent calls. */
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -10,6 +9,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { knownActions } from '../../apps/console/components/action-sentences.ts';
 import { goldenText } from '../golden/stable.ts';
 import { valuesOfType } from '../security/database/hostile-values.ts';
+import { readPlatformFunctions, readPlatformViews } from './platform-catalog.ts';
 
 const unknown = 'ffffffff-0000-4000-8000-000000000000';
 
@@ -87,45 +87,16 @@ const putCalls = (organization: string, slug: string, member: string, family: st
 describe('schema platform', () => {
   it('has the functions, views and codes of test/golden/platform.json', async () => {
     const { owner } = await setupPlatform();
-    const { rows: functions } = await owner.pool.query<{
-      name: string;
-      arguments: string;
-      source: string;
-      open: boolean;
-    }>(
-      `select p.proname as name, pg_get_function_arguments(p.oid) as arguments, p.prosrc as source,
-         has_function_privilege('org_api_platform', p.oid, 'execute') as open
-       from pg_proc p where p.pronamespace = 'platform'::regnamespace order by 1`,
-    );
-    const sources = new Map(functions.map(({ name, source }) => [name, source]));
-    /** The codes that a function raises, also by those that it calls. */
-    const listCodes = (name: string): string[] => {
-      const called = [...(sources.get(name) ?? '').matchAll(/platform\.(\w+)\(/g)].map(([, other = '']) => other);
-      const raised = [...(sources.get(name) ?? '').matchAll(/platform\.reject\('(\w+)'/g)].map(([, code = '']) => code);
-      return [...new Set([...raised, ...called.filter((other) => other !== name).flatMap(listCodes)])].sort();
-    };
-    const { rows: columns } = await owner.pool.query<{ view: string; column: string }>(
-      `select c.relname as view, format('%s %s', a.attname, format_type(a.atttypid, null)) as column
-       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
-       where c.relnamespace = 'platform'::regnamespace order by 1, a.attnum`,
-    );
-    const views = Map.groupBy(columns, ({ view }) => view);
-    const names = functions.filter(({ open }) => open).map(({ name }) => name);
-    const codes = [...new Set(names.flatMap(listCodes))];
-    const page = readFileSync(path.join(import.meta.dirname, '../../docs/platform.md'), 'utf8');
-    const missing = [...names, ...views.keys(), ...codes].filter((name) => !page.includes(`\`${name}\``));
-    expect(missing).toEqual([]);
+    const functions = await readPlatformFunctions(owner.pool);
+    const views = await readPlatformViews(owner.pool);
     await expect(
       goldenText({
         functions: Object.fromEntries(
-          functions
-            .filter(({ open }) => open)
-            .map(({ name, arguments: signature }) => [
-              name,
-              { arguments: signature.split(', '), codes: listCodes(name) },
-            ]),
+          functions.map(({ name, arguments: signature, codes }) => [name, { arguments: signature, codes }]),
         ),
-        views: Object.fromEntries([...views].map(([view, of]) => [view, of.map(({ column }) => column)])),
+        views: Object.fromEntries(
+          [...views].map(([view, of]) => [view, of.map(({ column, type }) => `${column} ${type}`)]),
+        ),
       }),
     ).toMatchFileSnapshot(path.join(import.meta.dirname, '../golden/platform.json'));
   });

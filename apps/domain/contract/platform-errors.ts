@@ -1,0 +1,70 @@
+/**
+ * The codes with which functions of schema `platform` reject a call: the SQLSTATE, what the code means, and what the
+ * caller does. A code is the constraint name of the error.
+ */
+export const platformErrors = {
+  argument_missing: { state: '22023', means: 'An argument without a default is null.', todo: 'Pass it.' },
+  argument_invalid: { state: '22023', means: 'An argument has another form.', todo: 'The hint has the form.' },
+  lies_ahead: { state: '22023', means: 'A time is more than a minute ahead.', todo: 'Call when it has come.' },
+  ends_before_it_begins: { state: '22023', means: 'An end is before its begin.', todo: 'Correct a time.' },
+  ends_in_past: { state: '22023', means: 'A planned end has passed.', todo: 'Call `end_grant`.' },
+  no_such_organization: { state: 'P0002', means: 'The organization does not exist.', todo: 'Call `put_organization`.' },
+  no_such_member: { state: 'P0002', means: 'The organization has no such member.', todo: 'Call `put_member`.' },
+  no_such_role: {
+    state: 'P0002',
+    means: 'The organization has no such role, or it is listed twice.',
+    todo: 'Call `put_role`, or list it once.',
+  },
+  no_such_family: {
+    state: 'P0002',
+    means: 'The organization has no such family.',
+    todo: 'Call `put_family` for this organization.',
+  },
+  no_such_grant: {
+    state: 'P0002',
+    means: 'The organization has no such access.',
+    todo: 'Call `start_grant`; the hint names another organization that has it.',
+  },
+  no_such_seat: {
+    state: 'P0002',
+    means: 'The organization has no such seat.',
+    todo: 'Call `give_seat`; the hint names another organization that has it.',
+  },
+  no_such_code: {
+    state: 'P0002',
+    means: 'The organization has no such referral code.',
+    todo: 'Call `put_referral_code`.',
+  },
+  no_plan: { state: 'P0002', means: 'The organization has no plan.', todo: 'Call `put_plan`.' },
+  id_taken: { state: '23505', means: 'Another organization has the id.', todo: 'Use a new id.' },
+  grant_differs: {
+    state: '23505',
+    means: 'The access exists with other values; the detail names them.',
+    todo: 'Call `move_grant`, or end it and start another.',
+  },
+  seat_differs: {
+    state: '23505',
+    means: 'The seat exists with other values; the detail names them.',
+    todo: 'Use a new id.',
+  },
+  slug_taken: { state: '23505', means: 'Another organization has the slug.', todo: 'Use another slug.' },
+  key_taken: { state: '23505', means: 'Another role has the key.', todo: 'Use another key.' },
+  code_taken: { state: '23505', means: 'Another referral code has the text.', todo: 'Use another text.' },
+  grant_has_ended: {
+    state: '23514',
+    means: 'The access has ended otherwise; the detail says how.',
+    todo: 'Nothing: an end is final.',
+  },
+  grant_not_active: { state: '23514', means: 'A seat needs active access.', todo: 'Start access first.' },
+  same_professional: { state: '23514', means: 'The member has this access.', todo: 'Name another member.' },
+  family_has_seat: { state: '23514', means: 'The family has the seat in the detail.', todo: 'End that seat first.' },
+  no_free_seat: { state: '23514', means: 'Every seat is given.', todo: 'End one, or raise the plan.' },
+  role_in_use: { state: '23514', means: 'Members have the role.', todo: 'Remove it by `put_member` first.' },
+  sum_too_large: {
+    state: '23514',
+    means: 'The shares of a month and currency exceed 2^53 - 1.',
+    todo: 'Correct the share.',
+  },
+} as const;
+
+export type PlatformCode = keyof typeof platformErrors;
