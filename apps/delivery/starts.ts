@@ -15,8 +15,8 @@ export interface Claim {
  * 200, others' backlog kept a new event for a second, with 32 for a quarter of that at the same rate.
  */
 const pendingAtMost = 32;
-/** After how long a claim no longer counts among these: a start that hangs must not hold back others. */
-const pendingMs = 2_000;
+/** How long a claim without a reply counts among these: a start that hangs must not hold back others. */
+const unansweredMs = 2_000;
 
 /**
  * Deliveries of degraded webhooks start one by one, at most 20 a second: they become due together
@@ -105,10 +105,14 @@ export class Starts {
 
   async #startHealthy(claim: Claim): Promise<void> {
     const run = formatRunName(claim.delivery);
-    this.#occupied.set(run, performance.now() + reservedMs);
-    this.#pending.set(run, performance.now() + pendingMs);
+    const reservedUntil = performance.now() + reservedMs;
+    this.#occupied.set(run, reservedUntil);
+    this.#pending.set(run, performance.now() + unansweredMs);
+    const hasFirstTask = await this.#options.start(claim);
     // A run without its first task uses a slot here until its attempt ends here, or its reservation.
-    if (!(await this.#options.start(claim))) this.#endPending(run);
+    if (!hasFirstTask) this.#endPending(run);
+    // Its task waits here for a processor, so more claims would expire beside it.
+    else if (this.#occupied.get(run) === reservedUntil) this.#pending.set(run, reservedUntil);
   }
 
   async #startQueued(): Promise<void> {

@@ -71,6 +71,23 @@ it('a start without a reply counts for two seconds, and uses its slot on', () =>
   expect(starts.free().healthy).toBe(8);
 });
 
+// A process without a processor claimed 32 more every two seconds, and all of them expired.
+it('a first task that came counts until its attempt begins, or its reservation ends', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { starts, add } = arrange();
+  const [first, ...others] = add(32);
+  starts.attemptStarted(first as NonNullable<typeof first>); // before the reply
+  await starts.drained();
+  vi.advanceTimersByTime(2_001);
+  for (const delivery of others.slice(0, 14)) starts.attemptStarted(delivery);
+  expect(starts.free().healthy).toBe(0);
+  starts.attemptStarted(others[14] as NonNullable<typeof first>);
+  expect(starts.free().healthy).toBe(16);
+  vi.advanceTimersByTime(8_000);
+  expect(starts.free().healthy).toBe(32);
+});
+
 it('calls onFree when half of a full queue of degraded ones is left', async () => {
   const { starts, onFree, add } = arrange();
   add(4, true);
