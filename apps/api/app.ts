@@ -16,6 +16,7 @@ import { AuditLogWriter } from './audit-log-writer.ts';
 import { BodyReader } from './body-reader.ts';
 import type { ApiConfig } from './config.ts';
 import { servePublicPages } from './docs/public-pages.ts';
+import { SmallBodyEncoder } from './encode.ts';
 import { endpoints } from './endpoints.ts';
 import { rejectFaults, sendErrors } from './error-responses.ts';
 import { FailedAuthentications } from './gate.ts';
@@ -56,6 +57,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     onStatement: (count) => metrics.readsPerStatement.observe(count),
     memoryMiB: config.responseMemoryMiB,
     databasePoolMax: config.databasePoolMax,
+    onEncoded: (encoding) => metrics.bodiesEncoded.inc({ size: 'large', encoding }),
     onWaited: (end, limit) => metrics.responseWaits.inc({ end, limit }),
   });
   const limiter = new Limiter({
@@ -104,6 +106,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     endpoints,
     pool,
     largeBodySender,
+    smallBodyEncoder: new SmallBodyEncoder((encoding) => metrics.bodiesEncoded.inc({ size: 'small', encoding })),
     bodyReader,
     limiter,
     auditLog,

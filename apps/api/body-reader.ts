@@ -1,5 +1,6 @@
 import { BoundedMap } from '#runtime/flow/bounded-map.ts';
 import { Budget, ClientGoneError } from '#runtime/flow/budget.ts';
+import type { Encoding } from './accept-encoding.ts';
 import { computeEtag } from './etag.ts';
 import { LargeBodyReader } from './large-body-reader.ts';
 import { maxSmallBytes } from './reads/authorized.ts';
@@ -55,11 +56,13 @@ export class BodyReader {
       /** The most memory of bodies in this process, in MiB. */
       memoryMiB: number;
       databasePoolMax: number;
+      /** Called for each large body that was encoded. */
+      onEncoded?: (encoding: Encoding) => void;
       /** Called for each read that had to wait, with the level whose limit was reached. */
       onWaited?: (end: 'admitted' | 'rejected' | 'gone', limit: 'key' | 'organization' | 'process') => void;
     },
   ) {
-    const { memoryMiB, databasePoolMax, onWaited = () => {}, ...statements } = options;
+    const { memoryMiB, databasePoolMax, onEncoded, onWaited = () => {}, ...statements } = options;
     const large = Math.floor(memoryMiB * mebibyte * (1 - smallShare));
     const small = memoryMiB * mebibyte - large;
     const wait = { maxWaiting, waitMs: readWaitMs, onWaited };
@@ -70,7 +73,7 @@ export class BodyReader {
       ...wait,
     });
     const memory = { key: large * keyShare, organization: large * organizationShare, process: large };
-    this.#large = new LargeBodyReader({ ...statements, databasePoolMax, memory, wait });
+    this.#large = new LargeBodyReader({ ...statements, databasePoolMax, onEncoded, memory, wait });
   }
 
   /** Returns what is reserved for small and for large bodies, and how many reads wait. */

@@ -1,7 +1,9 @@
 import { apiError } from '#domain/contract/errors.ts';
 import { BoundedMap } from '#runtime/flow/bounded-map.ts';
-import { Budget, type BudgetOptions, ClientGoneError, type Ends } from '#runtime/flow/budget.ts';
+import { Budget, type BudgetOptions, ClientGoneError, type Ends, type Reservation } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
+import type { Encoding } from './accept-encoding.ts';
+import { encodeChunks } from './encode.ts';
 import { listEtags } from './etag.ts';
 import { SharedBody } from './large-body.ts';
 import { readInChunks } from './large-statement.ts';
@@ -42,17 +44,28 @@ const readersAtOnce = { key: 24, organization: 48, process: 128 };
  */
 const connectionShare = 0.1;
 
+/**
+ * Large bodies that are encoded at once. Each keeps a thread of the pool busy for 50 to 90 ms (20,000
+ * grants), and the pool has four, which also look up names and read files.
+ */
+const encodersAtOnce = { organization: 1, process: 2 };
+
 type Level = 'key' | 'organization';
 
 interface LargeBodyOptions extends StatementOptions {
   databasePoolMax: number;
+  /** Called for each body that was encoded. */
+  onEncoded?: ((encoding: Encoding) => void) | undefined;
   /** The bytes that may be reserved for large bodies. */
   memory: Readonly<Record<Level | 'process', number>>;
   /** How reads wait for a share of anything. */
   wait: Omit<BudgetOptions<Level>, 'limits'>;
 }
 
-/** Requests of one key for the same large body: one statement reads it for all that joined before it started. */
+/**
+ * Requests of one key for the same large body in the same encoding: one statement reads it for all
+ * that joined before it started.
+ */
 class RequestGroup implements Ends {
   readonly name: string;
   /** `getFingerprint` of each of its requests. */
@@ -121,10 +134,11 @@ export class LargeBodyReader {
   readonly #readers: Budget<Level>;
   readonly #memory: Budget<Level>;
   readonly #connections: Budget<'organization'>;
+  readonly #encoders: Budget<'organization'>;
   readonly #usualBytes: number;
   /** Bytes of bodies that are longer than usual, by organization and operation. */
   readonly #longer = new BoundedMap<string, number>(maxLonger);
-  /** Those whose statement has not started, by key, organization and operation. */
+  /** Those whose statement has not started, by key, organization, operation and encoding. */
   readonly #waiting = new Map<string, RequestGroup>();
 
   constructor(options: LargeBodyOptions) {
@@ -134,12 +148,13 @@ export class LargeBodyReader {
     this.#memory = new Budget({ limits: memory, ...wait });
     const connections = Math.max(1, Math.floor(databasePoolMax * connectionShare));
     this.#connections = new Budget<'organization'>({ limits: { organization: 1, process: connections }, ...wait });
+    this.#encoders = new Budget<'organization'>({ limits: encodersAtOnce, ...wait });
     this.#usualBytes = Math.min(usualBytes, Math.floor(memory.key / copiesWhileMade));
   }
 
   /** Returns the bytes that are reserved, and how many reads wait. */
   get state() {
-    const budgets = [this.#readers, this.#memory, this.#connections];
+    const budgets = [this.#readers, this.#memory, this.#connections, this.#encoders];
     return { bytes: this.#memory.state.reserved, waiting: budgets.reduce((sum, { state }) => sum + state.waiting, 0) };
   }
 
@@ -150,7 +165,7 @@ export class LargeBodyReader {
     const reader = await this.#readers.reserve({ key: fingerprint, organization }, 1, response, leftMs(request));
     try {
       if (response.hasEnded) throw new ClientGoneError();
-      const name = `${fingerprint} ${organization} ${endpoint.operationId}`;
+      const name = `${fingerprint} ${organization} ${endpoint.operationId} ${request.encoding}`;
       const waiting = this.#waiting.get(name);
       const group = waiting ?? new RequestGroup(name, fingerprint, request);
       const result = group.add(response);
@@ -202,11 +217,28 @@ export class LargeBodyReader {
       if (read === null || read.row.bytes === null) return { key: read?.row ?? null, content: null };
       const { row, chunks } = read;
       if (row.etag === null) return read.row.bytes;
-      isKept = chunks.length > 0;
-      const body = isKept ? new SharedBody(chunks, group.responses, memory) : null;
-      return { key: row, content: { etag: row.etag, body } };
+      if (chunks.length === 0) return { key: row, content: { etag: row.etag, body: null } };
+      const encoded = await this.#encode(chunks, group, memory);
+      isKept = true;
+      return { key: row, content: { etag: row.etag, body: new SharedBody(encoded, group.responses, memory) } };
     } finally {
       if (!isKept) memory.free();
+    }
+  }
+
+  /** Returns the chunks of the body in the group's encoding. Ends with the last of its clients. */
+  async #encode(chunks: Buffer[], group: RequestGroup, memory: Reservation): Promise<Buffer[]> {
+    const { encoding, organizationId: organization } = group.request;
+    if (encoding === null) return chunks;
+    memory.resize(chunks.reduce((sum, chunk) => sum + chunk.length, 0)); // while it waits
+    const encoder = await this.#encoders.reserve({ organization }, 1, group);
+    try {
+      const encode = () => encodeChunks(chunks, encoding, group, memory);
+      const encoded = await this.#options.tracing.span('encoding', encode);
+      this.#options.onEncoded?.(encoding);
+      return encoded;
+    } finally {
+      encoder.free();
     }
   }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
 import type { ParameterizedContext } from 'koa';
 import type { Reservation } from '#runtime/flow/budget.ts';
+import { IterationBudget } from '#runtime/flow/iteration-budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 
 const noBytes = Buffer.alloc(0);
@@ -60,8 +60,7 @@ const bytesPerIteration = 262_144;
 
 /** Sends large bodies: the next chunk is written when the client's socket has room for it. */
 export class LargeBodySender {
-  #bytesLeft = bytesPerIteration;
-  #nextIteration: Promise<void> | null = null;
+  readonly #iterations = new IterationBudget(bytesPerIteration);
 
   /**
    * The next request on a connection is the only sign that a response was read. So a large one
@@ -76,17 +75,8 @@ export class LargeBodySender {
 
   async *#inSlices(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
     for (const chunk of chunks) {
-      while (this.#bytesLeft <= 0) await this.#untilNextIteration();
-      this.#bytesLeft -= chunk.length;
+      await this.#iterations.use(chunk.length);
       yield chunk;
     }
-  }
-
-  #untilNextIteration(): Promise<void> {
-    this.#nextIteration ??= setImmediate().then(() => {
-      this.#bytesLeft = bytesPerIteration;
-      this.#nextIteration = null;
-    });
-    return this.#nextIteration;
   }
 }

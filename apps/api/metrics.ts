@@ -40,6 +40,12 @@ export function createMetrics(pool: Pool, serving: Serving, bodyReader: () => Bo
     help: 'Audit entries that PostgreSQL did not commit; each of their reads got 500 or 503.',
     registers,
   });
+  const bodiesEncoded = new Counter({
+    name: 'org_api_bodies_encoded_total',
+    help: 'Bodies that were encoded, by size (small, large) and encoding; reads that wait together share one.',
+    labelNames: ['size', 'encoding'],
+    registers,
+  });
   const failedAuthentications = new Counter({
     name: 'org_api_failed_authentications_total',
     help: 'Requests that got 401.',
@@ -82,6 +88,7 @@ export function createMetrics(pool: Pool, serving: Serving, bodyReader: () => Bo
     auditEntriesPerInsert,
     readsPerStatement,
     auditEntriesRejected,
+    bodiesEncoded,
     failedAuthentications,
     responseWaits,
     responsesCut,

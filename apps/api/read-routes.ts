@@ -4,12 +4,14 @@ import type { Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
 import { clientAddress } from '#runtime/client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
+import { chooseEncoding, findEncoding } from './accept-encoding.ts';
 import type { AuditLogWriter } from './audit-log-writer.ts';
 import { type BodyReader, readWaitMs } from './body-reader.ts';
+import type { SmallBodyEncoder } from './encode.ts';
 import type { Endpoint } from './endpoints.ts';
 import { matchesEtag } from './etag.ts';
 import { Gate, type GateDependencies } from './gate.ts';
-import type { LargeBodySender } from './large-body.ts';
+import type { LargeBodySender, SharedBody } from './large-body.ts';
 import { identifiedKeySql, type KeyRow } from './reads/authorized.ts';
 import type { RequestContext, RequestState } from './request-log.ts';
 
@@ -20,6 +22,7 @@ interface ReadDependencies extends GateDependencies {
   auditLog: AuditLogWriter;
   bodyReader: BodyReader;
   largeBodySender: LargeBodySender;
+  smallBodyEncoder: SmallBodyEncoder;
 }
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -51,7 +54,7 @@ export class ReadRoutes {
   readonly handle: Middleware<RequestState> = (ctx, next) => (ctx.method === 'GET' ? this.#routes(ctx, next) : next());
 
   async #read(ctx: RouterContext<RequestState>, endpoint: Endpoint): Promise<void> {
-    const { bodyReader, largeBodySender } = this.#dependencies;
+    const { bodyReader, largeBodySender, smallBodyEncoder } = this.#dependencies;
     const [orgId = ''] = ctx.captures ?? []; // as it was sent; `ctx.params` is decoded
     ctx.state.operation = endpoint.operationId;
     setCacheHeaders(ctx);
@@ -64,7 +67,9 @@ export class ReadRoutes {
     const organizationId = malformation === null ? orgId.toLowerCase() : null;
     const response = ctx.res as TrackedResponse;
     const deadlineMs = performance.now() + readWaitMs;
-    const { key, content } = await bodyReader.read({ endpoint, fingerprints, organizationId, response, deadlineMs });
+    const accepted = chooseEncoding(ctx.get('Accept-Encoding'));
+    const request = { endpoint, fingerprints, organizationId, response, encoding: accepted.encoding, deadlineMs };
+    const { key, content } = await bodyReader.read(request);
     if (key !== null) noteKey(ctx, key);
     if (key === null || content === null) return this.#rejectKey(ctx, endpoint, key, malformation);
 
@@ -72,11 +77,14 @@ export class ReadRoutes {
     const isUnchanged = body === null || matchesEtag(ctx.get('If-None-Match'), etag);
     await this.#record(ctx, key, isUnchanged ? 304 : 200, null);
     ctx.status = isUnchanged ? 304 : 200;
-    ctx.set('ETag', etag);
+    const encoding = findEncoding(accepted, countBytes(body));
+    // A strong ETag would have to differ between encodings (RFC 9110, section 8.8.3.3).
+    ctx.set('ETag', encoding === null ? etag : `W/${etag}`);
     if (isUnchanged) return;
     ctx.set('Content-Type', 'application/json');
-    if (typeof body === 'string') ctx.body = body;
-    else largeBodySender.send(ctx, body.chunksFor(response), body.bytes);
+    if (encoding !== null) ctx.set('Content-Encoding', encoding);
+    if (typeof body !== 'string') largeBodySender.send(ctx, body.chunksFor(response), body.bytes);
+    else ctx.body = encoding === null ? body : await smallBodyEncoder.encode(body, etag, encoding);
   }
 
   /** Rejects what the statement did not authorize, and records it as a use of the key. */
@@ -149,8 +157,12 @@ function noteKey(ctx: RequestContext, { keyId, organizationId, expiresAt }: KeyR
   if (expiresAt !== null) ctx.set('Key-Expires', expiresAt);
 }
 
+/** Returns the bytes of a small body, and infinity for a large one, also when no request needs it (null). */
+const countBytes = (body: string | SharedBody | null): number =>
+  typeof body === 'string' ? Buffer.byteLength(body) : Number.POSITIVE_INFINITY;
+
 /** Keeps responses out of shared caches, and makes others ask again: a key may have been revoked. */
 function setCacheHeaders(ctx: RequestContext): void {
   ctx.set('Cache-Control', 'private, no-cache');
-  ctx.set('Vary', 'Authorization');
+  ctx.set('Vary', 'Authorization, Accept-Encoding');
 }

@@ -4,6 +4,7 @@ import { isStatementError } from '#domain/db/driver/errors.ts';
 import { ClientGoneError } from '#runtime/flow/budget.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
+import type { Encoding } from './accept-encoding.ts';
 import type { Endpoint } from './endpoints.ts';
 import type { SharedBody } from './large-body.ts';
 import { type AuthorizedRow, buildParameters, type KeyRow, type ReadParameters } from './reads/authorized.ts';
@@ -12,6 +13,8 @@ import { type AuthorizedRow, buildParameters, type KeyRow, type ReadParameters }
 export interface ReadRequest extends ReadParameters {
   endpoint: Endpoint;
   response: TrackedResponse;
+  /** Of a large body; null: none. */
+  encoding: Encoding | null;
   /** When it stops waiting for memory and for the begin of its statement (ms, monotonic). */
   deadlineMs: number;
 }

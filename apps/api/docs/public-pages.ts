@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Middleware } from 'koa';
 import type { Region } from '#domain/contract/regions.ts';
+import { once } from '#runtime/flow/once.ts';
+import { chooseEncoding, type Encoding, findEncoding } from '../accept-encoding.ts';
+import { encodeFile } from '../encode.ts';
 import type { LargeBodySender } from '../large-body.ts';
 import { chunkBytes } from '../large-statement.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
@@ -16,7 +19,9 @@ interface PublicPage {
   status: number;
   type: string;
   body: Buffer;
-  headers: Record<string, string>;
+  /** The same, smaller. Each is made when it is first requested, and kept. */
+  encoded: Record<Encoding, () => Promise<Buffer>>;
+  headers: { ETag: string } & Record<string, string>;
 }
 
 const types = {
@@ -35,16 +40,21 @@ const types = {
 export function servePublicPages(baseUrls: Record<Region, string>, largeBodySender: LargeBodySender): Middleware {
   const findPage = publicPages({ baseUrls });
 
-  return (ctx, next) => {
+  return async (ctx, next) => {
     const page = ctx.method === 'GET' || ctx.method === 'HEAD' ? findPage(ctx.path) : null;
     if (page === null) return next();
     ctx.state.operation = 'docs';
     ctx.status = page.status;
     ctx.type = page.type;
     ctx.set(page.headers);
-    if (page.body.length <= chunkBytes) ctx.body = page.body;
-    else largeBodySender.send(ctx, splitIntoChunks(page.body), page.body.length);
-    if (ctx.fresh) ctx.status = 304;
+    const encoding = findEncoding(chooseEncoding(ctx.get('Accept-Encoding')), page.body.length);
+    const body = encoding === null ? page.body : await page.encoded[encoding]();
+    if (encoding !== null) ctx.set({ ETag: `W/${page.headers.ETag}`, 'Content-Encoding': encoding });
+    if (body.length <= chunkBytes) ctx.body = body;
+    else largeBodySender.send(ctx, splitIntoChunks(body), body.length);
+    if (!ctx.fresh) return;
+    ctx.status = 304;
+    ctx.remove('Content-Encoding');
   };
 }
 
@@ -96,9 +106,11 @@ function page(type: keyof typeof types, content: string | Buffer, headers: Recor
   const always = {
     ETag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"`,
     'Cache-Control': 'public, no-cache',
+    Vary: 'Accept-Encoding',
     'Referrer-Policy': 'no-referrer',
   };
-  return { status: 200, type: types[type], body, headers: { ...always, ...headers } };
+  const encoded = { br: once(() => encodeFile(body, 'br')), gzip: once(() => encodeFile(body, 'gzip')) };
+  return { status: 200, type: types[type], body, encoded, headers: { ...always, ...headers } };
 }
 
 function ownFile(name: string): Buffer {

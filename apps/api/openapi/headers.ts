@@ -22,10 +22,10 @@ export const headerComponents = {
     example: 'private, no-cache',
   },
   Vary: {
-    description: 'The answer depends on the key.',
+    description: 'The answer depends on the key and on the encodings that the client accepts.',
     required: true,
     schema: { type: 'string' },
-    example: 'Authorization',
+    example: 'Authorization, Accept-Encoding',
   },
   'RateLimit-Policy': {
     description:
@@ -48,11 +48,18 @@ export const headerComponents = {
   },
   ETag: {
     description:
-      'Changes when the answer does, and is the same for all keys of the organization. Send it back ' +
-      'in `If-None-Match`.',
+      'Changes when the answer does, and is the same for all keys of the organization. It is weak (`W/`) ' +
+      'on an encoded answer. Send it back in `If-None-Match`, in either form.',
     required: true,
     schema: { type: 'string' },
     example: '"k2Xc1mFvRkq0bTn7oZr3Zw"',
+  },
+  'Content-Encoding': {
+    description:
+      'The encoding of the body that `Accept-Encoding` asked for. Absent on a body of less than 1,400 bytes, ' +
+      'unless `identity;q=0` rejects one without an encoding.',
+    schema: { type: 'string', enum: ['br', 'gzip'] },
+    example: 'gzip',
   },
   'WWW-Authenticate': {
     description: 'How to authenticate.',

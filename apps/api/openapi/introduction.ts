@@ -78,7 +78,10 @@ const caching = `\
 # Caching
 
 Every 200 has an \`ETag\`. Send it back in \`If-None-Match\`: if nothing has changed, the answer is 304 without a
-body. Both count against the limit.`;
+body. Both count against the limit.
+
+A body of 1,400 bytes or more comes in br or gzip if \`Accept-Encoding\` asks for it, with the same \`ETag\` as a weak
+one (\`W/"…"\`). \`If-None-Match\` matches either form.`;
 
 const errorRows: [code: keyof typeof errorStatus, meaning: string][] = [
   [

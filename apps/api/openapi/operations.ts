@@ -56,7 +56,7 @@ function operation(endpoint: Endpoint): object {
     responses: {
       '200': {
         description: 'The answer.',
-        headers: responseHeaders('ETag'),
+        headers: responseHeaders('ETag', 'Content-Encoding'),
         content: { 'application/json': { schema: schemaReference(response), examples } },
       },
       '304': { $ref: '#/components/responses/NotModified' },

@@ -38,6 +38,7 @@ async function setupBatches(poolMax = 5) {
     fingerprints: fingerprints(key, testKeySecrets.peppers),
     organizationId: orgId,
     response: newResponse(),
+    encoding: null,
     deadlineMs: performance.now() + 60_000,
   });
   const read = (key: { key: string; orgId: string | null }, endpoint = getOrg, more: Partial<ReadRequest> = {}) =>
