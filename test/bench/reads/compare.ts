@@ -5,6 +5,8 @@ import { runWrk, type WrkRun } from './wrk.ts';
 export interface Contender {
   name: string;
   program: RunningProgram;
+  /** What its load accepts; undefined: no encoding. */
+  encoding?: string;
 }
 
 /**
@@ -48,11 +50,12 @@ export async function compare(contenders: Contender[], load: Load): Promise<Comp
     responses += run.requests;
     failures += run.errors + run.broken;
   };
-  for (const { program } of contenders) count(await runWrk(program.url, { ...load, seconds: load.warmUpSeconds }));
+  for (const { program, encoding } of contenders)
+    count(await runWrk(program.url, { ...load, encoding, seconds: load.warmUpSeconds }));
   for (let round = 0; round < load.rounds; round += 1) {
     for (let place = 0; place < contenders.length; place += 1) {
       const contender = contenders[(round + place) % contenders.length] as Contender;
-      const run = await measure(contender.program, load);
+      const run = await measure(contender, load);
       count(run);
       runs.get(contender.name)?.push(run);
     }
@@ -60,10 +63,10 @@ export async function compare(contenders: Contender[], load: Load): Promise<Comp
   return { runs, responses, failures };
 }
 
-async function measure(program: RunningProgram, load: Load): Promise<Measured> {
+async function measure({ program, encoding }: Contender, load: Load): Promise<Measured> {
   const pids = [program.pid, load.postgresPid, load.redisPid];
   const before = pids.map(findCpuMicros);
-  const run = await runWrk(program.url, { ...load, seconds: load.runSeconds });
+  const run = await runWrk(program.url, { ...load, encoding, seconds: load.runSeconds });
   const [programMicros = null, postgresMicros = null, redisMicros = null] = pids.map((pid, index) => {
     const [from, to] = [before[index] ?? null, findCpuMicros(pid)];
     return from === null || to === null ? null : (to - from) / run.requests;

@@ -13,7 +13,7 @@ import { asOwner, readWrites, type Writes } from '../servers.ts';
 import { endChildren } from './children.ts';
 import { type Comparison, compare, type Load, median } from './compare.ts';
 import { BenchError, type BenchOptions, readOptions } from './options.ts';
-import { printComparison, printProcessorRatio, printRatio } from './print.ts';
+import { printComparison, printProcessorRatio, printProcessorShare, printRatio } from './print.ts';
 import { type ProgramName, type RunningProgram, runPacedLoad, startProgram } from './processes.ts';
 import { findProfile, type ProfiledSpan, printDifferences, printProfile, sumUp, type TimeByOrigin } from './profile.ts';
 import { highestRatePerSecond } from './region.ts';
@@ -96,10 +96,22 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
       responses += await printPaced(stack, region, orgApi, comparison, resource, options);
       rejectFailures(comparison);
     }
+    responses += await compareEncodings(stack, orgApi, options);
     await printLines(region, responses);
   } finally {
     for (const { program } of programs) await program.stop();
   }
+}
+
+/** Measures what the encodings of a roster cost org-api. Returns the number of responses. */
+async function compareEncodings(stack: BenchStack, program: RunningProgram, options: BenchOptions): Promise<number> {
+  const encodings = ['identity', 'br', 'gzip'];
+  const contenders = encodings.map((encoding) => ({ name: encoding, program, encoding }));
+  const comparison = await compare(contenders, buildLoad(stack, options, '/clients'));
+  printComparison(`getFirmRoster, ${rosterFamilies} families, by encoding`, comparison);
+  for (const encoding of encodings.slice(1)) printProcessorShare(comparison, encoding, 'identity');
+  rejectFailures(comparison);
+  return comparison.responses;
 }
 
 /** Measures org-api alone at a constant rate, seven tenths of its highest. */

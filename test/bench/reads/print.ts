@@ -39,6 +39,14 @@ export function printProcessorRatio({ runs }: Comparison, name: string, other: s
   console.log(`  by processor time: ${((others ?? 0) / (own ?? 0)).toFixed(2)}`);
 }
 
+/** The share of the program's processor time of one response that `name` takes more than `other`. */
+export function printProcessorShare({ runs }: Comparison, name: string, other: string): void {
+  const [own = Number.NaN, others = Number.NaN] = [name, other].map((each) =>
+    median((runs.get(each) ?? []).map(({ programMicros }) => programMicros ?? Number.NaN)),
+  );
+  console.log(`  ${name}: encoding takes ${(100 * (1 - others / own)).toFixed(0)} % of the program's processor time`);
+}
+
 function togetherMicros({ programMicros, postgresMicros, redisMicros }: Measured): number | null {
   if (programMicros === null || postgresMicros === null || redisMicros === null) return null;
   return programMicros + postgresMicros + redisMicros;

@@ -1,8 +1,9 @@
--- Spreads a run's requests over many keys, round robin: wrk -s requests.lua URL -- KEYS RESOURCE START
+-- Spreads a run's requests over many keys, round robin: wrk -s requests.lua URL -- KEYS RESOURCE START ENCODING
 --
 -- KEYS      a file with a line for each key: the key, a space, the organization's id
 -- RESOURCE  what follows the organization's id in the path; `-` for nothing (wrk takes no empty argument)
 -- START     the line to begin with, from 0, so that runs do not all begin with the same keys
+-- ENCODING  the header Accept-Encoding
 -- Output    the last line is one JSON object: requests, micros, errors (responses that are not 2xx or 3xx),
 --           broken (connections and timeouts),
 --           p50Micros and p99Micros
@@ -15,6 +16,7 @@ local following = 1
 
 function init(args)
   local resource = args[2] == '-' and '' or args[2]
+  wrk.headers['Accept-Encoding'] = args[4]
   for line in io.lines(args[1]) do
     local key, organization = line:match('^(%S+) (%S+)$')
     wrk.headers['Authorization'] = 'Bearer ' .. key

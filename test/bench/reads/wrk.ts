@@ -37,11 +37,11 @@ let firstLine = 0;
 /** Loads a program for some seconds; requests.lua spreads the keys. */
 export async function runWrk(
   url: string,
-  load: { keysFile: string; resource: string; seconds: number },
+  load: { keysFile: string; resource: string; seconds: number; encoding?: string | undefined },
 ): Promise<WrkRun> {
-  const { keysFile, resource, seconds } = load;
+  const { keysFile, resource, seconds, encoding = 'identity' } = load;
   const options = ['-t1', `-c${wrkConnections}`, `-d${seconds}s`, '--timeout', '10s', '--latency', '-s', script, url];
-  const lua = ['--', keysFile, resource || '-', String(firstLine)];
+  const lua = ['--', keysFile, resource || '-', String(firstLine), encoding];
   const running = run('wrk', [...options, ...lua], { timeout: (seconds + 30) * 1000 });
   endWithUs(running.child);
   const { stdout } = await running;
