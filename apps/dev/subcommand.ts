@@ -17,9 +17,13 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
     reads: { run: ['test/bench/reads/main.ts'], summary: 'the nine reads, beside Fastify and wrk' },
     deliveries: { run: ['test/bench/deliveries/main.ts'], summary: 'latency, throughput and isolation of deliveries' },
     growth: { run: ['test/bench/growth/main.ts'], summary: 'reads, deliveries and pages with large tables' },
+    platform: { run: ['test/bench/platform/main.ts'], summary: 'functions of the platform, beside changes of tables' },
   },
   tool: {
-    docs: { run: ['docs/generate/main.ts'], summary: 'writes docs/configuration.md and the index of the decisions' },
+    docs: {
+      run: ['docs/generate/main.ts'],
+      summary: 'writes docs/configuration.md, tables of docs/platform.md and the index of the decisions',
+    },
     openapi: { run: ['apps/api/openapi/write.ts'], summary: 'writes apps/api/openapi/openapi.json' },
     'import-schema': { run: ['apps/import/write-schema.ts'], summary: 'writes apps/import/import-1.schema.json' },
     charts: { run: ['charts/docs/main.ts'], summary: 'writes schemas and READMEs of the charts and custom resources' },

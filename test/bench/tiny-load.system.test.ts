@@ -25,6 +25,11 @@ it.each([
     args: ['growth', '--rows', '100,200', '--rounds', '1'],
     results: [/^beside 200 open deliveries, suspended .* \d/m, /^beside 200 webhooks with one event each .* \d/m],
   },
+  {
+    name: 'platform',
+    args: ['platform', '--rows', '5', '--rounds', '1'],
+    results: [/^A commit for each row/m, /^5 rows a commit/m, /^end_grant +\d+ +\d+ +\d/m],
+  },
 ])('a benchmark ends with its results: $name', { timeout: 600_000 }, async ({ program, args, results }) => {
   if (program !== undefined && spawnSync(program, ['-v']).error !== undefined)
     await installPackages([program], console.log);

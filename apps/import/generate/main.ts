@@ -4,9 +4,9 @@ import { isRegion, regionCodes } from '#domain/contract/regions.ts';
 import { calledAs, startCommand } from '#runtime/command-line.ts';
 import { UsageError } from '#runtime/errors.ts';
 import { day } from '../document/field-types.ts';
-import { generateSample, type SampleOptions, sampleDefaults } from './sample.ts';
+import { generateCalls, generateSample, type SampleOptions, sampleDefaults } from './sample.ts';
 
-/** `npm run -s generate -- [options] > FILE`: writes a sample document to standard output. */
+/** `npm run -s generate -- [options] > FILE`: writes a sample document, or calls, to standard output. */
 
 const usage = `Usage: ${calledAs('npm run -s generate --')} [options] > FILE
 
@@ -19,24 +19,29 @@ Writes a sample document that the import takes. The same options write the same 
   --days N            days with counts for each family, at most 110, default 13
   --seed S            a number or word, default ${sampleDefaults.seed}; another seed makes other organizations
   --as-of DATE        the day it describes, default today (UTC)
+  --calls             writes SQL instead, for today: the calls of the platform's functions that bring in the same, a
+                      transaction for each organization. psql "$PLATFORM_DATABASE_URL" -v ON_ERROR_STOP=1 -qAt -f FILE
   --help              this text
 `;
 
 async function main(): Promise<void> {
-  const options = readOptions();
-  for await (const piece of generateSample(options)) {
+  const { isSql, ...options } = readOptions();
+  for await (const piece of isSql ? generateCalls(options) : generateSample(options)) {
     if (!process.stdout.write(piece)) await once(process.stdout, 'drain');
   }
 }
 
-function readOptions(): SampleOptions {
+function readOptions(): SampleOptions & { isSql: boolean } {
   const values = parsed();
   const region = values.region ?? 'us';
   if (!isRegion(region)) throw new UsageError(`--region must be ${regionCodes.join(' or ')}`);
   const asOf = values['as-of'] ?? new Date().toISOString().slice(0, 10);
   if (!day.safeParse(asOf).success || asOf < '1900' || asOf >= '3000')
     throw new UsageError('--as-of must be a day such as 2026-11-20, of the years 1900 to 2999');
+  const isSql = values.calls === true;
+  if (isSql && values['as-of'] !== undefined) throw new UsageError('--calls cannot have --as-of: calls are of today');
   return {
+    isSql,
     region,
     asOf,
     seed: values.seed ?? sampleDefaults.seed,
@@ -51,7 +56,7 @@ function parsed() {
   const text = { type: 'string' } as const;
   try {
     const numbers = { organizations: text, families: text, grants: text, days: text };
-    const options = { region: text, ...numbers, seed: text, 'as-of': text } as const;
+    const options = { region: text, ...numbers, seed: text, 'as-of': text, calls: { type: 'boolean' } } as const;
     return parseArgs({ options }).values;
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));

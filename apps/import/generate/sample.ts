@@ -1,3 +1,4 @@
+import { callsText } from './calls.ts';
 import { type SampleOptions, sampleOrganization } from './organization.ts';
 
 export type { SampleOptions };
@@ -12,9 +13,18 @@ const pieceLength = 64 * 1024;
  * state of the format, and is the same for the same options. 1,000,000 grants need no more memory
  * than 10.
  */
-export async function* generateSample(options: SampleOptions): AsyncGenerator<string> {
+export function generateSample(options: SampleOptions): AsyncGenerator<string> {
+  return joinPieces(documentText(options));
+}
+
+/** Writes the calls of schema `platform` that bring in the same, as SQL. */
+export function generateCalls(options: SampleOptions): AsyncGenerator<string> {
+  return joinPieces(callsText(options));
+}
+
+async function* joinPieces(texts: Iterable<string>): AsyncGenerator<string> {
   let piece = '';
-  for (const text of documentText(options)) {
+  for (const text of texts) {
     piece += text;
     if (piece.length < pieceLength) continue;
     yield piece;
