@@ -47,8 +47,8 @@ it.each([{}, { familiesPerOrganization: 3, grantsPerFamily: 3, daysPerFamily: 11
     expect(await listDays(called)).toEqual(await listDays(imported));
     expect(calls.match(/^begin;$/gm)).toHaveLength(options.organizations);
     // Repeated, the same calls change nothing.
-    const answers = [await called.client.query<Record<string, string>>(calls)].flat().flatMap(({ rows }) => rows);
-    const repeated = new Map(Object.entries(Object.groupBy(answers, (row) => Object.values(row)[0] as string)));
+    const returned = [await called.client.query<Record<string, string>>(calls)].flat().flatMap(({ rows }) => rows);
+    const repeated = new Map(Object.entries(Object.groupBy(returned, (row) => Object.values(row)[0] as string)));
     expect([...repeated.keys()]).toEqual(['unchanged']);
   },
 );

@@ -20,7 +20,8 @@ export async function readPlatformFunctions(owner: Pick<pg.Pool, 'query'>): Prom
     open: boolean;
   }>(
     `select p.proname as name, pg_get_function_arguments(p.oid) as signature, p.prosrc as source,
-       obj_description(p.oid, 'pg_proc') as comment, has_function_privilege('org_api_platform', p.oid, 'execute') as open
+       obj_description(p.oid, 'pg_proc') as comment,
+       has_function_privilege('org_api_platform', p.oid, 'execute') as open
      from pg_proc p where p.pronamespace = 'platform'::regnamespace order by 1`,
   );
   const sources = new Map(

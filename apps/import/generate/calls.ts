@@ -65,17 +65,17 @@ function* accessCalls({ lists }: Sample, call: Call): Generator<string> {
     for (; !next.done && next.value.grantId === id; next = seats.next()) yield* endedSeatCalls(next.value, call);
     if (endReason !== null) yield call('end_grant', { id, reason: endReason, ended_at: endsAt });
   }
-  for (const seat of lists.seats()) if (seat.endedAt === null) yield giveSeat(seat, call);
+  for (const seat of lists.seats()) if (seat.endedAt === null) yield assignSeat(seat, call);
 }
 
-const giveSeat = ({ id, grantId, givenAt }: Seat, call: Call) =>
+const assignSeat = ({ id, grantId, givenAt }: Seat, call: Call) =>
   call('give_seat', { id, grant_id: grantId, given_at: givenAt });
 
 /** The end of its access ends a seat too. */
 function* endedSeatCalls(seat: Seat, call: Call): Generator<string> {
   const { id, reason, endedAt } = seat;
   if (endedAt === null) return;
-  yield giveSeat(seat, call);
+  yield assignSeat(seat, call);
   if (reason !== 'access_ended') yield call('end_seat', { id, reason, ended_at: endedAt });
 }
 
