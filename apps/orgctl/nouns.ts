@@ -2,6 +2,7 @@ import { auditLog } from './audit-log.ts';
 import type { Noun } from './command.ts';
 import { delivery } from './delivery.ts';
 import { doctor } from './doctor/doctor.ts';
+import { family } from './family.ts';
 import { key } from './key.ts';
 import { ledger } from './ledger.ts';
 import { org } from './org.ts';
@@ -15,6 +16,7 @@ import { webhook } from './webhook.ts';
 export const nouns: readonly Noun[] = [
   org,
   person,
+  family,
   webhook,
   delivery,
   redelivery,

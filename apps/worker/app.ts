@@ -57,6 +57,7 @@ export async function startWorker(
     suspendAfterSeconds: config.suspendAfterSeconds,
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
     onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
+    onErased: (erasure) => log.info({ erasure }, 'a family was erased'),
     onAnchor: (anchor) => log.info({ auditAnchor: anchor }, 'anchored a hash chain of the audit log'),
     async sendAnchors(anchors) {
       try {

@@ -10,6 +10,12 @@ import {
 } from '#domain/audit-log/chain.ts';
 import { dropOldAuditEntriesSql, keepPartitionsSql } from '#domain/audit-log/retention.ts';
 import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
+import {
+  type ErasureCertificate,
+  listErasuresToLogSql,
+  recordErasuresLoggedSql,
+  repeatErasuresSql,
+} from '#domain/clients/erase-family.ts';
 import { hourMs } from '#domain/contract/durations.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { purgeDeliveriesSql, purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
@@ -33,6 +39,7 @@ const seldomRuns = 10;
 /** The steps by their names in logs and metrics. At a start, what people wait for comes first. */
 export const maintenanceSteps = [
   'end_grants',
+  'repeat_erasures',
   'suspend_webhooks',
   'purge_secrets',
   'chain_audit_log',
@@ -61,6 +68,8 @@ export interface StepOptions {
   everyMs: number;
   onEnded?: (grants: number) => void;
   onSuspended?: (webhooks: number) => void;
+  /** Called with the certificate of an erasure, when it is new and when it is completed. */
+  onErased?: (certificate: ErasureCertificate) => void;
   /** Called with the end of a hash chain that is not anchored in the log today. */
   onAnchor?: (anchor: AuditAnchor) => void;
   /** Sends logged anchors out of the region. False: not accepted; they are anchored again in an hour. */
@@ -86,16 +95,29 @@ const statement = <Row extends pg.QueryResultRow>(
 /**
  * Returns the steps of maintenance. Each second: due grants end, expired secrets are purged, and
  * new entries of the audit log are linked into their hash chains. Every ten seconds: failing
- * webhooks are suspended, and new calls are added to their sums. Each hour: chains are anchored
+ * webhooks are suspended, and new calls are added to their sums. Each minute: responses that came
+ * after an erasure are erased. Each hour: chains are anchored
  * (once a day each), partitions are created ahead, and what is older than its retention is purged.
  */
 export function createMaintenanceSteps(options: StepOptions): Step[] {
   const { auditLogRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
-  const { onEnded = () => {}, onSuspended = () => {} } = options;
+  const { onEnded = () => {}, onSuspended = () => {}, onErased = () => {} } = options;
   const { onAnchor = () => {}, sendAnchors = async () => true, onPurged = () => {} } = options;
 
   const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
     end_grants: statement(0, endDueGrantsSql, [], (rows) => onEnded(rows.length)),
+    repeat_erasures: {
+      everyMs: 60_000,
+      async run(client) {
+        await client.query(repeatErasuresSql);
+        const { rows } = await client.query<{ certificate: ErasureCertificate }>(listErasuresToLogSql);
+        const certificates = rows.map(({ certificate }) => certificate);
+        // Logged before it is recorded: a crash between them repeats a line and loses none.
+        for (const certificate of certificates) onErased(certificate);
+        await client.query(recordErasuresLoggedSql, [JSON.stringify(certificates)]);
+        return { isAllDone: true };
+      },
+    },
     suspend_webhooks: statement(seldomRuns * everyMs, suspendWebhooksSql, [suspendAfterSeconds], (rows) =>
       onSuspended(rows.length),
     ),

@@ -147,10 +147,14 @@ describe('PostgreSQL', () => {
       fsync: 'on',
       fullPageWrites: 'on',
       synchronousCommit: 'on',
+      quoting: [] as string[],
     };
     const wrong = (facts: Partial<typeof good>) =>
-      checkServerSettings({ ...good, ...facts }).flatMap(({ state, message }) => (state === 'failed' ? [message] : []));
+      checkServerSettings({ ...good, ...facts }).flatMap(({ state, message }) => (state === 'ok' ? [] : [message]));
     expect(wrong({})).toEqual([]);
+    expect(wrong({ quoting: ['log_statement'] })).toEqual([
+      'the log of PostgreSQL may quote rows and statements, with names of families: log_statement',
+    ]);
     expect(wrong({ version: 140_012 })).toEqual(['PostgreSQL 14 is too old']);
     expect(wrong({ encoding: 'SQL_ASCII' })).toEqual(['the database is encoded in SQL_ASCII']);
     expect(wrong({ hasIcu: false })).toEqual(['PostgreSQL is built without ICU']);

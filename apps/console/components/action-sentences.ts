@@ -239,6 +239,7 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
           ? sentence`Added ${member(e)}`
           : sentence`Edited ${member(e)}: ${list(d.changed)}`,
   ],
+  'family.erase': ['Erased a family', () => sentence`Erased a family`],
   'platform.put_family': ['Platform changed a family', () => sentence`Added or renamed a family`],
   'platform.start_grant': ['Platform started client access', (e) => sentence`Started access to ${client(e)}`],
   'platform.plan_end': ['Platform planned an end', (e) => sentence`Changed the planned end of access to ${client(e)}`],
@@ -315,7 +316,8 @@ export function describeActor(entry: AuditEntry): Sentence {
   if (entry.personId !== null) return [named(entry.personName, 'member', entry.personId, '')];
   const managedBy = text(entry.detail?.managedBy);
   if (managedBy !== '') return ['Operator (', { name: managedBy }, ')'];
-  return [systemActions.has(entry.action) || entry.action.startsWith('platform.') ? 'System' : 'Support'];
+  const isSystem = systemActions.has(entry.action) || entry.action.startsWith('platform.');
+  return [isSystem || entry.detail?.by === 'platform' ? 'System' : 'Support'];
 }
 
 export const formatSentence = (parts: Sentence): string =>

@@ -27,6 +27,10 @@ const commonSettings = {
   shared_buffers: '128MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
+  // The server's log quotes no row and no statement: they have names.
+  log_error_verbosity: 'terse',
+  log_min_error_statement: 'panic',
+  log_parameter_max_length_on_error: '0',
 };
 
 /** For data that is deleted soon. POSIX shared memory of a killed server would stay in /dev/shm. */

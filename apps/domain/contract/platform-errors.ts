@@ -60,6 +60,16 @@ export const platformErrors = {
   family_has_seat: { state: '23514', means: 'The family has the seat in the detail.', todo: 'End that seat first.' },
   no_free_seat: { state: '23514', means: 'Every seat is given.', todo: 'End one, or raise the plan.' },
   role_in_use: { state: '23514', means: 'Members have the role.', todo: 'Remove it by `put_member` first.' },
+  family_erased: {
+    state: '23514',
+    means: 'The family was erased.',
+    todo: 'Drop the call. A family that returns has a new id.',
+  },
+  too_many_erasures: {
+    state: '23514',
+    means: 'The platform has erased as many families in 24 hours as the owner allows.',
+    todo: 'Erase it later, or by `orgctl family erase`.',
+  },
   sum_too_large: {
     state: '23514',
     means: 'The shares of a month and currency exceed 2^53 - 1.',

@@ -171,7 +171,7 @@ const inOrganization = [...checked, 'no_such_organization'] as const;
 const byId = { organization, id: 'The access.' };
 const ended = 'When it ended. Null: now.';
 
-/** The functions that write. Each returns `created`, `changed` or `unchanged`. */
+/** The functions that write. Each returns `created`, `changed` or `unchanged`, and the erasure certificates. */
 export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   put_organization: {
     does: 'Creates an organization, with a plan of no seats, or changes it.',
@@ -198,7 +198,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   put_family: {
     does: 'Creates a family of the organization, or changes its name.',
     required: familyColumns,
-    codes: inOrganization,
+    codes: [...inOrganization, 'family_erased'],
   },
   start_grant: {
     does: 'Gives a member access to a family. Sends `client.started`.',
@@ -209,6 +209,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
       'lies_ahead',
       'ends_before_it_begins',
       'no_such_family',
+      'family_erased',
       'no_such_member',
       'id_taken',
       'grant_differs',
@@ -240,6 +241,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
       'ends_before_it_begins',
       'no_such_grant',
       'no_such_family',
+      'family_erased',
       'no_such_member',
       'id_taken',
       'grant_differs',
@@ -308,7 +310,12 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
         'An array of objects with `family`, `day` (`2026-11-20`), `messages`, `calm_messages`, `exchanges`, ' +
         '`exchanges_on_time`, `expenses_due` and `expenses_answered_in_14_days`.',
     },
-    codes: [...inOrganization, 'no_such_family'],
+    codes: [...inOrganization, 'no_such_family', 'family_erased'],
+  },
+  erase_family: {
+    does: 'Erases a family in every organization. Returns its certificates, also when it is repeated.',
+    required: { family: 'The family.', reference: 'A case number: at most 64 letters, digits and `. _ / -`.' },
+    codes: [...checked, 'no_such_family', 'family_erased', 'too_many_erasures'],
   },
 };
 

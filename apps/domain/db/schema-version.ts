@@ -19,6 +19,7 @@ export const migrationNames = [
   '0015-platform',
   '0016-platform-people',
   '0017-platform-money',
+  '0018-erasure',
 ] as const;
 
 /** The newest migration, which a database must have. */

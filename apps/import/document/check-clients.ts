@@ -16,6 +16,9 @@ const checkFamily = (list: string, staged: string) => `
     and not exists (select from family f where f.organization_id = x.organization_id and f.id = x.family_id)`;
 
 const references = [
+  `select ${itemPath('f', 'families', 'id')},
+    'is the id of a family that was erased; a family that returns has a new id'
+   from staged_family f where f.id is not null and is_family_erased(f.id)`,
   checkFamily('grants', 'staged_grant'),
   `select ${itemPath('g', 'grants', 'professionalUserId')},
     'is the userId of no member of the organization, in the file or the database'

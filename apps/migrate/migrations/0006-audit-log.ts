@@ -78,6 +78,7 @@ export class AuditLog extends Migration {
         from audit_entry where action = 'delivery.cancel' and detail ? 'eventId';
 
       create table audit_entry_default partition of audit_entry default;
+      alter table audit_entry alter column names set statistics 0;
 
       -- Names the people and objects of an action, for every writer, so that a later rename changes
       -- no entry. Calls with a key show the key, and have no names. The name of a family is
@@ -146,6 +147,9 @@ export class AuditLog extends Migration {
             'for values from (%L) to (%L)',
             to_char(first, 'YYYY_MM'), to_char(first, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
             to_char(first + interval '1 month', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
+          -- The planner's statistics would keep copies of names.
+          execute format('alter table public.audit_entry_%s alter column names set statistics 0',
+            to_char(first, 'YYYY_MM'));
           made := made + 1;
           continue when to_regclass(format('public.audit_link_%s', to_char(first, 'YYYY_MM'))) is not null;
           continue when exists (select from audit_link_default d where d.month = first::date);

@@ -137,10 +137,7 @@ export class Platform extends Migration {
         end if;
         perform platform.share_organization(organization);
         perform from family f where f.organization_id = organization and f.id = family for key share;
-        if not found then
-          perform platform.reject('no_such_family', 'P0002', 'the organization has no such family', family::text,
-            'Create it with platform.put_family; a family of two organizations is created in both.');
-        end if;
+        if not found then perform platform.reject_family(family); end if;
         perform from membership m where m.organization_id = organization and m.person_id = professional
           for key share;
         if not found then

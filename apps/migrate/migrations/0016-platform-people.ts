@@ -180,6 +180,10 @@ export class PlatformPeople extends Migration {
         key: 'organization',
         required: { name: 'text' },
         checks: `perform platform.check_text('name', name, 10000);`,
+        // An erasure of the family that runs at this moment is waited for.
+        rules: /* sql */ `
+      perform from family f where f.organization_id = organization and f.id = put_family.id for no key update;
+      perform platform.reject_erased(id);`,
       }),
     );
 

@@ -181,10 +181,7 @@ export class PlatformMoney extends Migration {
         select d ->> 'family' into wrong from jsonb_array_elements(days) d
         where not exists (select from family f where f.organization_id = organization
           and f.id = (d ->> 'family')::uuid) limit 1;
-        if found then
-          perform platform.reject('no_such_family', 'P0002', 'the organization has no such family', wrong,
-            'Create it with platform.put_family.');
-        end if;
+        if found then perform platform.reject_family(wrong::uuid); end if;
 
         insert into family_day as t (organization_id, family_id, day, ${counts.join(', ')})
         select organization, d.family, d.day, ${counts.map((name) => `d.${name}`).join(', ')}

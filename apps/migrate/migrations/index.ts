@@ -16,6 +16,7 @@ import { Rights } from './0014-rights.ts';
 import { Platform } from './0015-platform.ts';
 import { PlatformPeople } from './0016-platform-people.ts';
 import { PlatformMoney } from './0017-platform-money.ts';
+import { Erasure } from './0018-erasure.ts';
 
 export interface NamedMigration {
   name: string;
@@ -59,4 +60,5 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0015-platform', class: Platform },
   { name: '0016-platform-people', class: PlatformPeople },
   { name: '0017-platform-money', class: PlatformMoney },
+  { name: '0018-erasure', class: Erasure },
 ];

@@ -58,13 +58,19 @@ export interface PostgresFacts {
   fsync: string;
   fullPageWrites: string;
   synchronousCommit: string;
+  /** Settings by which the server's log quotes rows, statements or their values. */
+  quoting: string[];
 }
 
 const factsSql = /* sql */ `
   select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
     exists (select from pg_collation where collprovider = 'i') as "hasIcu", current_setting('fsync') as fsync,
     current_setting('full_page_writes') as "fullPageWrites",
-    current_setting('synchronous_commit') as "synchronousCommit"`;
+    current_setting('synchronous_commit') as "synchronousCommit",
+    array(select name from (values ('log_error_verbosity', '{terse}'::text[]),
+        ('log_min_error_statement', '{fatal,panic}'), ('log_parameter_max_length_on_error', '{0}'),
+        ('log_statement', '{none,ddl}'), ('log_min_duration_statement', '{-1}'), ('log_min_duration_sample', '{-1}')
+      ) as setting (name, good) where current_setting(name) <> all (good)) as quoting`;
 
 async function checkServer(connection: PrimaryConnection): Promise<Finding[]> {
   const { rows } = await connection.query<PostgresFacts>(factsSql);
@@ -87,7 +93,7 @@ async function checkServer(connection: PrimaryConnection): Promise<Finding[]> {
 }
 
 export function checkServerSettings(facts: PostgresFacts): Finding[] {
-  const { version, encoding, hasIcu, fsync, fullPageWrites, synchronousCommit } = facts;
+  const { version, encoding, hasIcu, fsync, fullPageWrites, synchronousCommit, quoting } = facts;
   const major = Math.floor(version / 10_000);
   const lossy = Object.entries({
     fsync,
@@ -119,6 +125,12 @@ export function checkServerSettings(facts: PostgresFacts): Finding[] {
       `a crash loses committed events, as these are off: ${lossy.join(', ')}`,
       `Turn on ${lossy.join(', ')}, for the server, the database and the login.`,
     ),
+    quoting.length === 0
+      ? ok('the log of PostgreSQL quotes no rows and no statements')
+      : warning(
+          `the log of PostgreSQL may quote rows and statements, with names of families: ${quoting.join(', ')}`,
+          'Set them as docs/operations/prepare-postgresql.md says.',
+        ),
   ];
 }
 

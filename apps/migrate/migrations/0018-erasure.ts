@@ -1,0 +1,395 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/**
+ * Erasure of a family: its name is replaced, and its id by a random one, so that nothing here refers
+ * to the platform's family. Grants and seats stay as those of an unnamed family, which keeps counts,
+ * events and the ledger as they are.
+ */
+export class Erasure extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      -- The planner's statistics would keep copies of names and of what receivers answered.
+      alter table family alter column name set statistics 0;
+      alter table delivery_attempt alter column response set statistics 0;
+
+      -- Ids that no writer may bring back, as SHA-256 of their 16 bytes. An id has 122 random
+      -- bits, so its digest does not lead back to it.
+      create table erased_family (
+        family_digest bytea primary key
+      );
+
+      create table erasure (
+        organization_id uuid not null constraint erasure_organization references organization,
+        id uuid not null default new_id(),
+        family_digest bytea not null constraint erasure_digest references erased_family,
+        erased_at timestamptz not null default clock_timestamp(),
+        erased_by text not null constraint erasure_by_known check (erased_by in ('platform', 'orgctl', 'restore')),
+        -- A case number, never a name.
+        reference text not null constraint erasure_reference_form check (reference ~ '^[A-Za-z0-9._/-]{1,64}$'),
+        -- The id of the unnamed family.
+        kept_as uuid not null,
+        counts jsonb not null,
+        -- Where people wrote the name: places and ids.
+        mentions jsonb not null,
+        completed_at timestamptz,
+        -- Whether the worker has logged the certificate, open and completed.
+        logged boolean not null default false,
+        logged_completed boolean not null default false,
+        primary key (organization_id, id)
+      );
+      create index erasure_by_digest on erasure (family_digest);
+      create index erasure_by_time on erasure (erased_at);
+      create index erasure_open on erasure (erased_at) where completed_at is null or not logged_completed;
+
+      -- How many families the platform may erase within 24 hours. Only the owner changes it.
+      create table erasure_limit (
+        id boolean primary key default true constraint erasure_limit_one_row check (id),
+        families integer not null default 50 constraint erasure_limit_not_negative check (families >= 0)
+      );
+      insert into erasure_limit default values;
+
+      -- The share of that limit that was used.
+      create function erasure_limit_used() returns double precision
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select (select count(distinct e.family_digest) from erasure e
+            where e.erased_by = 'platform' and e.erased_at > now() - interval '24 hours')::double precision
+          / greatest(l.families, 1) from erasure_limit l;
+      end;
+
+      create function is_family_erased(family uuid) returns boolean
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select exists (select from erased_family e where e.family_digest = sha256(uuid_send(family)));
+      end;
+
+      create function platform.reject_erased(family uuid) returns void
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if is_family_erased(family) then
+          perform platform.reject('family_erased', '23514', 'the family was erased', family::text,
+            'Drop the call. A family that returns has a new id.');
+        end if;
+      end $$;
+
+      create function platform.reject_family(family uuid) returns void
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform platform.reject_erased(family);
+        perform platform.reject('no_such_family', 'P0002', 'the organization has no such family', family::text,
+          'Create it with platform.put_family; a family of two organizations is created in both.');
+      end $$;
+
+      -- For every writer, also one that waited for an erasure: the statement has ended here, and sees
+      -- what was committed meanwhile.
+      create function family_stays_erased() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform platform.reject_erased(n.id) from new_family n
+          where sha256(uuid_send(n.id)) in (select e.family_digest from erased_family e);
+        return null;
+      end $$;
+      create trigger family_stays_erased after insert on family referencing new table as new_family
+        for each statement execute function family_stays_erased();
+    `);
+
+    this.addSql(/* sql */ `
+      -- A text in the form in which names are compared. lower() of a column with collation "C" would
+      -- change ASCII only.
+      create function fold_text(value text) returns text language sql immutable parallel safe
+      return lower(normalize(value, NFKC) collate "und-x-icu");
+
+      -- The same of bytes that may be no text: each byte is a character.
+      create function fold_bytes(value bytea) returns text language sql immutable parallel safe
+      return lower(convert_from(value, 'LATIN1') collate "C");
+
+      -- A text as JSON with ASCII only.
+      create function escape_as_json(value text) returns text language sql immutable parallel safe
+      return (select coalesce(string_agg(case when a < 128 then c when a < 65536 then '\\u' || lpad(to_hex(a), 4, '0')
+          else '\\u' || to_hex(55296 + ((a - 65536) >> 10)) || '\\u' || to_hex(56320 + ((a - 65536) & 1023)) end, ''
+          order by n), '')
+        from (select c, ascii(c) as a, n from regexp_split_to_table(value, '') with ordinality as x (c, n)) as x);
+
+      -- A regular expression of what stands for a family: one of the forms of its name as whole words
+      -- (family Martin is not in Martinez), or its id with or without hyphens.
+      create function family_pattern(forms text[], family uuid) returns text language sql immutable parallel safe
+      return (select '(^|\\W|_|\\\\[a-z])('
+          || string_agg(distinct regexp_replace(f, '([][\\\\^$.|?*+(){}-])', '\\\\\\1', 'g'), '|')
+          || ')($|\\W|_)|' || family || '|' || replace(family::text, '-', '')
+        from unnest(forms) f);
+
+      create function family_text_pattern(name text, family uuid) returns text language sql immutable parallel safe
+      return family_pattern(array[fold_text(name),
+        fold_text(substr(to_json(name)::text, 2, length(to_json(name)::text) - 2))], family) collate "und-x-icu";
+
+      create function family_bytes_pattern(name text, family uuid) returns text language sql immutable parallel safe
+      return (select family_pattern(array_agg(fold_bytes(convert_to(f.form, 'UTF8'))), family)
+        from (values (name), (lower(name collate "und-x-icu")), (upper(name collate "und-x-icu"))) as c (cased)
+          cross join lateral (values (normalize(c.cased, NFC)), (normalize(c.cased, NFD))) as n (normal)
+          cross join lateral (values (n.normal), (escape_as_json(n.normal)),
+            (escape_as_json(substr(to_json(n.normal)::text, 2, length(to_json(n.normal)::text) - 2)))) as f (form))
+        collate "C";
+
+      -- Texts of people in which the family occurs. A person decides about them. Names of people in
+      -- the log are theirs.
+      create function list_mentions(organization uuid, pattern text) returns jsonb
+      language sql stable set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        with t (place, id, text) as (
+          select 'webhook', w.id::text, concat_ws(' ', w.description, w.url) from webhook w
+            where w.organization_id = organization
+          union all select 'api_key', k.id::text, k.label from api_key k where k.organization_id = organization
+          union all select 'role', r.id::text, concat_ws(' ', r.key, r.name, r.description) from role r
+            where r.organization_id = organization
+          union all select 'membership', m.person_id, concat_ws(' ', m.name, m.email, m.title) from membership m
+            where m.organization_id = organization
+          union all select 'referral_code', c.id::text, concat_ws(' ', c.code, c.link, c.label) from referral_code c
+            where c.organization_id = organization
+          union all select 'audit_entry', a.id::text, a.detail::text from audit_entry a
+            where a.organization_id = organization and a.status is null
+        )
+        select coalesce(jsonb_agg(jsonb_build_object('place', m.place, 'id', m.id)), '[]')
+        from (select t.place, t.id from t where fold_text(t.text) ~ pattern order by 1, 2 limit 1000) m;
+      end;
+
+      create function erasure_certificate(e erasure) returns jsonb language sql stable
+      set search_path = pg_catalog, public, pg_temp
+      return jsonb_build_object('erasureId', e.id, 'organizationId', e.organization_id,
+        'familyDigest', encode(e.family_digest, 'hex'), 'erasedAt', api.utc(e.erased_at), 'erasedBy', e.erased_by,
+        'reference', e.reference, 'counts', e.counts, 'mentions', e.mentions,
+        'completedAt', case when e.completed_at is not null then api.utc(e.completed_at) end);
+    `);
+
+    this.addSql(/* sql */ `
+      -- Erases what receivers answered to events of these grants and seats.
+      create function erase_responses(organization uuid, subjects uuid[]) returns bigint
+      language sql volatile set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        with erased as (
+          update delivery_attempt a set response = null, response_encoding = null
+          from event e
+          where e.organization_id = organization and e.subject_id = any (subjects)
+            and a.organization_id = e.organization_id and a.event_id = e.id
+            and a.webhook_id in (select d.webhook_id from delivery d
+              where d.organization_id = e.organization_id and d.event_id = e.id)
+            and (a.response is not null or a.response_encoding is not null)
+          returning 1
+        ) select count(*) from erased;
+      end;
+
+      create function list_subjects(organization uuid, family uuid) returns uuid[]
+      language sql stable set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select array(select g.id from client_grant g where g.organization_id = organization and g.family_id = family
+          union all select s.id from seat s where s.organization_id = organization and s.family_id = family);
+      end;
+
+      create function erase_family_in(organization uuid, erased uuid, old_name text, reference text, caller text)
+      returns void language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+      #variable_conflict use_variable
+      declare
+        subjects uuid[];
+        new_id uuid := gen_random_uuid();
+        text_pattern constant text := family_text_pattern(old_name, erased);
+        bytes_pattern constant text := family_bytes_pattern(old_name, erased);
+        withdrawn bigint; ended bigint; grants bigint; seats bigint; days bigint; unnamed_days bigint;
+        responses bigint; found_responses bigint; in_flight bigint;
+        entries uuid[];
+        made public.erasure;
+      begin
+        -- Plan, grant, seat.
+        perform platform.lock_plan(organization);
+        perform from client_grant g where g.organization_id = organization and g.family_id = erased
+          order by g.id for no key update;
+        -- Access ends first: receivers hear it, by ids as always.
+        update client_grant g set status = 'active' where g.organization_id = organization and g.family_id = erased
+          and g.status = 'scheduled' and g.since <= now();
+        update client_grant g set status = 'withdrawn' where g.organization_id = organization and g.family_id = erased
+          and g.status = 'scheduled';
+        get diagnostics withdrawn = row_count;
+        update client_grant g set status = 'ended', end_reason = 'ended',
+          ends_at = greatest(g.since, least(g.ends_at, clock_timestamp()))
+          where g.organization_id = organization and g.family_id = erased and g.status = 'active';
+        get diagnostics ended = row_count;
+
+        insert into family (organization_id, id, name) values (organization, new_id, 'Erased family');
+        -- In one statement: a seat refers to its grant's family.
+        with s as (
+          update seat x set family_id = new_id where x.organization_id = organization and x.family_id = erased
+          returning 1
+        ), g as (
+          update client_grant x set family_id = new_id where x.organization_id = organization and x.family_id = erased
+          returning 1
+        ) select (select count(*) from s), (select count(*) from g) into seats, grants;
+        -- Days of the window stay, unnamed: without them, the outcomes of two days would differ by
+        -- exactly this family.
+        delete from family_day d where d.organization_id = organization and d.family_id = erased
+          and d.day < (now() at time zone 'UTC')::date - 90;
+        get diagnostics days = row_count;
+        update family_day d set family_id = new_id where d.organization_id = organization and d.family_id = erased;
+        get diagnostics unnamed_days = row_count;
+        delete from family f where f.organization_id = organization and f.id = erased;
+
+        subjects := list_subjects(organization, new_id);
+        responses := erase_responses(organization, subjects);
+        update delivery_attempt a set response = null, response_encoding = null
+          where a.organization_id = organization and a.response is not null
+            and fold_bytes(a.response) ~ bytes_pattern;
+        get diagnostics found_responses = row_count;
+        -- Names of webhooks and roles at their time are texts that members wrote.
+        with erased_entry as (
+          update audit_entry a set names = null, names_salt = null
+          where a.organization_id = organization and a.status is null and a.names ?| array['webhook', 'role']
+            and fold_text(concat_ws(' ', a.names ->> 'webhook', a.names ->> 'role')) ~ text_pattern
+          returning a.id
+        ) select array(select e.id from erased_entry e) into entries;
+        select count(*) into in_flight from event e join delivery d on d.organization_id = e.organization_id
+          and d.event_id = e.id
+          where e.organization_id = organization and e.subject_id = any (subjects) and d.settled_at is null;
+
+        insert into erasure (organization_id, family_digest, erased_by, reference, kept_as, counts, mentions)
+          values (organization, sha256(uuid_send(erased)), caller, reference, new_id,
+            jsonb_build_object('names', 1, 'grants', grants, 'grantsEnded', ended, 'grantsWithdrawn', withdrawn,
+              'seats', seats, 'familyDaysDeleted', days, 'familyDaysUnnamed', unnamed_days,
+              'responses', responses + found_responses, 'deliveriesInFlight', in_flight,
+              'entriesWithoutNames', cardinality(entries)),
+            list_mentions(organization, text_pattern))
+          returning * into made;
+        -- An entry has a bound, so several may list what one erasure removed.
+        insert into audit_entry (organization_id, action, detail)
+        select organization, 'family.erase', jsonb_build_object('erasureId', made.id, 'by', caller,
+          'counts', made.counts, 'entries', to_jsonb(entries[first:first + 299]))
+        from generate_series(1, greatest(cardinality(entries), 1), 300) as first;
+      end $$;
+
+      -- Erases a family in every organization. Repeated, it changes nothing. Returns its certificates.
+      create function platform.erase(erased uuid, reference text, caller text) returns jsonb
+      language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+      #variable_conflict use_variable
+      declare
+        digest constant bytea := sha256(uuid_send(erased));
+        found_in record;
+        certificates jsonb;
+      begin
+        perform platform.check_missing(array['family', 'reference'], array[erased is null, reference is null]);
+        -- Before any row is written: PostgreSQL logs the row that a constraint rejects.
+        perform platform.check_argument('reference', reference ~ '^[A-Za-z0-9._/-]{1,64}$',
+          'A case number of at most 64 characters: letters, digits and . _ / -');
+        -- The family before the plan: who starts access and then gives its seat locks them so, too.
+        for found_in in select f.organization_id, f.name from family f where f.id = erased
+          order by f.organization_id for update
+        loop
+          insert into erased_family values (digest) on conflict do nothing;
+          perform erase_family_in(found_in.organization_id, erased, found_in.name, reference, caller);
+        end loop;
+        select jsonb_agg(erasure_certificate(e) order by e.erased_at, e.id) into certificates from erasure e
+          where e.family_digest = digest;
+        if certificates is null then
+          perform platform.reject_family(erased);
+        end if;
+        return certificates;
+      end $$;
+
+      create function platform.erase_family(family uuid, reference text) returns jsonb
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      #variable_conflict use_variable
+      declare
+        most integer;
+      begin
+        if exists (select from public.family f where f.id = family) then
+          -- The lock makes two callers count each other.
+          select l.families into strict most from erasure_limit l for update;
+          if most = 0 or erasure_limit_used() >= 1 then
+            perform platform.reject('too_many_erasures', '23514', 'the platform has erased as many as a day allows',
+              format('%s families in 24 hours', most),
+              'Erase this one tomorrow, or by orgctl family erase. The owner can raise erasure_limit.');
+          end if;
+        end if;
+        return platform.erase(family, reference, 'platform');
+      end $$;
+      grant execute on function platform.erase_family, is_family_erased to org_api_platform;
+
+      -- After a backup was restored: erases again what certificates name, and rejects those ids that the
+      -- backup does not have. \`certificates\`: objects with familyDigest and reference.
+      create function erase_again(certificates jsonb) returns jsonb
+      language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+      #variable_conflict use_variable
+      declare
+        erased record;
+        made jsonb := '[]';
+      begin
+        insert into erased_family select distinct decode(c ->> 'familyDigest', 'hex')
+          from jsonb_array_elements(certificates) c on conflict do nothing;
+        for erased in select distinct on (f.id) f.id, c ->> 'reference' as reference
+          from jsonb_array_elements(certificates) c
+          join family f on sha256(uuid_send(f.id)) = decode(c ->> 'familyDigest', 'hex') order by f.id
+        loop
+          made := made || platform.erase(erased.id, erased.reference, 'restore');
+        end loop;
+        return made;
+      end $$;
+    `);
+
+    this.addSql(/* sql */ `
+      -- What follows an erasure: responses that came afterwards, days that have left the window, and the
+      -- statistics, once no response can follow. A response to an event of another family may have been
+      -- on its way too. Returns how many responses it erased.
+      create function repeat_erasures() returns bigint
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        open_erasure public.erasure;
+        subjects uuid[];
+        erased bigint := 0;
+        late bigint;
+        is_completed boolean := false;
+      begin
+        delete from family_day d using erasure e where e.erased_at > now() - interval '100 days'
+          and d.organization_id = e.organization_id and d.family_id = e.kept_as
+          and d.day < (now() at time zone 'UTC')::date - 90;
+        for open_erasure in select * from erasure e where e.completed_at is null order by e.erased_at limit 100
+          for update skip locked
+        loop
+          subjects := list_subjects(open_erasure.organization_id, open_erasure.kept_as);
+          erased := erased + erase_responses(open_erasure.organization_id, subjects);
+          update delivery_attempt a set response = null, response_encoding = null
+            where a.organization_id = open_erasure.organization_id and a.response is not null
+              and a.started_at between open_erasure.erased_at - interval '5 minutes' and open_erasure.erased_at
+              and a.finished_at > open_erasure.erased_at;
+          get diagnostics late = row_count;
+          erased := erased + late;
+          continue when open_erasure.erased_at > now() - interval '5 minutes' or exists (
+            select from event v join delivery d on d.organization_id = v.organization_id and d.event_id = v.id
+            where v.organization_id = open_erasure.organization_id and v.subject_id = any (subjects)
+              and (d.settled_at is null or d.settled_at > now() - interval '5 minutes'));
+          update erasure e set completed_at = now()
+            where e.organization_id = open_erasure.organization_id and e.id = open_erasure.id;
+          is_completed := true;
+        end loop;
+        if is_completed then
+          analyze family (id), client_grant (family_id), seat (family_id), family_day (family_id);
+        end if;
+        return erased;
+      end $$;
+
+      -- The certificates that the worker has not logged yet, or not as completed.
+      create function list_erasures_to_log() returns table (organization_id uuid, id uuid, certificate jsonb)
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select e.organization_id, e.id, erasure_certificate(e) from erasure e
+        where not e.logged_completed and (not e.logged or e.completed_at is not null)
+        order by e.erased_at limit 100;
+      end;
+
+      create function record_erasures_logged(certificates jsonb) returns void
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        update erasure e set logged = true, logged_completed = c.value -> 'completedAt' <> 'null'
+        from jsonb_array_elements(certificates) c
+        where e.organization_id = (c.value ->> 'organizationId')::uuid and e.id = (c.value ->> 'erasureId')::uuid;
+      end;
+
+      grant execute on function repeat_erasures, list_erasures_to_log, record_erasures_logged, erasure_limit_used
+        to org_api_worker;
+    `);
+  }
+}
