@@ -3,10 +3,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { findFieldDescription, platformFunctions, platformViews } from '#domain/contract/platform.ts';
+import { platformFunctions, platformViews } from '#domain/contract/platform.ts';
 import { platformErrors } from '#domain/contract/platform-errors.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { formats } from '../../apps/import/document/format.ts';
 import { functionComment } from '../../apps/migrate/comments.ts';
 import { importText } from '../import/document.ts';
 import { readPlatformFunctions, readPlatformViews } from '../migrate/platform-catalog.ts';
@@ -77,15 +76,4 @@ it('every code has the SQLSTATE of the table, and the table has no other code', 
   expect(rows.toSorted((a, b) => a.code.localeCompare(b.code))).toEqual(
     states.toSorted((a, b) => a.code.localeCompare(b.code)),
   );
-});
-
-it('every field of the import format that a column holds has the sentence of the column', () => {
-  const lists = ['roles', 'members', 'families', 'grants', 'seats', 'seatPlan', 'referralCodes', 'referralInvoices'];
-  const own = [...lists, 'familyDays', 'subscriptions', 'referrals', 'pricePerSeat'];
-  const missing = Object.entries(formats)
-    .filter(([kind]) => kind !== 'familyDay')
-    .flatMap(([kind, { fields }]) =>
-      Object.keys(fields).filter((field) => !own.includes(field) && findFieldDescription(kind, field) === undefined),
-    );
-  expect(missing).toEqual([]);
 });

@@ -17,12 +17,12 @@ const organizationColumns = {
 };
 const organizationDefaults = {
   status: 'Its status, shown as it is.',
-  created_at: 'When it was created. As an argument, null: now, or no change.',
+  created_at: 'When it was created.',
 };
 const roleColumns = {
   organization,
   id: neverChanges,
-  key: 'What members are given: `put_member` and the import name it. Unique in the organization.',
+  key: 'The key that members name, unique in the organization.',
   name: 'Its name.',
   description: 'What it is for. It may be empty.',
   permissions: 'What its members may do: permissions of the API, each once.',
@@ -51,7 +51,7 @@ const grantColumns = {
   family: 'The family that gave access.',
 };
 const grantDefaults = {
-  since: 'When access began. As an argument, null: now.',
+  since: 'When access began.',
   ends_at: 'When access ends or ended. Null: no end is planned.',
 };
 const seatColumns = {
@@ -59,7 +59,6 @@ const seatColumns = {
   id: 'Its id, which events name. A seat that is given again has a new one.',
   grant_id: 'The access whose family has the seat. It never changes.',
 };
-const seatDefaults = { given_at: 'When the seat was given. As an argument, null: now.' };
 const planColumns = { organization, invoiced: 'Seats that are paid by invoice, beside those of subscriptions.' };
 const planDefaults = {
   price_currency: 'The currency of the price of a seat, such as `usd`. Null: no price is shown.',
@@ -130,7 +129,7 @@ export const platformViews = {
     is: 'Seats, also those that ended.',
     columns: {
       ...seatColumns,
-      ...seatDefaults,
+      given_at: 'When the seat was given.',
       ended_at: 'When it ended. Null: it is given.',
       reason: '`ended_by_organization`, `access_ended` or `subscription_ended`. Null until it has ended.',
     },
@@ -176,7 +175,10 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   put_organization: {
     does: 'Creates an organization, with a plan of no seats, or changes it.',
     required: organizationColumns,
-    optional: organizationDefaults,
+    optional: {
+      ...organizationDefaults,
+      created_at: 'When it was created. Null: now, and for one that exists no change.',
+    },
     codes: [...checked, 'slug_taken'],
   },
   put_role: {
@@ -203,7 +205,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   start_grant: {
     does: 'Gives a member access to a family. Sends `client.started`.',
     required: grantColumns,
-    optional: grantDefaults,
+    optional: { ...grantDefaults, since: 'When access began. Null: now.' },
     codes: [
       ...inOrganization,
       'lies_ahead',
@@ -252,7 +254,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   give_seat: {
     does: 'Gives a seat to the family of active access. Sends `seat.given`.',
     required: seatColumns,
-    optional: seatDefaults,
+    optional: { given_at: 'When the seat was given. Null: now.' },
     codes: [
       ...inOrganization,
       'lies_ahead',

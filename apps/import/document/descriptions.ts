@@ -1,7 +1,8 @@
+import { findFieldDescription } from '#domain/contract/platform.ts';
 import type { Kind } from './format.ts';
 
-/** What the JSON Schema says of each field, beside its type. */
-export const descriptions: Record<Kind | 'document', Record<string, string>> = {
+/** What the JSON Schema says of fields that no column of the platform's views holds, or that mean more here. */
+export const ownDescriptions: Partial<Record<Kind | 'document', Record<string, string>>> = {
   document: {
     $schema: 'Where editors find this schema. It is not read.',
     region: 'The region of the installation. A document of another region is rejected.',
@@ -9,12 +10,6 @@ export const descriptions: Record<Kind | 'document', Record<string, string>> = {
     organizations: 'The organizations to create or change. Others stay as they are.',
   },
   organization: {
-    id: 'Its id, which never changes.',
-    name: 'Its name.',
-    slug: 'A short name that no other organization has.',
-    kind: 'What it is.',
-    status: 'Its status, shown as it is.',
-    createdAt: 'When it was created.',
     roles: 'Roles of its own, beside those that every organization has. Roles that are left out stay.',
     members: 'Its members. Members that are left out stay.',
     families: 'The families that its grants and days refer to. Families that are left out stay.',
@@ -26,70 +21,15 @@ export const descriptions: Record<Kind | 'document', Record<string, string>> = {
     familyDays:
       'Counts by family and day. They replace all days of the families of the document; without it, days stay.',
   },
-  role: {
-    id: 'Its id, which never changes.',
-    key: 'The key that members name, unique in the organization.',
-    name: 'Its name.',
-    description: 'What it is for. It may be empty.',
-    permissions: 'What its members may do.',
-  },
   member: {
-    userId: 'The id of the person, in every organization.',
-    name: 'The name of the person.',
-    email: 'The address with which the member signs in. It is stored in lower case.',
-    title: 'The title, such as Attorney. Null: none.',
-    status: 'Whether the member is invited, active, suspended or has left.',
     roleKeys: 'The keys of all roles of the member. Without it, the roles stay; an empty list removes them.',
   },
-  family: {
-    id: 'Its id, which never changes.',
-    name: 'The name under which the organization knows it.',
-  },
   seatPlan: {
-    invoiced: 'Seats that are paid by invoice, beside those of subscriptions.',
     pricePerSeat: 'The price of one seat. Null: none is shown.',
     subscriptions: 'Subscriptions that pay for seats. Subscriptions that are left out stay.',
   },
-  subscription: {
-    id: 'Its id, which never changes.',
-    status: 'Its status. Its seats count while it is active, trialing or past_due.',
-    quantity: 'How many seats it pays for.',
-    renewsAt: 'When it renews. Null: it does not.',
-    cancelAtPeriodEnd: 'Whether it ends at its next renewal.',
-  },
-  grant: {
-    id: 'Its id, which never changes. Access that is given again has a new one.',
-    kind: 'Whether the professional is an attorney or a neutral.',
-    professionalUserId: 'The userId of the member who has access.',
-    familyId: 'The id of the family that gave access. It never changes.',
-    since: 'When access began.',
-    endsAt: 'When access ends or ended. Null: no end is planned.',
-    endReason: 'Why access has ended. Null: it has not, or it ended at endsAt.',
-  },
-  seat: {
-    id: 'Its id, which never changes. A seat that is given again has a new one.',
-    grantId: 'The id of the grant whose family has the seat. It never changes.',
-    givenAt: 'When the seat was given.',
-    endedAt: 'When it ended. Null: it is assigned.',
-    reason: 'Why it ended. Null: it is assigned.',
-  },
   referralCode: {
-    id: 'Its id, which never changes.',
-    code: 'The code, unique in the organization.',
-    link: 'The link that contains the code.',
-    label: 'What the organization calls it. Null: nothing.',
-    active: 'Whether the code can be used.',
     referrals: 'Families that used the code. Referrals that are left out stay.',
-  },
-  referral: {
-    id: 'Its id, which never changes. It says nothing of the family.',
-    state: 'How far the referral has come.',
-  },
-  referralInvoice: {
-    id: 'Its id, which never changes.',
-    month: 'The month of the share.',
-    currency: 'The currency of the share.',
-    shareCents: 'The share in cents. A refund is negative.',
   },
   familyDay: {
     familyId: 'The id of the family.',
@@ -102,3 +42,8 @@ export const descriptions: Record<Kind | 'document', Record<string, string>> = {
     expensesAnsweredIn14Days: 'Those of them that were answered within 14 days.',
   },
 };
+
+/** Returns what the JSON Schema says of a field, beside its type. */
+export function findDescription(kind: Kind | 'document', field: string): string | undefined {
+  return ownDescriptions[kind]?.[field] ?? findFieldDescription(kind, field);
+}

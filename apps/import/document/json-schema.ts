@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { descriptions } from './descriptions.ts';
+import { findDescription } from './descriptions.ts';
 import type { Layout } from './document-reader.ts';
 import { documentFields, documentLayout, formats, type Kind } from './format.ts';
 
@@ -51,6 +51,6 @@ function describeField(layout: AnyLayout, name: string, type: z.ZodType): Schema
 }
 
 function describe(kind: Kind | 'document', name: string): Schema {
-  const description = descriptions[kind][name];
+  const description = findDescription(kind, name);
   return description === undefined ? {} : { description };
 }
