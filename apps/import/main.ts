@@ -1,17 +1,19 @@
 import { createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { calledAs, startCommand } from '#runtime/command-line.ts';
 import { describeFailure, findCode } from '#runtime/database-failure.ts';
 import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import { type ImportConfig, readConfig } from './config.ts';
 import { readBeginning } from './document/find-region.ts';
-import { type ImportResult, importFile, UncertainImportError } from './document/import-file.ts';
+import { importFile, UncertainImportError } from './document/import-file.ts';
 import type { Bytes } from './document/json-tokens.ts';
 import { InvalidDocumentError } from './document/problems.ts';
+import type { ImportResult } from './document/result.ts';
+import { type Flags, readFlags } from './flags.ts';
+import { resultText } from './result-text.ts';
 
 /**
- * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after another. Progress
+ * `npm run -s import -- [--dry-run] [--complete --ending N] [--today] [--backfill] FILE…`: imports files one after another. Progress
  * and errors go to standard error, results to standard output. Exit code 0, 1 when a file was not
  * imported, 2 for wrong use.
  */
@@ -23,6 +25,10 @@ is opened and read once, so it may be a pipe. Where REGION is not set and severa
 region in its first MiB.
 The same file twice changes nothing.
 
+  --dry-run    print what an import would change, and its events; write nothing
+  --list N     with --dry-run: the first N changes, with ids and columns
+  --complete   end what the lists of an organization leave out; needs --ending
+  --ending N   how many objects may end: the number that --dry-run --complete prints
   --today      move every date by the whole days from the file's asOf to today
   --backfill   write in silence: history, of which no webhook shall hear
   --json       one JSON document on standard output
@@ -30,13 +36,6 @@ The same file twice changes nothing.
 
 DATABASE_URL and REGION say where to; without them, the development stack (ORG_API_STATE, .org-api).
 `;
-
-interface Flags {
-  files: string[];
-  today: boolean;
-  backfill: boolean;
-  json: boolean;
-}
 
 /** Returns the exit code. */
 async function main(): Promise<number> {
@@ -58,17 +57,6 @@ async function main(): Promise<number> {
   return 0;
 }
 
-/** Returns the result of an import as text: a line for the file, and for each kind in it. */
-function resultText(result: ImportResult): string {
-  const moved = result.shiftedDays === 0 ? '' : `, its dates moved by ${result.shiftedDays} days`;
-  const lines = [`${result.fileName}: imported into ${result.region}${moved}`];
-  for (const [kind, counts] of Object.entries(result.counts)) {
-    const parts = Object.entries(counts).flatMap(([change, rows]) => (rows === 0 ? [] : `${rows} ${change}`));
-    if (parts.length > 0) lines.push(`  ${kind.padEnd(17)}${parts.join(', ')}`);
-  }
-  return `${lines.join('\n')}\n`;
-}
-
 async function importOne(file: string, flags: Flags, config: ImportConfig): Promise<ImportResult> {
   const { installations, callerFolder } = config;
   const [first] = installations;
@@ -82,8 +70,7 @@ async function importOne(file: string, flags: Flags, config: ImportConfig): Prom
     region: installation.region,
     source,
     fileName: file === '-' ? 'standard input' : path.basename(file),
-    today: flags.today,
-    backfill: flags.backfill,
+    ...flags.options,
     report: (line) => process.stderr.write(`${line}\n`),
   });
 }
@@ -143,20 +130,6 @@ function failed(flags: Flags, done: ImportResult[], file: string, error: unknown
     process.stdout.write(`${JSON.stringify({ imported: done, rejected })}\n`);
   }
   return error instanceof UsageError ? 2 : 1;
-}
-
-function readFlags(): Flags {
-  const flag = { type: 'boolean', default: false } as const;
-  try {
-    const { values, positionals } = parseArgs({
-      options: { today: flag, backfill: flag, json: flag },
-      allowPositionals: true,
-    });
-    if (positionals.length === 0) throw new UsageError('Name at least one file to import');
-    return { files: positionals, today: values.today, backfill: values.backfill, json: values.json };
-  } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : error}. See --help.`);
-  }
 }
 
 startCommand({ usage });

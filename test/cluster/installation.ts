@@ -11,7 +11,8 @@ import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts'
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { addressBlocks, keyPeppers, keyTagSecrets, webhookSecretKeys } from '#runtime/settings/types.ts';
 import { fixturePath } from '#test/fixtures.ts';
-import { type ImportResult, importFile } from '../../apps/import/document/import-file.ts';
+import { importFile } from '../../apps/import/document/import-file.ts';
+import type { ImportResult } from '../../apps/import/document/result.ts';
 import type { Routes } from './ingress-controller.ts';
 import type { ReadOrganization } from './reads.ts';
 import type { RegionServers } from './servers.ts';

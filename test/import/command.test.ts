@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { otherOrganization, query, smallDocument } from './document.ts';
+import { ids, otherOrganization, query, smallDocument } from './document.ts';
 
 const app = (name: string) => fileURLToPath(new URL(`../../apps/import/${name}.ts`, import.meta.url));
 
@@ -119,6 +119,32 @@ describe('npm run import', () => {
     expect(await run('main', ['-'], { ...stack(), REGION: 'ca' }, late)).toMatchObject({ code: 0 });
   });
 
+  it('prints what an import would change and what it would end, and then does it', async () => {
+    const document = smallDocument();
+    document.organizations[0].grants.splice(2, 1);
+    document.organizations[0].families[0].name = 'Renamed';
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const to = { DATABASE_URL: database.ownerUrl, REGION: 'us' };
+    await run('main', ['us.json'], to);
+    await writeFile(path.join(folder, 'complete.json'), JSON.stringify(document));
+    const dry = await run('main', ['--dry-run', '--complete', '--list', '1', 'complete.json'], to);
+    const changes = [
+      '  families              1 updated, 2 unchanged',
+      '  left out, so ended    grants 1 (--ending 1)',
+      '  event client.ended    1 (deliveries: 0)',
+    ];
+    expect(dry).toMatchObject({ code: 0, stderr: expect.stringContaining('complete.json: comparing') });
+    expect(dry.stdout).toContain('complete.json: dry run, nothing was written: would be imported into us\n');
+    for (const line of changes) expect(dry.stdout).toContain(`${line}\n`);
+    expect(dry.stdout.endsWith(`\n  update family ${ids.families[0]}: name\n`)).toBe(true);
+    const other = await run('main', ['--complete', '--ending', '2', 'complete.json'], to);
+    expect(other.code).toBe(1);
+    expect(other.stderr).toContain('$: would end 1 object, and not the 2 that --ending names');
+    const real = await run('main', ['--complete', '--ending', '1', 'complete.json'], to);
+    expect(real).toMatchObject({ code: 0, stdout: expect.stringContaining(changes[1] ?? '') });
+  });
+
   it('stops at a rejected file, and lists which files were imported and which were not tried', async () => {
     const ran = await run('main', ['us.json', 'bad.json', 'ca.json'], stack());
     expect(ran.code).toBe(1);
@@ -145,6 +171,11 @@ describe('npm run import', () => {
     ['a folder', ['.'], stack, 1, /is a folder/],
     ['no file', [], stack, 2, /Name at least one file/],
     ['an unknown flag', ['--now', 'us.json'], stack, 2, /--now/],
+    ['a complete file without the number of ends', ['--complete', 'us.json'], stack, 2, /print.* as --ending/],
+    ['a number of ends without --complete', ['--ending', '1', 'us.json'], stack, 2, /--ending needs --complete/],
+    ['one number of ends for two', ['--complete', '--ending=1', 'us.json', 'ca.json'], stack, 2, /of one file/],
+    ['a number that is none', ['--complete', '--ending', 'x', 'us.json'], stack, 2, /must be a whole number/],
+    ['a list without --dry-run', ['--list', '1', 'us.json'], stack, 2, /--list needs --dry-run/],
     ['no stack and no settings', ['us.json'], () => ({}), 1, /run npm start first, or set DATABASE_URL and REGION/],
     ['a database without its region', ['us.json'], () => ({ DATABASE_URL: us.ownerUrl }), 1, /REGION is missing/],
     ['a region that the stack lacks', ['us.json'], () => ({ ...stack(), REGION: 'mx' }), 1, /REGION: must be us or ca/],

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import pg from 'pg';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { type ImportOptions, type ImportResult, importFile } from '../../apps/import/document/import-file.ts';
+import { type ImportOptions, importFile } from '../../apps/import/document/import-file.ts';
 import { InvalidDocumentError, type Problem } from '../../apps/import/document/problems.ts';
+import type { ImportResult } from '../../apps/import/document/result.ts';
 
 /** A document in which a test can make any part invalid. */
 // biome-ignore lint/suspicious/noExplicitAny: a document is what a stranger's file may hold

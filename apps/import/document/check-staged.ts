@@ -6,7 +6,6 @@ import type { DocumentClock } from './resolve.ts';
 
 /** Adds every problem that only shows across objects of the document, or against the database. */
 export async function checkStaged(client: Client, clock: DocumentClock, problems: ProblemList): Promise<void> {
-  await client.query('create temp table import_problem (path text, problem text) on commit drop');
   for (const check of [...identityChecks, ...clientChecks(clock)]) {
     await client.query(`insert into import_problem ${check}`);
   }

@@ -11,12 +11,12 @@ export const ownDescriptions: Partial<Record<Kind | 'document', Record<string, s
   },
   organization: {
     roles: 'Roles of its own, beside those that every organization has. Roles that are left out stay.',
-    members: 'Its members. Members that are left out stay.',
+    members: 'Its members. Members that are left out stay, or end with --complete.',
     families: 'The families that its grants and days refer to. Families that are left out stay.',
-    grants: 'The access that families have given to its members. Grants that are left out stay.',
+    grants: 'The access that families have given to its members. Grants that are left out stay, or end with --complete.',
     seats: 'The seats of families. An assigned seat needs an active grant and a free seat of the plan.',
     seatPlan: 'How many seats it has. Without one, the plan stays; a new organization has no seats.',
-    referralCodes: 'Its referral codes. Codes that are left out stay.',
+    referralCodes: 'Its referral codes. Codes that are left out stay, or end with --complete.',
     referralInvoices: 'The shares of its referrals by month. Shares that are left out stay.',
     familyDays:
       'Counts by family and day. They replace all days of the families of the document; without it, days stay.',
@@ -26,7 +26,7 @@ export const ownDescriptions: Partial<Record<Kind | 'document', Record<string, s
   },
   seatPlan: {
     pricePerSeat: 'The price of one seat. Null: none is shown.',
-    subscriptions: 'Subscriptions that pay for seats. Subscriptions that are left out stay.',
+    subscriptions: 'Subscriptions that pay for seats. Subscriptions that are left out stay, or end with --complete.',
   },
   referralCode: {
     referrals: 'Families that used the code. Referrals that are left out stay.',

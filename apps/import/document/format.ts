@@ -65,7 +65,6 @@ export interface KindFormat {
   rules?: (value: Record<string, unknown>) => [field: string, problem: string][];
 }
 
-const isPresent = (value: unknown) => value !== undefined;
 const inOrganization = ['organization', 'position'] as const;
 
 /** A field that is staged in a column of a PostgreSQL type. */
@@ -75,6 +74,12 @@ const stagedText = (type: z.ZodType, name: string): Field => staged(type, `${nam
 const id = staged(uuid, 'id uuid');
 const name = stagedText(text, 'name');
 const list: Field = { type: streamedList };
+/** A list whose absence says something else than an empty one: what it leaves out stays. */
+const notedList = (name: string): Field => ({
+  type: streamedList,
+  column: `has_${name} boolean`,
+  staged: (value) => value !== undefined,
+});
 
 const subscriptionStatuses = [
   'incomplete',
@@ -119,15 +124,15 @@ export const formats: Record<Kind, KindFormat> = {
       status: staged(word, 'status text'),
       createdAt: staged(dateTime, 'created_at timestamptz'),
       roles: list,
-      members: list,
+      members: notedList('members'),
       families: list,
-      grants: list,
-      seats: list,
+      grants: notedList('grants'),
+      seats: notedList('seats'),
       seatPlan: { type: streamedObject },
-      referralCodes: list,
+      referralCodes: notedList('referral_codes'),
       referralInvoices: list,
       // If it is left out, the days of mentioned families stay; an empty list deletes them.
-      familyDays: { type: streamedList, column: 'has_family_days boolean', staged: isPresent },
+      familyDays: notedList('family_days'),
     },
   },
   role: listed('import_role', {
@@ -153,7 +158,7 @@ export const formats: Record<Kind, KindFormat> = {
     fields: {
       invoiced: staged(seatCount, 'invoiced integer'),
       pricePerSeat: staged(orNull(price), 'price json'),
-      subscriptions: list,
+      subscriptions: notedList('subscriptions'),
     },
   },
   subscription: listed('import_subscription', {

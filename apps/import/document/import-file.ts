@@ -6,13 +6,16 @@ import { isServerUnavailable } from '#domain/db/driver/errors.ts';
 import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { checkStaged } from './check-staged.ts';
-import { type Kind, kindPlurals } from './format.ts';
+import { countLeftOut, stageLeftOut } from './complete.ts';
+import type { Kind } from './format.ts';
 import type { Bytes } from './json-tokens.ts';
-import { type Changes, changeTableSql, mergeStaged } from './merge.ts';
+import { changeTableSql, mergeStaged } from './merge.ts';
+import { type Change, countPlanned, countPlannedEvents, listPlanned } from './plan.ts';
 import { InvalidDocumentError, ProblemList } from './problems.ts';
 import { Progress } from './progress.ts';
 import { readDocument } from './read-document.ts';
-import { resolveStaged, stagedRelations } from './resolve.ts';
+import { type DocumentClock, resolveStaged, stagedRelations } from './resolve.ts';
+import { buildResult, type ImportResult, type ResultParts } from './result.ts';
 import { openStaging } from './staging.ts';
 import { listImportedOrganizations, recordImportEntries } from './summary.ts';
 
@@ -28,28 +31,24 @@ export interface ImportOptions {
   today?: boolean;
   /** Whether to write as `org_api_backfill`, whose writes create no events. */
   backfill?: boolean;
+  /** Whether to count what would change, and write nothing. It takes no lock, so it may run beside an import. */
+  dryRun?: boolean;
+  /** How many of the changes a dry run lists; 0 by default. */
+  list?: number;
+  /** Whether what the document's lists leave out ends. */
+  complete?: boolean;
+  /** With `complete`: how many objects may end. Another number rejects the document. */
+  ending?: number;
   /** The time of the import; the database's clock by default. */
   now?: Date;
   /** Receives one line per second while reading, and one per stage. */
   report?: (line: string) => void;
 }
 
-/** The result of an import, once it is committed. */
-export interface ImportResult {
-  fileName: string;
-  region: Region;
-  /** The whole days by which dates were moved; 0 without `today`. */
-  shiftedDays: number;
-  /** In the order of the file. `ownerUserId`: the first active owner, or null. */
-  organizations: { id: string; name: string; ownerUserId: string | null }[];
-  /** By kind, named like the lists of the format (and `memberRoles`). */
-  counts: Record<string, Changes & { unchanged: number }>;
-}
-
 /**
  * Imports one document completely or not at all, in one transaction: objects are staged in
  * temporary tables as they are read, checked as sets, and merged as sets. Memory does not grow with
- * the document, and a file that was imported before changes nothing.
+ * the document, and a file that was imported before changes nothing. A dry run ends before the merge.
  *
  * @throws InvalidDocumentError with every problem of the document.
  * @throws a `pg` error when the database cannot be reached or fails.
@@ -65,7 +64,8 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
   try {
     await client.query('begin');
     const result = await importInTransaction(client, options, progress);
-    await commit(client);
+    if (options.dryRun) await client.query('rollback');
+    else await commit(client);
     return result;
   } catch (error) {
     await client.query('rollback').catch(() => {});
@@ -118,22 +118,23 @@ async function importInTransaction(
   const source = hashed(options.source, hash);
   const document = await readDocument({ source, staging, problems, progress });
   if (document === null) throw rejected(fileName, problems);
-  if (document.region !== undefined && document.region !== region) {
-    const named = `${regions[document.region].name} (${document.region})`;
-    problems.add('$.region', `is ${named}, but this installation serves ${regions[region].name} (${region})`);
-  }
 
   progress.stage('checking');
-  const now = options.now ?? (await databaseTime(client));
-  const asOf = document.asOf ?? now.toISOString().slice(0, 10);
-  if (!options.today && daysBetween(asOf, now) < -1)
-    problems.add('$.asOf', 'is after tomorrow: correct it, or move the dates with --today');
-  const shiftDays = options.today ? daysBetween(asOf, now) : 0;
-  await client.query('select lock_import()'); // imports check and write one after another
+  rejectOtherRegion(document.region, region, problems);
+  const clock = setClock(document.asOf, { ...options, now: options.now ?? (await databaseTime(client)) }, problems);
+  if (!options.dryRun) await client.query('select lock_import()'); // imports check and write one after another
   await planForSize(client, staging.counts);
-  await resolveStaged(client, { now, asOf, shiftDays });
-  await checkStaged(client, { now, asOf, shiftDays }, problems);
+  await resolveStaged(client, clock);
+  if (options.complete) await stageLeftOut(client, clock);
+  // From here on PostgreSQL rejects every write but those to temporary tables.
+  if (options.dryRun) await client.query('set transaction read only');
+  await checkStaged(client, clock, problems);
+  const ended = options.complete ? await countLeftOut(client) : undefined;
+  rejectOtherEnding(options.ending, ended ?? {}, problems);
   if (problems.total > 0) throw rejected(fileName, problems);
+
+  const parts = { fileName, region, shiftedDays: clock.shiftDays, staged: staging.counts, ...(ended && { ended }) };
+  if (options.dryRun) return buildResult({ ...parts, ...(await compare(client, options, progress)) });
 
   await client.query(changeTableSql);
   // The rows are the platform's, also when the owner imports: triggers know writers by their role.
@@ -144,15 +145,31 @@ async function importInTransaction(
   await mergeStaged(client, (stage) => progress.stage(stage));
   const action = options.backfill ? 'import.backfill' : 'import';
   await recordImportEntries(client, { action, sha256: hash.digest('hex') });
-  const result: ImportResult = {
-    fileName,
-    region,
-    shiftedDays: shiftDays,
+  const result = buildResult({
+    ...parts,
+    isDryRun: false,
     organizations: await listImportedOrganizations(client),
-    counts: await countChanges(client, staging.counts),
-  };
+    changes: await listChanges(client),
+  });
   progress.stage('committing');
   return result;
+}
+
+function rejectOtherRegion(named: Region | undefined, region: Region, problems: ProblemList): void {
+  if (named === undefined || named === region) return;
+  const [other, own] = [named, region].map((code) => `${regions[code].name} (${code})`);
+  problems.add('$.region', `is ${other}, but this installation serves ${own}`);
+}
+
+/** Returns how dates are moved and compared. A document without a valid `asOf` describes today. */
+function setClock(
+  asOf: string | undefined,
+  { now, today }: { now: Date; today?: boolean },
+  problems: ProblemList,
+): DocumentClock {
+  const days = asOf === undefined ? 0 : daysBetween(asOf, now);
+  if (!today && days < -1) problems.add('$.asOf', 'is after tomorrow: correct it, or move the dates with --today');
+  return { now, asOf: asOf ?? now.toISOString().slice(0, 10), shiftDays: today ? days : 0 };
 }
 
 /** From this number of objects on, whole tables are joined at once. */
@@ -185,20 +202,32 @@ function daysBetween(asOf: string, now: Date): number {
   return Math.round((today - Date.parse(`${asOf}T00:00:00.000Z`)) / dayMs);
 }
 
-async function countChanges(client: pg.Client, staged: ReadonlyMap<Kind, number>): Promise<ImportResult['counts']> {
-  const { rows } = await client.query<{ kind: string; change: keyof Changes; rows: string }>(
-    'select kind, change, sum(rows) as rows from import_change group by kind, change',
+async function listChanges(client: pg.Client): Promise<Change[]> {
+  const { rows } = await client.query<Change>(
+    `select kind, change, organization_id as "organizationId", sum(rows)::integer as rows
+     from import_change group by kind, change, organization_id`,
   );
-  const counts: ImportResult['counts'] = {};
-  for (const plural of [...Object.values(kindPlurals), 'memberRoles'])
-    counts[plural] = { inserted: 0, updated: 0, removed: 0, unchanged: 0 };
-  for (const row of rows) {
-    const of = counts[row.kind];
-    if (of !== undefined) of[row.change] = Number(row.rows);
-  }
-  for (const [kind, total] of staged) {
-    const of = counts[kindPlurals[kind]];
-    if (of !== undefined) of.unchanged = Math.max(0, total - of.inserted - of.updated);
-  }
-  return counts;
+  return rows;
+}
+
+type Comparison = Pick<ResultParts, 'isDryRun' | 'organizations' | 'changes' | 'planned' | 'list'>;
+
+/** Returns what the import would do. A backfill creates no events. */
+async function compare(client: pg.Client, options: ImportOptions, progress: Progress): Promise<Comparison> {
+  progress.stage('comparing');
+  return {
+    isDryRun: true,
+    organizations: await listImportedOrganizations(client),
+    changes: await countPlanned(client),
+    planned: options.backfill ? [] : await countPlannedEvents(client),
+    ...(options.list !== undefined && { list: await listPlanned(client, options.list) }),
+  };
+}
+
+/** Adds a problem when a document does not end as many objects as the caller expects, such as a truncated one. */
+function rejectOtherEnding(expected: number | undefined, ended: Record<string, number>, problems: ProblemList): void {
+  const total = Object.values(ended).reduce((sum, count) => sum + count, 0);
+  if (expected === undefined || expected === total) return;
+  const objects = total === 1 ? '1 object' : `${total} objects`;
+  problems.add('$', `would end ${objects}, and not the ${expected} that --ending names`);
 }

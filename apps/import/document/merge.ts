@@ -1,4 +1,24 @@
 import type { Client } from 'pg';
+import {
+  families,
+  familyDays,
+  getOrganizationColumn,
+  grants,
+  isInserted,
+  isUpdated,
+  type Merge,
+  memberRoles,
+  members,
+  organizations,
+  referralCodes,
+  referralInvoices,
+  referrals,
+  removedFamilyDays,
+  roles,
+  seatPlans,
+  seats,
+  subscriptions,
+} from './merge-steps.ts';
 
 /** The changed rows of one kind. `removed` counts only what a complete replacement leaves out. */
 export interface Changes {
@@ -7,96 +27,10 @@ export interface Changes {
   removed: number;
 }
 
-/** One table and the staged rows that match its rows by key. Only rows that differ are written. */
-interface Merge {
-  kind: string;
-  table: string;
-  source: string;
-  key: readonly string[];
-  /** Columns that may change. */
-  columns: readonly string[];
-  /** Columns that are set once, when the row is created. */
-  fixed?: readonly string[];
-  /** A condition on staged rows (`s`) that may change a row of the table (`t`). */
-  updatable?: string;
-}
-
-const byId = ['organization_id', 'id'] as const;
-
-/** Reads rows from `staged_<table>` unless a source is named. */
-const from = (table: string, kind: string, fields: Pick<Merge, 'columns'> & Partial<Merge>): Merge => ({
-  kind,
-  table,
-  source: `staged_${table}`,
-  key: byId,
-  ...fields,
-});
-
-const organizations = from('organization', 'organizations', {
-  key: ['id'],
-  columns: ['name', 'slug', 'kind', 'status', 'created_at'],
-});
-const roles = from('role', 'roles', { columns: ['key', 'name', 'description', 'permissions'] });
-const members = from('membership', 'members', {
-  source: '(select organization_id, position, user_id as person_id, name, email, title, status from staged_member)',
-  key: ['organization_id', 'person_id'],
-  columns: ['name', 'email', 'title', 'status'],
-});
-const families = from('family', 'families', { columns: ['name'] });
-/** A seat needs its organization's plan, so every organization has one, even with no seats. */
-const seatPlans = from('seat_plan', 'seatPlans', {
-  source: `(
-    select organization_id, invoiced, price_currency, price_cents from staged_seat_plan
-    union all
-    select o.id, 0, null, null from staged_organization o
-    where not exists (select from staged_seat_plan s where s.organization_id = o.id)
-      and not exists (select from seat_plan p where p.organization_id = o.id))`,
-  key: ['organization_id'],
-  columns: ['invoiced', 'price_currency', 'price_cents'],
-});
-const subscriptions = from('subscription', 'subscriptions', {
-  columns: ['status', 'quantity', 'renews_at', 'cancel_at_period_end'],
-});
-// The maintenance loop may end a grant and its seat between the check and the write; the last
-// condition is evaluated again then.
-const seats = from('seat', 'seats', {
-  columns: ['given_at', 'ended_at', 'end_reason'],
-  fixed: ['grant_id', 'family_id'],
-  updatable: 'not s.left_alone and not (t.ended_at is not null and s.ended_at is null)',
-});
-const grants = from('client_grant', 'grants', {
-  source: 'staged_grant',
-  columns: ['kind', 'professional_id', 'since', 'ends_at', 'status', 'end_reason'],
-  fixed: ['family_id'],
-  updatable: `not s.left_alone and not (t.status = 'ended' and s.status = 'active')`,
-});
-const referralCodes = from('referral_code', 'referralCodes', { columns: ['code', 'link', 'label', 'active'] });
-const referrals = from('referral', 'referrals', { columns: ['code_id', 'state'] });
-const referralInvoices = from('referral_invoice', 'referralInvoices', {
-  columns: ['month', 'currency', 'share_cents'],
-});
-const familyDays = from('family_day', 'familyDays', {
-  key: ['organization_id', 'family_id', 'day'],
-  columns: [
-    'messages',
-    'calm_messages',
-    'exchanges',
-    'exchanges_on_time',
-    'expenses_due',
-    'expenses_answered_in_14_days',
-  ],
-});
-
 const people = `
   insert into person (id) select distinct user_id from staged_member
   where not exists (select from person p where p.id = user_id)
   on conflict do nothing`;
-
-/** The exact roles of each mentioned member with `roleKeys` after the import. */
-const memberRoles = `
-  select distinct m.organization_id, m.user_id as person_id, r.id as role_id
-  from staged_member m join role r on r.key = any (m.role_keys) and (r.organization_id is null
-    or r.organization_id = m.organization_id)`;
 
 const removedMemberRoles = `
   delete from membership_role t using staged_member m
@@ -112,19 +46,9 @@ const addedMemberRoles = `
     and t.person_id = s.person_id and t.role_id = s.role_id)
   returning organization_id`;
 
-/** Days that the file does not have, of mentioned families of organizations with `familyDays`. */
-const removedFamilyDays = `
-  delete from family_day t
-  using (
-    select f.organization_id, f.id as family_id from staged_family f
-    join staged_organization o on o.position = f.organization where o.has_family_days
-    union
-    select d.organization_id, d.family_id from staged_family_day d
-  ) as m
-  where t.organization_id = m.organization_id and t.family_id = m.family_id
-    and not exists (select from staged_family_day s where s.organization_id = t.organization_id
-    and s.family_id = t.family_id and s.day = t.day)
-  returning t.organization_id`;
+const deletedFamilyDays = `
+  delete from family_day t using ${removedFamilyDays.families}
+  where ${removedFamilyDays.condition} returning t.organization_id`;
 
 /** Unique names that move to another row: the old row first gets a name that no other row has. */
 const vacated = [
@@ -181,7 +105,7 @@ export async function mergeStaged(client: Client, report: (stage: string) => voi
   await merge(client, referralCodes);
   await merge(client, referrals);
   await mergeAtOnce(client, referralInvoices);
-  await write(client, familyDays.kind, 'removed', removedFamilyDays);
+  await write(client, familyDays.kind, 'removed', deletedFamilyDays);
   await merge(client, familyDays);
 }
 
@@ -211,24 +135,17 @@ async function write(client: Client, kind: string, change: keyof Changes, statem
       from done group by organization_id`);
 }
 
-const getOrganizationColumn = (merge: Merge) => (merge.table === 'organization' ? 'id' : 'organization_id');
-
-const sameKey = (merge: Merge) => merge.key.map((column) => `t.${column} = s.${column}`).join(' and ');
-
-function buildUpdate(merge: Merge): string {
-  const of = (alias: string) => `row(${merge.columns.map((column) => `${alias}.${column}`).join(', ')})`;
+function buildUpdate(step: Merge): string {
   return `
-    update ${merge.table} t set ${merge.columns.map((column) => `${column} = s.${column}`).join(', ')}
-    from ${merge.source} s
-    where ${sameKey(merge)} and ${of('t')} is distinct from ${of('s')} and ${merge.updatable ?? 'true'}
-    returning t.${getOrganizationColumn(merge)} as organization_id`;
+    update ${step.table} t set ${step.columns.map((column) => `${column} = s.${column}`).join(', ')}
+    from ${step.source} s where ${isUpdated(step)}
+    returning t.${getOrganizationColumn(step)} as organization_id`;
 }
 
-function buildInsert(merge: Merge): string {
-  const columns = [...merge.key, ...(merge.fixed ?? []), ...merge.columns];
+function buildInsert(step: Merge): string {
+  const columns = [...step.key, ...(step.fixed ?? []), ...step.columns];
   return `
-    insert into ${merge.table} (${columns.join(', ')})
-    select ${columns.map((column) => `s.${column}`).join(', ')} from ${merge.source} s
-    where not exists (select from ${merge.table} t where ${sameKey(merge)})
-    returning ${getOrganizationColumn(merge)} as organization_id`;
+    insert into ${step.table} (${columns.join(', ')})
+    select ${columns.map((column) => `s.${column}`).join(', ')} from ${step.source} s where ${isInserted(step)}
+    returning ${getOrganizationColumn(step)} as organization_id`;
 }

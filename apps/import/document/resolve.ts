@@ -12,7 +12,7 @@ export interface DocumentClock {
 }
 
 /**
- * Creates the `staged_*` relations that checks and merges read: staged objects with the
+ * Creates the table of problems, and the `staged_*` relations that checks and merges read: staged objects with the
  * organization's id and shifted dates, and beside each grant and seat its row in the database.
  *
  * `staged_grant.clock_ended`: the file shows access as active, but its end has passed. Such a grant
@@ -20,6 +20,7 @@ export interface DocumentClock {
  * can be imported again later. A new seat on such a grant is created as ended at that end.
  */
 export async function resolveStaged(client: Client, clock: DocumentClock): Promise<void> {
+  await client.query('create temp table import_problem (path text, problem text) on commit drop');
   for (const { table } of Object.values(formats)) await client.query(`analyze ${table}`);
   // Hours, because the length of a PostgreSQL day depends on the session's time zone.
   const shift = `interval '${clock.shiftDays * 24} hours'`;

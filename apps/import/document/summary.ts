@@ -15,10 +15,15 @@ export async function recordImportEntries(client: Client, entry: { action: strin
   );
 }
 
-/** Lists the organizations of the document in its order, each with its first active owner. */
-export async function listImportedOrganizations(
-  client: Client,
-): Promise<{ id: string; name: string; ownerUserId: string | null }[]> {
+export interface ImportedOrganization {
+  id: string;
+  name: string;
+  /** The first active owner, or null. A dry run reads the one before the import. */
+  ownerUserId: string | null;
+}
+
+/** Lists the organizations of the document in its order. */
+export async function listImportedOrganizations(client: Client): Promise<ImportedOrganization[]> {
   const { rows } = await client.query(
     `select o.id, o.name, (
        select m.person_id
