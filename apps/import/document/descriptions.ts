@@ -13,7 +13,7 @@ export const ownDescriptions: Partial<Record<Kind | 'document', Record<string, s
     roles: 'Roles of its own, beside those that every organization has. Roles that are left out stay.',
     members: 'Its members. Members that are left out stay, or end with --complete.',
     families: 'The families that its grants and days refer to. Families that are left out stay.',
-    grants: 'The access that families have given to its members. Grants that are left out stay, or end with --complete.',
+    grants: 'The access that families gave to its members. Grants that are left out stay, or end with --complete.',
     seats: 'The seats of families. An assigned seat needs an active grant and a free seat of the plan.',
     seatPlan: 'How many seats it has. Without one, the plan stays; a new organization has no seats.',
     referralCodes: 'Its referral codes. Codes that are left out stay, or end with --complete.',
