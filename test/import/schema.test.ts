@@ -109,6 +109,7 @@ describe('the JSON Schema of the import format', () => {
     expect(findPage('/v1/import-1.schema.json')).toEqual({
       ...findPage('/v1/openapi.json'),
       body: Buffer.from(committed),
+      encoded: { br: expect.any(Function), gzip: expect.any(Function) },
       headers: { ...findPage('/v1/openapi.json')?.headers, ETag: expect.stringMatching(/^"[\w-]{22}"$/) },
     });
   });
