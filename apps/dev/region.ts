@@ -173,6 +173,7 @@ export async function startRegion(
     console: consoleUrl,
     metrics: `http://127.0.0.1:${ports.metrics}`,
     databaseUrl: formatPostgresUrl(owner),
+    platformDatabaseUrl: formatPostgresUrl(logins.platform),
     receiver,
     ...(redisUrl !== null && { redisUrl }),
     temporalAddress: address,

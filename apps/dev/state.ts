@@ -20,7 +20,10 @@ export interface StackRegion {
   api: string;
   console: string;
   metrics: string;
+  /** The owner's. */
   databaseUrl: string;
+  /** The login of the platform's own application. */
+  platformDatabaseUrl: string;
   redisUrl?: string;
   /** The sample receiver's. */
   receiver: string;

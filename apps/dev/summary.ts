@@ -18,6 +18,7 @@ export function formatSummary(started: StartedRegion[], stackFile: string): stri
 
 function regionLines({ stack, sampleOwner }: StartedRegion): string[] {
   const { region, api, console, metrics, receiver, temporalUi, temporalNamespace, organizations } = stack;
+  const { platformDatabaseUrl } = stack;
   const first = findSampleOrganization(stack);
   const lines = [
     '',
@@ -49,6 +50,8 @@ function regionLines({ stack, sampleOwner }: StartedRegion): string[] {
     ...eventTypes.map((type) => `    npm run -s tool -- listen --region ${region} --trigger ${type}`),
     '  Make the receiver fail for half a minute, and watch the retries:',
     `    curl -X POST '${receiver}/fail?for=30s&status=503'`,
+    '  Change the data as the platform does, by the functions of docs/platform.md:',
+    `    psql '${platformDatabaseUrl}' -c 'select * from platform.organization'`,
     '',
   );
   return lines;

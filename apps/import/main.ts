@@ -13,9 +13,9 @@ import { type Flags, readFlags } from './flags.ts';
 import { resultText } from './result-text.ts';
 
 /**
- * `npm run -s import -- [--dry-run] [--complete --ending N] [--today] [--backfill] FILE…`: imports files one after another. Progress
- * and errors go to standard error, results to standard output. Exit code 0, 1 when a file was not
- * imported, 2 for wrong use.
+ * `npm run -s import -- [--dry-run] [--complete --ending N] [--today] [--backfill] FILE…`: imports files
+ * one after another. Progress and errors go to standard error, results to standard output. Exit code 0,
+ * 1 when a file was not imported, 2 for wrong use.
  */
 
 const usage = `Usage: ${calledAs('npm run -s import --')} [options] FILE…

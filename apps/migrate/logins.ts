@@ -48,7 +48,7 @@ const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
  *
  * Roles belong to the server, so CONNECT is revoked from PUBLIC and granted to each login for its
  * own database: a login of one region cannot enter another region's database on the same server.
- * TEMPORARY is granted only to the platform, whose imports use temporary tables.
+ * No login has TEMPORARY: only the import uses temporary tables, as the owner.
  *
  * The connection parameters become the login's defaults too, for a pooler that drops those of a
  * connection, and for a person who uses the login. A connection may replace them.
@@ -71,8 +71,7 @@ export async function ensureLogin(owner: pg.Client, login: Login): Promise<void>
   await retried(() => owner.query(buildDefaultsSql(name)));
   await retried(() => owner.query(`grant ${group} to ${name}`));
   await retried(() => owner.query(`revoke connect, temporary on database ${database} from public`));
-  const rights = role === 'platform' ? 'connect, temporary' : 'connect';
-  await retried(() => owner.query(`grant ${rights} on database ${database} to ${name}`));
+  await retried(() => owner.query(`grant connect on database ${database} to ${name}`));
 }
 
 /** How long a transaction of a login may last, where the server has that limit (17 and newer). */

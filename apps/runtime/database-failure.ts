@@ -21,9 +21,7 @@ const sentences: Readonly<Record<string, string>> = {
   '3D000': 'The database named by DATABASE_URL does not exist.',
   '40001': 'Another transaction changed the same rows. Run the command again.',
   '40P01': 'Another transaction changed the same rows. Run the command again.',
-  '42501':
-    'The login of DATABASE_URL lacks a permission for this command. Use the login of the owner. An import also takes ' +
-    'the platform’s, and with --backfill one that may act as org_api_backfill.',
+  '42501': 'The login of DATABASE_URL lacks a permission for this command. Use the login of the owner.',
   '42703': 'The database has an older schema. Run node apps/migrate/main.ts first.',
   '42883': 'The database has no org-api functions, or an older schema. Run node apps/migrate/main.ts first.',
   '42P01': 'The database has no org-api tables, or an older schema. Run node apps/migrate/main.ts first.',

@@ -146,6 +146,23 @@ describe('a dry run', () => {
     await other.end();
   });
 
+  it('counts the end of a seat that the document leaves out, when its access ends', async () => {
+    await importDocument(url, smallDocument());
+    await addWebhooks();
+    const document = smallDocument();
+    const [o] = document.organizations;
+    o.grants[0] = grant(0, { endsAt: '2026-11-01T00:00:00.000Z', endReason: 'ended' });
+    o.seats.shift();
+    const { events } = await importDocument(url, document, { dryRun: true });
+    const before = await countEvents();
+    await importDocument(url, document);
+    expect(events).toEqual({
+      'client.ended': { events: 1, deliveries: 2 },
+      'seat.ended': { events: 1, deliveries: 1 },
+    });
+    expect(Object.values(subtract(await countEvents(), before)).sort()).toEqual([1, 1, 1, 2]);
+  });
+
   it('lists the first changes with ids and columns, and without a value', async () => {
     await importDocument(url, smallDocument());
     const document = smallDocument();

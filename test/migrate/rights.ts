@@ -47,7 +47,7 @@ const rightsSql = /* sql */ `
     union all
     select m.member, null, 'member of ' || g.rolname, 'MEMBER', null from pg_auth_members m
     join pg_roles g on g.oid = m.roleid join pg_roles r on r.oid = m.member
-    where g.rolname ~ '^org_api_' and (r.rolname ~ '^org_api_(read|worker|console|platform|backfill|operator)$'
+    where g.rolname ~ '^org_api_' and (r.rolname ~ '^org_api_(read|worker|console|platform|import|backfill|operator)$'
       or r.rolname = any ($1))
   )
   select format('%s %s %s %s', coalesce(r.rolname, 'public'), replace(h.object, ' ', '~'), lower(h.privilege_type),

@@ -32,14 +32,14 @@ interface Write extends WritableTable {
   hostile: Row;
 }
 
-it.each(['api', 'worker', 'console', 'platform', 'operator'])(
+it.each(['worker', 'console', 'operator'])(
   'no row that the %s’s login may write breaks a page or a read of its organization',
   async (app) => {
     const t = await setupConsole();
     const [mine, theirs] = await stockDatabase(t);
     const login = `org_api_login_${app}`;
     const tables = await listTables(t.owner.pool, [login]);
-    if (tables.length === 0) return;
+    expect(tables.length).toBeGreaterThan(0); // the other logins may write no table: migrate/rights.txt
     const client = new pg.Client({ connectionString: t.database.ownerUrl });
     await client.connect();
     onTestFinished(() => client.end());

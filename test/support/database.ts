@@ -44,8 +44,7 @@ export async function createTestDatabase({
     const getUser = (url: string) => escapeIdentifier(decodeURIComponent(new URL(url).username));
     await admin.query(
       `revoke connect, temporary on database ${database} from public;
-       grant connect on database ${database} to ${Object.values(logins).map(getUser).join(', ')};
-       grant temporary on database ${database} to ${getUser(logins.platform)}`,
+       grant connect on database ${database} to ${Object.values(logins).map(getUser).join(', ')}`,
     );
   });
   const urls = Object.fromEntries(Object.entries(logins).map(([role, url]) => [role, inDatabase(url, name)]));

@@ -85,7 +85,20 @@ export async function setupWebhooks() {
     },
   };
 
-  return { database, owner, pool, make, rows, connect: (url: string) => connect(url) };
+  return {
+    database,
+    owner,
+    pool,
+    make,
+    rows,
+    connect: (url: string) => connect(url),
+    /** A connection of the owner with the rights of the import, which writes tables. */
+    async connectAsImport() {
+      const client = await connect(database.ownerUrl);
+      await client.query('set role org_api_import');
+      return client;
+    },
+  };
 }
 
 /** One connection, closed when the test ends. */

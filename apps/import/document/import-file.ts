@@ -20,7 +20,7 @@ import { openStaging } from './staging.ts';
 import { listImportedOrganizations, recordImportEntries } from './summary.ts';
 
 export interface ImportOptions {
-  /** The owner's or platform's login; for `backfill` one that may act as `org_api_backfill`. */
+  /** The owner's login, or one that may act as `org_api_import`, or for `backfill` as `org_api_backfill`. */
   server: PostgresServer;
   source: Bytes;
   /** Shown in progress and errors. */
@@ -110,7 +110,8 @@ async function importInTransaction(
      where name in ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
   );
   // Requested before the file is read, so that a login without the right is rejected at once.
-  if (options.backfill) await client.query('set local role org_api_backfill; reset role');
+  const role = options.backfill ? 'org_api_backfill' : 'org_api_import';
+  await client.query(`set local role ${role}; reset role`);
 
   const staging = await openStaging(client);
   const problems = new ProblemList();
@@ -137,8 +138,7 @@ async function importInTransaction(
   if (options.dryRun) return buildResult({ ...parts, ...(await compare(client, options, progress)) });
 
   await client.query(changeTableSql);
-  // The rows are the platform's, also when the owner imports: triggers know writers by their role.
-  const role = options.backfill ? 'org_api_backfill' : 'org_api_platform';
+  // The owner imports with the rights of the import alone: triggers know writers by their role.
   await client.query(`grant select on ${stagedRelations.join(', ')} to ${role}`);
   await client.query(`grant select, insert on import_change to ${role}`);
   await client.query(`set local role ${role}`);

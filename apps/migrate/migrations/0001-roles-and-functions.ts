@@ -13,20 +13,21 @@ export class RolesAndFunctions extends Migration {
         role_name text;
       begin
         foreach role_name in array array['org_api_read', 'org_api_worker', 'org_api_console', 'org_api_platform',
-          'org_api_backfill', 'org_api_operator'] loop
+          'org_api_import', 'org_api_backfill', 'org_api_operator'] loop
           begin
             execute format('create role %I nologin', role_name);
           exception when duplicate_object or unique_violation then
             null;
           end;
         end loop;
-        -- A backfill writes as the platform, without events.
+        -- A backfill writes as the import, without events.
         begin
-          grant org_api_platform to org_api_backfill;
+          grant org_api_import to org_api_backfill;
         exception when unique_violation then
           null;
         end;
-        -- Lets the owner import without events; a superuser may already use every role.
+        -- Lets the owner import, also without events; a superuser may already use every role. The platform's login
+        -- is no member: who has it would have the tables.
         if not (select rolsuper from pg_roles where rolname = current_user) then
           execute format('grant org_api_backfill to %I', current_user);
         end if;
@@ -40,7 +41,7 @@ export class RolesAndFunctions extends Migration {
 
       revoke create on schema public from public;
       revoke usage on schema public from public;
-      grant usage on schema public to org_api_worker, org_api_console, org_api_platform, org_api_backfill,
+      grant usage on schema public to org_api_worker, org_api_console, org_api_import, org_api_backfill,
         org_api_operator;
 
       -- What a key may reach: views, and nothing else. org_api_read has no right in schema public.
@@ -71,7 +72,7 @@ export class RolesAndFunctions extends Migration {
       begin
         perform from named_lock where name = 'import' for update;
       end $$;
-      grant execute on function lock_import to org_api_platform;
+      grant execute on function lock_import to org_api_import;
     `);
 
     // UUID version 7 in SQL, because PostgreSQL has it only from 18 on: 48 bits of milliseconds,
@@ -88,7 +89,7 @@ export class RolesAndFunctions extends Migration {
           || substr(gen_random_uuid()::text, 20))::uuid;
       end;
       -- The default of many ids.
-      grant execute on function new_id to org_api_worker, org_api_console, org_api_platform, org_api_backfill,
+      grant execute on function new_id to org_api_worker, org_api_console, org_api_import, org_api_backfill,
         org_api_operator;
 
       -- Whether a stored time has come: it has passed, or it is further ahead than its rule ever sets
@@ -100,7 +101,7 @@ export class RolesAndFunctions extends Migration {
       -- A date-time as every response and event shows it: UTC, milliseconds, ending in Z.
       create function api.utc(moment timestamptz) returns text language sql stable parallel safe
       return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
-      grant execute on function api.utc to org_api_read, org_api_worker, org_api_console, org_api_platform,
+      grant execute on function api.utc to org_api_read, org_api_worker, org_api_console, org_api_import,
         org_api_operator;
     `);
   }

@@ -180,7 +180,7 @@ export class AuditLogWriters extends Migration {
       grant execute on function record_console_entry to org_api_console;
       grant execute on function record_object_entry to org_api_operator;
       grant execute on function record_worker_entry to org_api_worker;
-      grant execute on function record_import_entry to org_api_platform;
+      grant execute on function record_import_entry to org_api_import;
     `);
 
     // No member is renamed without an entry. The console writes it, in the name of who did it. What

@@ -7,30 +7,31 @@ import { Migration } from '@mikro-orm/migrations';
 export class Rights extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
-      grant usage on schema api to org_api_worker, org_api_console, org_api_platform, org_api_backfill,
+      grant usage on schema api to org_api_worker, org_api_console, org_api_import, org_api_backfill,
         org_api_operator;
-      grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform, org_api_operator;
+      grant select on api.schema_version to org_api_worker, org_api_console, org_api_import, org_api_operator;
 
       -- A right on some columns covers those that a statement of the app names. Columns that
-      -- identify a row or its owner can only be inserted. The platform's application writes the
-      -- data of organizations; it neither creates keys nor reads or changes the log.
+      -- identify a row or its owner can only be inserted. The import writes the data of organizations.
+      -- The platform's application writes it by the functions of schema \`platform\` alone, and has no
+      -- right on a table.
       grant select, insert on organization, person, membership, role, family, client_grant, seat_plan, subscription,
         seat,
-        referral_code, referral, referral_invoice, membership_role, family_day to org_api_platform;
-      grant update (name, slug, kind, status, created_at) on organization to org_api_platform;
-      grant update (name, email, title, status) on membership to org_api_platform;
-      grant update (key, name, description, permissions) on role to org_api_platform;
-      grant update (name) on family to org_api_platform;
-      grant update (kind, professional_id, since, ends_at, status, end_reason) on client_grant to org_api_platform;
-      grant update (invoiced, price_currency, price_cents) on seat_plan to org_api_platform;
-      grant update (status, quantity, renews_at, cancel_at_period_end) on subscription to org_api_platform;
-      grant update (given_at, ended_at, end_reason) on seat to org_api_platform;
-      grant update (code, link, label, active) on referral_code to org_api_platform;
-      grant update (code_id, state) on referral to org_api_platform;
-      grant update (month, currency, share_cents) on referral_invoice to org_api_platform;
+        referral_code, referral, referral_invoice, membership_role, family_day to org_api_import;
+      grant update (name, slug, kind, status, created_at) on organization to org_api_import;
+      grant update (name, email, title, status) on membership to org_api_import;
+      grant update (key, name, description, permissions) on role to org_api_import;
+      grant update (name) on family to org_api_import;
+      grant update (kind, professional_id, since, ends_at, status, end_reason) on client_grant to org_api_import;
+      grant update (invoiced, price_currency, price_cents) on seat_plan to org_api_import;
+      grant update (status, quantity, renews_at, cancel_at_period_end) on subscription to org_api_import;
+      grant update (given_at, ended_at, end_reason) on seat to org_api_import;
+      grant update (code, link, label, active) on referral_code to org_api_import;
+      grant update (code_id, state) on referral to org_api_import;
+      grant update (month, currency, share_cents) on referral_invoice to org_api_import;
       grant update (messages, calm_messages, exchanges, exchanges_on_time, expenses_due, expenses_answered_in_14_days)
-        on family_day to org_api_platform;
-      grant delete on membership_role, family_day to org_api_platform;
+        on family_day to org_api_import;
+      grant delete on membership_role, family_day to org_api_import;
 
       -- The console creates keys, changes members and roles, assigns and ends seats, shows the log.
       grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan,

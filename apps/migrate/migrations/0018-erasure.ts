@@ -307,7 +307,8 @@ export class Erasure extends Migration {
         end if;
         return platform.erase(family, reference, 'platform');
       end $$;
-      grant execute on function platform.erase_family, is_family_erased to org_api_platform;
+      grant execute on function platform.erase_family to org_api_platform;
+      grant execute on function is_family_erased to org_api_import;
 
       -- After a backup was restored: erases again what certificates name, and rejects those ids that the
       -- backup does not have. \`certificates\`: objects with familyDigest and reference.

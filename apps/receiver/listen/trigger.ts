@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import type { Transaction } from '#domain/db/database.ts';
@@ -8,8 +9,8 @@ import type { OpenStack } from './stack.ts';
 const familyName = 'Example family (development)';
 
 /**
- * Causes events by real changes, in one transaction with the rights of the platform's login: the
- * database creates the events.
+ * Causes events by real changes, in one transaction of calls that the platform could make: the database
+ * creates the events.
  *
  * Each event's precondition is created first: a client before one ends, a client without a seat
  * before a seat is assigned. Returns the types that it caused, in order.
@@ -37,9 +38,7 @@ const causes: Record<EventType, (tx: Transaction, organizationId: string) => Pro
   async 'client.ended'(tx, organizationId) {
     const found = await findGrant(tx, organizationId);
     const grantId = found?.id ?? (await startClient(tx, organizationId));
-    await tx.query(sql`
-      update client_grant set status = 'ended', end_reason = 'ended', ends_at = greatest(since, now())
-      where organization_id = ${organizationId} and id = ${grantId}`);
+    await tx.query(sql`select platform.end_grant(organization => ${organizationId}, id => ${grantId})`);
     return found === null ? ['client.started', 'client.ended'] : ['client.ended'];
   },
 
@@ -54,46 +53,49 @@ const causes: Record<EventType, (tx: Transaction, organizationId: string) => Pro
     const before = (await findSeat(tx, organizationId)) === null ? await causes['seat.given'](tx, organizationId) : [];
     const seatId = await findSeat(tx, organizationId);
     await tx.query(sql`
-      update seat set ended_at = now(), end_reason = 'ended_by_organization'
-      where organization_id = ${organizationId} and id = ${seatId}`);
+      select platform.end_seat(organization => ${organizationId}, id => ${seatId}, reason => 'ended_by_organization')`);
     return [...before, 'seat.ended'];
   },
 };
 
 async function startClient(tx: Transaction, organizationId: string): Promise<string> {
   const [member] = await tx.query(sql<{ id: string }>`
-    select m.person_id as id from membership m where m.organization_id = ${organizationId} and m.status = 'active'
-    order by m.person_id limit 1`);
+    select m.member as id from platform.member m where m.organization = ${organizationId} and m.status = 'active'
+    order by m.member limit 1`);
   if (member === undefined)
     throw new InvalidSettingsError([
       'the organization has no active member who could be given access; choose another with --org',
     ]);
-  const [grant] = await tx.query(sql<{ id: string }>`
-    with made as (
-      insert into family (organization_id, id, name)
-      values (${organizationId}, gen_random_uuid(), ${familyName}) returning organization_id, id
-    )
-    insert into client_grant (organization_id, kind, professional_id, family_id, since)
-    select m.organization_id, 'attorney', ${member.id}, m.id, now() from made m returning id`);
-  return String(grant?.id);
+  const familyId = randomUUID();
+  const grantId = randomUUID();
+  await tx.query(sql`
+    select platform.put_family(organization => ${organizationId}, id => ${familyId}, name => ${familyName})`);
+  await tx.query(sql`
+    select platform.start_grant(organization => ${organizationId}, id => ${grantId}, kind => 'attorney',
+      professional => ${member.id}, family => ${familyId})`);
+  return grantId;
 }
 
 /** Returns an active client without a seat, or null when there is none. */
 async function findGrant(tx: Transaction, organizationId: string): Promise<{ id: string } | null> {
   const [grant] = await tx.query(sql<{ id: string }>`
-    select g.id from client_grant g join family f on f.organization_id = g.organization_id and f.id = g.family_id
-    where g.organization_id = ${organizationId} and f.name = ${familyName} and g.status = 'active'
+    select g.id from platform.client_grant g
+      join platform.family f on f.organization = g.organization and f.id = g.family
+    where g.organization = ${organizationId} and f.name = ${familyName} and g.status = 'active'
       and (g.ends_at is null or g.ends_at > now()) and not exists (
-        select from seat s where s.organization_id = g.organization_id and s.family_id = g.family_id
-          and s.ended_at is null)
-    order by g.since, g.id limit 1 for update of g`);
+        select from platform.seat s join platform.client_grant other
+          on other.organization = s.organization and other.id = s.grant_id
+        where s.organization = g.organization and other.family = g.family and s.ended_at is null)
+    order by g.since, g.id limit 1`);
   return grant ?? null;
 }
 
 async function findSeat(tx: Transaction, organizationId: string): Promise<string | null> {
   const [seat] = await tx.query(sql<{ id: string }>`
-    select s.id from seat s join family f on f.organization_id = s.organization_id and f.id = s.family_id
-    where s.organization_id = ${organizationId} and f.name = ${familyName} and s.ended_at is null
+    select s.id from platform.seat s
+      join platform.client_grant g on g.organization = s.organization and g.id = s.grant_id
+      join platform.family f on f.organization = g.organization and f.id = g.family
+    where s.organization = ${organizationId} and f.name = ${familyName} and s.ended_at is null
     order by s.given_at, s.id limit 1`);
   return seat?.id ?? null;
 }
@@ -101,14 +103,14 @@ async function findSeat(tx: Transaction, organizationId: string): Promise<string
 /** Assigns a seat. An organization without a free seat gets one more first. */
 async function assignSeat(tx: Transaction, organizationId: string, grantId: string): Promise<void> {
   await tx.query(sql`
-    update seat_plan p set invoiced = p.invoiced + 1
-    where p.organization_id = ${organizationId} and (
-      select count(*) from seat s where s.organization_id = p.organization_id and s.ended_at is null
+    select platform.put_plan(organization => p.organization, invoiced => p.invoiced + 1,
+      price_currency => p.price_currency, price_cents => p.price_cents)
+    from platform.plan p
+    where p.organization = ${organizationId} and (
+      select count(*) from platform.seat s where s.organization = p.organization and s.ended_at is null
     ) >= p.invoiced + coalesce((
-      select sum(b.quantity) from subscription b
-      where b.organization_id = p.organization_id and b.status in ('active', 'trialing', 'past_due')), 0)`);
+      select sum(b.quantity) from platform.subscription b
+      where b.organization = p.organization and b.status in ('active', 'trialing', 'past_due')), 0)`);
   await tx.query(sql`
-    insert into seat (organization_id, grant_id, family_id)
-    select g.organization_id, g.id, g.family_id from client_grant g
-    where g.organization_id = ${organizationId} and g.id = ${grantId}`);
+    select platform.give_seat(organization => ${organizationId}, id => ${randomUUID()}, grant_id => ${grantId})`);
 }

@@ -36,7 +36,7 @@ const imported =
     const { rows } = await owner.pool.query('select name, slug, kind, status from organization where id = $1', [orgId]);
     const person = { userId: personId, name: 'Ada Rivers', email, title: null, status, roleKeys: ['admin'] };
     const organization = { id: orgId, ...rows[0], createdAt: '2026-01-01T00:00:00.000Z', members: [person] };
-    await importDocument(database.urls.platform, { region: 'us', asOf: '2026-11-20', organizations: [organization] });
+    await importDocument(database.ownerUrl, { region: 'us', asOf: '2026-11-20', organizations: [organization] });
   };
 
 const ends: Record<string, Write> = {

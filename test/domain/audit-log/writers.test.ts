@@ -24,8 +24,15 @@ async function setupWriters() {
     onTestFinished(() => client.end());
     return client;
   };
+  const connectAsImport = async () => {
+    const client = new pg.Client({ connectionString: t.database.ownerUrl });
+    await client.connect();
+    onTestFinished(() => client.end());
+    await client.query('set role org_api_import');
+    return client;
+  };
   const countEntries = async () => (await t.owner.pool.query('select from audit_entry')).rowCount;
-  return { ...t, boss, orgId, managed, own, as, countEntries };
+  return { ...t, boss, orgId, managed, own, as, connectAsImport, countEntries };
 }
 
 const rejected = { code: '23514', constraint: 'audit_entry_writer' };
@@ -189,9 +196,9 @@ it('the Kubernetes operator writes about managed webhooks, in the name of their 
   expect(await t.countEntries()).toBe(1);
 });
 
-it('the platform writes imports into existing organizations only', async () => {
+it('the import writes about existing organizations only', async () => {
   const t = await setupWriters();
-  const client = await t.as('platform');
+  const client = await t.connectAsImport();
   const write = (action: string, orgId = t.orgId, detail: object = { sha256: '00' }) =>
     client.query('select record_import_entry($1, $2, $3)', [orgId, action, detail]);
   await write('import');
@@ -209,6 +216,11 @@ it('the actions of the writers are those that the console describes', async () =
     `select p.prosrc as source from pg_proc p where p.proname ~ '^record_[a-z]+_(entry|end)$'`,
   );
   const written = new Set(rows.flatMap(({ source }) => source.match(/(?<=')([a-z_]+\.[a-z_]+|import)(?=')/g) ?? []));
+  const { rows: inserting } = await owner.pool.query<{ source: string }>(
+    `select p.prosrc as source from pg_proc p where p.prosrc ~ 'insert into audit_entry' and p.proname !~ '^record_'`,
+  );
+  for (const { source } of inserting)
+    for (const [action] of source.matchAll(/(?<=')family\.[a-z_]+(?=')/g)) written.add(action);
   const { rows: ofPlatform } = await owner.pool.query<{ source: string }>(
     `select p.prosrc as source from pg_proc p where p.pronamespace = 'platform'::regnamespace`,
   );

@@ -10,14 +10,14 @@ describe('parallel writers, relays and people', () => {
     await pool.query('update seat_plan set invoiced = 1000 where organization_id = $1', [orgId]);
     const webhooks: string[] = [];
     for (let made = 0; made < 5; made += 1) webhooks.push(await rows.webhook({ orgId }));
-    const platform = openPool(database.urls.platform, 20);
+    const owner = openPool(database.ownerUrl, 20);
     const worker = openPool(database.urls.worker, 3);
     const console = openPool(database.urls.console, 2);
     let writing = true;
 
     const writers = Array.from({ length: 20 }, async (_, writer) => {
       for (let turn = 0; turn < 3; turn += 1) {
-        const client = await platform.connect();
+        const client = await owner.connect();
         try {
           await client.query('begin');
           // Several families in one transaction, in an order that differs per writer.

@@ -4,15 +4,15 @@ import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/even
 import { setupWebhooks } from '#test/webhook-rows.ts';
 
 /**
- * A database with one organization, its professional, a webhook for all types, and the platform's
- * connection.
+ * A database with one organization, its professional, a webhook for all types, and a
+ * connection with the rights of the import.
  */
 async function setupEvents() {
   const world = await setupWebhooks();
   const professional = await world.make.member();
   const { orgId } = professional;
   const webhookId = await world.rows.webhook({ orgId });
-  const platform = await world.connect(world.database.urls.platform);
+  const importer = await world.connectAsImport();
   const familyId = await world.make.family({ orgId });
 
   return {
@@ -20,8 +20,8 @@ async function setupEvents() {
     orgId,
     professional,
     webhookId,
-    platform,
-    async insertGrant(columns: Record<string, unknown> = {}, client: Pick<typeof platform, 'query'> = platform) {
+    importer,
+    async insertGrant(columns: Record<string, unknown> = {}, client: Pick<typeof importer, 'query'> = importer) {
       const row = { kind: 'attorney', since: '2026-01-01Z', family_id: familyId, ...columns };
       const names = ['organization_id', 'professional_id', ...Object.keys(row)];
       const { rows } = await client.query<{ id: string }>(
@@ -31,7 +31,7 @@ async function setupEvents() {
       );
       return String(rows[0]?.id);
     },
-    async insertSeat(grantId: string, client: Pick<typeof platform, 'query'> = platform) {
+    async insertSeat(grantId: string, client: Pick<typeof importer, 'query'> = importer) {
       const { rows } = await client.query<{ id: string }>(
         'insert into seat (organization_id, grant_id, family_id) values ($1, $2, $3) returning id',
         [orgId, grantId, familyId],
@@ -64,11 +64,11 @@ describe('the events that triggers insert', () => {
   });
 
   it.each(['ended', 'moved'])('include a grant that is %s, once', async (reason) => {
-    const { insertGrant, listEvents, platform } = await setupEvents();
+    const { insertGrant, listEvents, importer } = await setupEvents();
     const grantId = await insertGrant({ kind: 'neutral' });
 
-    await platform.query(endGrant, [grantId, reason]);
-    await platform.query(endGrant, [grantId, reason]);
+    await importer.query(endGrant, [grantId, reason]);
+    await importer.query(endGrant, [grantId, reason]);
 
     expect((await listEvents()).slice(1)).toEqual([['client.ended', { grantId, kind: 'neutral', reason }]]);
   });
@@ -78,7 +78,7 @@ describe('the events that triggers insert', () => {
     async (reason) => {
       const { insertGrant, insertSeat, listEvents, database, connect } = await setupEvents();
       const grantId = await insertGrant();
-      const console = await connect(database.urls.console); // the platform's login may assign and end seats
+      const console = await connect(database.urls.console);
       const seatId = await insertSeat(grantId, console);
 
       await console.query(endSeat, [seatId, reason]);
@@ -90,12 +90,12 @@ describe('the events that triggers insert', () => {
     },
   );
 
-  it.each(['platform', 'worker'] as const)('include both when the %s ends a grant that has a seat', async (login) => {
-    const { insertGrant, insertSeat, listEvents, platform, database, connect } = await setupEvents();
+  it.each(['import', 'worker'] as const)('include both when the %s ends a grant that has a seat', async (login) => {
+    const { insertGrant, insertSeat, listEvents, importer, database, connect } = await setupEvents();
     const grantId = await insertGrant();
     const seatId = await insertSeat(grantId);
-    await platform.query('update client_grant set ends_at = now() where id = $1', [grantId]);
-    const writer = await connect(database.urls[login]);
+    await importer.query('update client_grant set ends_at = now() where id = $1', [grantId]);
+    const writer = login === 'import' ? importer : await connect(database.urls.worker);
 
     await writer.query(`update client_grant set status = 'ended', end_reason = 'ended' where id = $1`, [grantId]);
 
@@ -106,30 +106,30 @@ describe('the events that triggers insert', () => {
   });
 
   it('belong to their transaction, and are rolled back with it, also to a savepoint', async () => {
-    const { insertGrant, insertSeat, listEvents, platform, rows, orgId } = await setupEvents();
+    const { insertGrant, insertSeat, listEvents, importer, rows, orgId } = await setupEvents();
 
-    await platform.query('begin');
+    await importer.query('begin');
     await insertGrant();
-    await platform.query('rollback');
+    await importer.query('rollback');
     expect(await rows.events(orgId)).toEqual([]);
 
-    await platform.query('begin');
+    await importer.query('begin');
     const grantId = await insertGrant();
-    await platform.query('savepoint seat');
+    await importer.query('savepoint seat');
     await insertSeat(grantId);
-    await platform.query('rollback to seat');
+    await importer.query('rollback to seat');
     expect(await rows.events(orgId)).toEqual([]); // no other connection sees it before the commit
-    await platform.query('commit');
+    await importer.query('commit');
 
     expect(await listEvents()).toEqual([['client.started', { grantId, kind: 'attorney' }]]);
   });
 
   it('do not include access that arrives active after its end, neither then nor when the clock ends it', async () => {
-    const { insertGrant, listEvents, platform, connect, database } = await setupEvents();
+    const { insertGrant, listEvents, importer, connect, database } = await setupEvents();
     const late = await insertGrant({ ends_at: '2026-02-01Z' });
     const ahead = await insertGrant({ ends_at: '2099-01-01Z' });
 
-    const { rows: stored } = await platform.query(
+    const { rows: stored } = await importer.query(
       'select id, status, end_reason, api.utc(ends_at) as ends from client_grant order by id = $1 desc',
       [late],
     );
@@ -145,9 +145,9 @@ describe('the events that triggers insert', () => {
   });
 
   it('do not include rows that arrive ended, nor changes that neither start nor end anything', async () => {
-    const { insertGrant, insertSeat, listEvents, platform, orgId } = await setupEvents();
+    const { insertGrant, insertSeat, listEvents, importer, orgId } = await setupEvents();
     const ended = await insertGrant({ status: 'ended', end_reason: 'ended', ends_at: '2026-02-01Z' });
-    await platform.query(
+    await importer.query(
       `insert into seat (organization_id, grant_id, family_id, given_at, ended_at, end_reason)
        select organization_id, id, family_id, '2026-01-02Z', '2026-02-01Z', 'access_ended' from client_grant
          where id = $1`,
@@ -157,10 +157,10 @@ describe('the events that triggers insert', () => {
 
     const grantId = await insertGrant();
     await insertSeat(grantId);
-    await platform.query(`update client_grant set ends_at = '2099-01-01Z' where id = $1`, [grantId]);
-    await platform.query(`update client_grant set end_reason = 'moved' where id = $1`, [ended]);
-    await platform.query(`update seat set given_at = now() where organization_id = $1 and ended_at is null`, [orgId]);
-    await platform.query(
+    await importer.query(`update client_grant set ends_at = '2099-01-01Z' where id = $1`, [grantId]);
+    await importer.query(`update client_grant set end_reason = 'moved' where id = $1`, [ended]);
+    await importer.query(`update seat set given_at = now() where organization_id = $1 and ended_at is null`, [orgId]);
+    await importer.query(
       `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
        select organization_id, id, kind, professional_id, family_id, since from client_grant where id = $1
        on conflict (organization_id, id) do update set since = excluded.since`,
@@ -171,11 +171,11 @@ describe('the events that triggers insert', () => {
   });
 
   it('have the contract’s body, byte for byte, with a version 7 id and the time of their row', async () => {
-    const { insertGrant, insertSeat, platform, rows, orgId } = await setupEvents();
-    await platform.query(`set timezone = 'Asia/Kathmandu'; set datestyle = 'German'; set lc_time = 'C'`);
+    const { insertGrant, insertSeat, importer, rows, orgId } = await setupEvents();
+    await importer.query(`set timezone = 'Asia/Kathmandu'; set datestyle = 'German'; set lc_time = 'C'`);
     const grantId = await insertGrant();
     await insertSeat(grantId);
-    await platform.query(endGrant, [grantId, 'moved']);
+    await importer.query(endGrant, [grantId, 'moved']);
 
     const events = await rows.events(orgId);
 
