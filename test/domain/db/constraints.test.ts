@@ -33,6 +33,15 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'organization_slug_unique',
     `insert into organization (name, slug, kind, status) select name, slug, kind, status from organization`,
   ],
+  [
+    'names of an audit entry without a salt',
+    'audit_entry_names_salted',
+    `insert into audit_entry (organization_id, action) values ('$org', 'seat.give');
+     update audit_entry set names = '{}', names_salt = null`,
+  ],
+  ['an erasure by an unknown caller', 'erasure_by_known', insertErasure('console', 'case-1')],
+  ['an erasure with a sentence as its reference', 'erasure_reference_form', insertErasure('orgctl', 'asked by Ada')],
+  ['a second limit of erasures', 'erasure_limit_one_row', `insert into erasure_limit (id) values (false)`],
   ['a second row about admission', 'delivery_switch_one_row', `insert into delivery_switch (id) values (false)`],
   ['an unknown state of admission', 'delivery_switch_state_known', `update delivery_switch set state = 'held'`],
   ['a member with an unknown status', 'membership_status_known', `update membership set status = 'gone'`],
@@ -350,6 +359,11 @@ async function setupScene(onFinished?: OnFinished): Promise<Scene> {
   const { owner, make } = await setupDatabase(onFinished);
   const creator = await make.member();
   return { owner, make, creator, orgId: creator.orgId, grant: await make.grant({ professional: creator }) };
+}
+
+function insertErasure(by: string, reference: string): string {
+  return `insert into erased_family values ('\\x00'); insert into erasure (organization_id, family_digest, erased_by,
+    reference, kept_as, counts, mentions) values ('$org', '\\x00', '${by}', '${reference}', '$family', '{}', '[]')`;
 }
 
 function written(statement: string, { orgId, creator, grant }: Scene): string {
