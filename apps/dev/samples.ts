@@ -58,8 +58,8 @@ export async function importSources(
     const result = await importFile({ server: owner, source: open(), fileName, ...how }).catch((cause: unknown) => {
       throw cause instanceof InvalidDocumentError ? new StartupError(cause.message, { cause }) : cause;
     });
-    for (const organization of result.organizations)
-      organizations.set(organization.id, { sampleKey: null, ...organizations.get(organization.id), ...organization });
+    for (const { id, name, ownerUserId } of result.organizations)
+      organizations.set(id, { sampleKey: null, ...organizations.get(id), id, name, ownerUserId });
     imported.push(hash);
   }
   return { ...memory, imported, organizations: [...organizations.values()] };

@@ -18,7 +18,7 @@ export function createStable() {
     [/usr_\d+_[0-9a-f]{8}/g, nameId],
     [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, () => '<time>'],
     [/127\.0\.0\.1:\d+/g, () => '127.0.0.1:<port>'],
-    [/(?<=postgres:)[\w-]{32}(?=@)/g, () => '<password>'],
+    [/(?<=:\/\/\w+:)[\w-]+(?=@)/g, () => '<password>'],
     [/localhost:\d+/g, () => 'localhost:<port>'],
   ];
   return function stable(value: unknown): unknown {

@@ -1,4 +1,6 @@
 /** docs/operations/restore-a-backup.md, with its own commands, on real servers and processes. */
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { Connection } from '@temporalio/client';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -80,6 +82,7 @@ it('a restore to a point in time sends what was sent after it again under the sa
   await make.webhook({ orgId, url: receiver.url });
   const paused = await make.webhook({ orgId, url: receiver.url, eventTypes: ['seat.ended'] });
   const key = await make.apiKey({ creator: professional });
+  const family = await make.family({ orgId, name: 'Quillfeather' });
   const first = await startWorker(original.database);
   await make.grant({ professional });
   await vi.waitFor(async () => expect(await countStates(owner.pool)).toEqual([delivered(1)]), patient);
@@ -93,6 +96,9 @@ it('a restore to a point in time sends what was sent after it again under the sa
   await make.grant({ professional });
   await vi.waitFor(async () => expect(await countStates(owner.pool)).toEqual([delivered(3)]), patient);
   await make.keyRevoked(key);
+  const certificates = path.join(temporaryFolder(), 'certificates.jsonl');
+  const erase = createOrgctl(original.database, {});
+  await writeFile(certificates, await erase(`orgctl family erase --family ${family} --reference case-17 --json`));
   const sentAfter = receiver.ids();
   const highest = Math.max(...receiver.numbers());
 
@@ -119,6 +125,10 @@ it('a restore to a point in time sends what was sent after it again under the sa
     [/^kubectl .*(pod orgctl|pod\/orgctl|-f orgctl\.yaml)/, without('orgctl runs here')],
     [/exec orgctl -- node apps\/migrate\/main\.ts$/, () => migrate(restored)],
     [/^orgctl (key revoke|webhook pause) /, orgctl],
+    [
+      /^orgctl family erase-again .* < certificates\.jsonl$/,
+      (command) => orgctl(command.replace(/\/dev\/stdin < certificates\.jsonl$/, certificates)),
+    ],
     [
       /^with /,
       async (sql) => {
@@ -154,6 +164,8 @@ it('a restore to a point in time sends what was sent after it again under the sa
   expect(revoked.rows).toHaveLength(1);
   const { rows: states } = await after.owner.pool.query('select state from webhook where id = $1', [paused.id]);
   expect(states).toEqual([{ state: 'paused' }]);
+  const { rows: families } = await after.owner.pool.query('select from family where name = $1', ['Quillfeather']);
+  expect(families).toEqual([]);
   await expectQuietWorker(worker?.metricsUrl ?? '');
 });
 
