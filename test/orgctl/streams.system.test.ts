@@ -1,9 +1,12 @@
 /** What every command of `orgctl` prints, whatever the shell and the database prefer. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import pLimit from 'p-limit';
 import { expect, it } from 'vitest';
+import { eraseFamily } from '#domain/clients/erase-family.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { closedPipeCode } from '#runtime/command-line.ts';
@@ -12,6 +15,7 @@ import { hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts'
 import { setupOrgctl } from '#test/orgctl.ts';
 import { codeAt, goodPassword, settings, visitor } from '#test/people.ts';
 import { startReceiver } from '#test/receiver.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { nouns } from '../../apps/orgctl/nouns.ts';
 
@@ -98,6 +102,10 @@ async function setupCalls() {
     await completeEnrolment(owner, { token, factor, visitor }, settings);
     return ['--email', email];
   };
+  const addFamily = () => make.family({ orgId, name: `Rossi${hostile}` });
+  const erased = await eraseFamily(owner, { familyId: await addFamily(), reference: 'case-1' });
+  const certificates = path.join(temporaryFolder(), 'certificates.jsonl');
+  await writeFile(certificates, erased.map((certificate) => `${JSON.stringify(certificate)}\n`).join(''));
   const delivery = await addDelivery('exhausted');
   const person = await addPerson();
   await owner.pool.query('update membership set name = $1', [`Ada${hostile}`]);
@@ -118,6 +126,7 @@ async function setupCalls() {
     ledger: () => [],
     'audit-log verify': () => org,
     'key list': () => org,
+    'family certificate': () => ['--erasure', erased[0]?.erasureId ?? ''],
     'secrets status': () => [],
     doctor: () => [],
   };
@@ -140,6 +149,8 @@ async function setupCalls() {
     'delivery cancel': () => addDelivery('running'),
     'redelivery cancel': addRedelivery,
     'key revoke': async () => ['--key', (await make.apiKey({ creator: { orgId, userId, roleId: null } })).id],
+    'family erase': async () => ['--family', await addFamily(), '--reference', 'case-2'],
+    'family erase-again': () => ['--certificates', certificates],
     'secrets reseal': () => [],
     'probe create': () => ['--url', `${receiver.url}/probe`],
   };
