@@ -19,7 +19,7 @@ function withoutMeasures(value: unknown, name = ''): unknown {
 }
 
 it('every command prints an unchanged document, whatever the defaults of the database and the shell', {
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   const { database, owner: installer, make, orgctl } = await setupOrgctl(hostileShell);
   await setHostileDefaults(installer.pool);

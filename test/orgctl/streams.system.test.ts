@@ -19,7 +19,7 @@ import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { nouns } from '../../apps/orgctl/nouns.ts';
 
-const timeout = 180_000;
+const timeout = 300_000;
 const commands = nouns.flatMap(({ noun, commands }) => commands.map(({ verb }) => [noun, verb].join(' ').trim()));
 /** What a terminal obeys, and what changes the order of a text, breaks its line or hides in it. */
 const unseen = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\u115F\u2800\u3164]/u;

@@ -17,7 +17,9 @@ interface Call extends CallableFunction {
   values: Value[];
 }
 
-it('no function that a login may execute deletes or changes what has not expired, whatever its arguments', async () => {
+it('no function that a login may execute deletes or changes what has not expired, whatever its arguments', {
+  timeout: 300_000,
+}, async () => {
   const t = await setupConsole();
   const scenes = await stockDatabase(t);
   const ids = scenes.flatMap(({ orgId, key, webhook, failedEventId, owner }) => [
