@@ -8,13 +8,13 @@ import { rejectPooler } from '#runtime/reject-pooler.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { AnchorSender } from './audit-log-anchors.ts';
-import { auditLogMetrics } from './audit-log-metrics.ts';
 import { AuditLogStream } from './audit-log-stream.ts';
 import type { WorkerConfig } from './config.ts';
 import { ledgerMetrics } from './ledger-metrics.ts';
 import { Maintenance } from './maintenance.ts';
 import { createMetrics } from './metrics.ts';
 import { waitForSchema } from './schema.ts';
+import { stateMetrics } from './state-metrics.ts';
 
 /**
  * Starts the worker: metrics and health and, once the schema is current, the maintenance loop and
@@ -102,16 +102,16 @@ export async function startWorker(
     onError: errorLogger(log, 'the ledger could not be read; tried again in 15 s'),
   });
   await ledger.start();
-  const auditLog = auditLogMetrics(database, metrics.registry, {
-    onError: errorLogger(log, 'the state of the audit log could not be read; tried again in a minute'),
+  const states = stateMetrics(database, metrics.registry, {
+    onError: errorLogger(log, 'a state of the database could not be read; tried again in a minute'),
   });
-  await auditLog.start();
+  await states.start();
   findUnreadiness = deliveries.findUnreadiness;
   log.info({ metricsUrl: server.url, isOpen: deliveries.isOpen() }, 'the worker is running');
 
   async function close(): Promise<void> {
     findUnreadiness = () => 'draining';
-    const parts = [deliveries, auditLog, ledger, stream, maintenance, anchorSender, server, settings, tracing];
+    const parts = [deliveries, states, ledger, stream, maintenance, anchorSender, server, settings, tracing];
     for (const part of parts) await part?.stop();
     await database.close();
   }

@@ -233,6 +233,12 @@ const platformRow: Row = {
       max('{{region}}', own('org_api_audit_log_unlinked_age_seconds')),
       600,
     ),
+    figure(
+      'Limit of erasures used',
+      'Families that the platform erased in 24 hours, as a share of its limit.',
+      max('{{region}}', own('org_api_erasure_limit_used_ratio')),
+      0.5,
+    ),
     lines('Secrets read again', 'New values that running pods took from their files.', 'short', [
       sum('{{region}} {{setting}}', increase(own('org_api_setting_changes_total'))),
     ]),

@@ -113,6 +113,7 @@ export const healthy: Series = {
   [`org_api_maintenance_failures_total{${worker},step="purge_deliveries"}`]: always(0),
   [`org_api_audit_log_default_partition_bytes{${worker}}`]: always(0),
   [`org_api_audit_log_unlinked_age_seconds{${worker}}`]: always(2),
+  [`org_api_erasure_limit_used_ratio{${worker}}`]: always(0.5),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
   [`org_api_worker_is_stopped{${worker}}`]: always(0),
   [`org_api_deliveries_repaired_total{${worker},kind="late"}`]: always(0),

@@ -194,6 +194,11 @@ const faults: Fault[] = [
     firing: ['OrgApiAuditLogChainStalled'],
   },
   {
+    when: 'the platform has erased 26 of 50 families',
+    changed: { [`org_api_erasure_limit_used_ratio{${worker}}`]: always(0.52) },
+    firing: ['OrgApiErasuresNearLimit'],
+  },
+  {
     when: 'the newest migration fails again and again',
     changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(3) },
     firing: ['OrgApiMigrationsFailing'],

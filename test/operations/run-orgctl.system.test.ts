@@ -1,4 +1,4 @@
-/** docs/operations/run-orgctl.md, with its own commands: from an empty region to the first read. */
+/** docs/operations/run-orgctl.md, with its own commands: from an empty region to the first read, and an erasure. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -19,7 +19,7 @@ it('an empty region gets its first organization, owner and read by the commands 
 }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-page-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const { database, owner } = await setupDatabase();
+  const { database, owner, make } = await setupDatabase();
   const api = await startTestApi(database);
   const run = openShell({
     ...childEnvironment,
@@ -67,6 +67,27 @@ it('an empty region gets its first organization, owner and read by the commands 
       },
     ],
   ]);
+
+  const family = await make.family({ orgId: organizationId, name: 'Marker family' });
+  let erasure = '';
+  await carryOut(readSection(page, 'Erase a family'), [
+    [
+      /^orgctl family erase /,
+      async (command) => {
+        [erasure = ''] = /(?<="erasureId": ")[^"]+/.exec(await run(command.replace('FAMILY', family))) ?? [];
+      },
+    ],
+    [
+      /^orgctl family certificate /,
+      async (command) =>
+        expect(JSON.parse(await run(command.replace('ERASURE', erasure)))).toMatchObject({
+          organizationId,
+          erasedBy: 'orgctl',
+          reference: 'case-17',
+        }),
+    ],
+  ]);
+  expect((await owner.pool.query(`select from family where id = $1`, [family])).rowCount).toBe(0);
 
   /** Creates the key that the owner creates in the console, which the console's own tests do. */
   async function createKeyAsOwner(): Promise<string> {

@@ -1,6 +1,6 @@
 /**
- * Metrics of a worker about Temporal, the audit log's partitions and the age of undelivered
- * events; alerts use them.
+ * Metrics of a worker about Temporal, the audit log's partitions, the limit of erasures and the age
+ * of undelivered events; alerts use them.
  */
 
 import { Client } from '@temporalio/client';
@@ -15,7 +15,7 @@ import { makeNamespace } from '#test/temporal.ts';
 import { openAs } from '#test/webhook-rows.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
-import { auditLogMetrics } from '../../apps/worker/audit-log-metrics.ts';
+import { stateMetrics } from '../../apps/worker/state-metrics.ts';
 
 const timeout = 60_000;
 const patient = { timeout: 20_000, interval: 100 };
@@ -78,7 +78,7 @@ it('the metrics show the size of the default partition and how long an entry is 
   const worker = await openAs(database.urls.worker, 1);
   const registry = new Registry();
   const errors: unknown[] = [];
-  const metric = auditLogMetrics(worker, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
+  const metric = stateMetrics(worker, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
   onTestFinished(() => metric.stop());
   await metric.start();
   const read = async () => find(await registry.metrics(), 'org_api_audit_log_default_partition_bytes');
@@ -107,6 +107,36 @@ it('the metrics show the size of the default partition and how long an entry is 
   expect(errors.length).toBeGreaterThan(0);
   await metric.stop();
   await metric.stop();
+});
+
+it('the metrics show how much of its limit of erasures the platform used, and omit it while it cannot be read', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const orgId = await make.organization();
+  const [first, second] = [await make.family({ orgId }), await make.family({ orgId })];
+  const worker = await openAs(database.urls.worker, 1);
+  const platform = await openAs(database.urls.platform, 1);
+  const registry = new Registry();
+  const errors: unknown[] = [];
+  const metric = stateMetrics(worker, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
+  onTestFinished(() => metric.stop());
+  await metric.start();
+  const read = async () => find(await registry.metrics(), 'org_api_erasure_limit_used_ratio');
+  expect(await read()).toBe(0);
+  await owner.pool.query('update erasure_limit set families = 4');
+  await platform.pool.query(`select platform.erase_family($1, 'case-1')`, [first]);
+  await vi.waitFor(async () => expect(await read()).toBe(0.25), patient);
+  // The operator's erasures have no limit, and those of yesterday do not count.
+  await owner.pool.query(`select platform.erase($1, 'case-2', 'orgctl')`, [second]);
+  await metric.stop();
+  await metric.start();
+  expect(await read()).toBe(0.25);
+  await owner.pool.query(`update erasure set erased_at = erased_at - interval '25 hours'`);
+  await vi.waitFor(async () => expect(await read()).toBe(0), patient);
+
+  await owner.pool.query('revoke execute on function erasure_limit_used from org_api_worker');
+  await vi.waitFor(async () => expect(await read()).toBeNull(), patient);
+  expect(find(await registry.metrics(), 'org_api_audit_log_default_partition_bytes')).toBe(0);
+  expect(errors.length).toBeGreaterThan(0);
 });
 
 it('the metrics measure from an event to its first attempt only', { timeout }, async () => {

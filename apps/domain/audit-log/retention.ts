@@ -7,16 +7,13 @@ export const keepPartitionsSql = /* sql */ `select keep_audit_partitions() as ma
 /** Drops partitions of the audit log older than `$1` days; one row, `{dropped}`: months. */
 export const dropOldAuditEntriesSql = /* sql */ `select drop_old_audit_entries($1) as dropped`;
 
-/** Bytes of the log's default partition, one row, `{bytes}`: 0 while each month has its own. */
+/**
+ * One row: bytes of the log's default partition, 0 while each month has its own, and the age of the
+ * oldest entry without a link in seconds, 0 when every entry has one.
+ */
 export const auditLogStateSql = /* sql */ `
   select pg_relation_size('public.audit_entry_default')::float8 as "defaultPartitionBytes",
     audit_unlinked_age() as "unlinkedAgeSeconds"`;
-
-export interface AuditLogState {
-  defaultPartitionBytes: number;
-  /** Age of the oldest entry without a link, seconds; 0 when every entry has one. */
-  unlinkedAgeSeconds: number;
-}
 
 /** Returns for how many days the audit log is kept; null before the worker applied it. */
 export async function findRetentionDays(db: Queryable): Promise<number | null> {

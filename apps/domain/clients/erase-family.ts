@@ -65,5 +65,5 @@ export const listErasuresToLogSql = /* sql */ `select l.certificate from list_er
 /** Records that the certificates `$1` (a JSON array) were logged. */
 export const recordErasuresLoggedSql = /* sql */ `select record_erasures_logged($1::jsonb)`;
 
-/** Reads the share of the platform's limit of erasures that was used in 24 hours: `{used}`, from 0. */
+/** One row: the share of the platform's limit of erasures that it used in 24 hours, from 0. */
 export const erasureLimitSql = /* sql */ `select erasure_limit_used() as used`;
