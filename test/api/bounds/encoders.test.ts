@@ -1,25 +1,13 @@
 /** What encoding may use: two encoders of large bodies, short slices for small ones, reserved memory. */
-import { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { expect, it, onTestFinished } from 'vitest';
-import { fingerprints } from '#domain/keys/key.ts';
-import { openDatabase } from '#domain/open-database.ts';
-import { Budget, ClientGoneError } from '#runtime/flow/budget.ts';
-import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { openTracing, type Tracing } from '#runtime/tracing.ts';
-import { TrackedResponse } from '#runtime/tracked-response.ts';
-import type { MadeKey } from '#test/make.ts';
-import { testKeySecrets } from '#test/secrets.ts';
-import { setupDatabase } from '#test/setup.ts';
-import { BodyReader } from '../../../apps/api/body-reader.ts';
+import { expect, it } from 'vitest';
+import { Budget, BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
 import { encodeChunks, SmallBodyEncoder } from '../../../apps/api/encode.ts';
-import { endpoints } from '../../../apps/api/endpoints.ts';
 import { SharedBody } from '../../../apps/api/large-body.ts';
-import { giveGrants } from './readers.ts';
+import { newResponse, setupReader } from './setup-reader.ts';
 
-const getFirmRoster = endpoints.find(({ operationId }) => operationId === 'getFirmRoster') ?? expect.fail();
-const newResponse = () => new TrackedResponse(new IncomingMessage(new Socket()));
+/** Two keys of the first of six organizations, and one of each other. */
+const keyCounts = [2, 1, 1, 1, 1, 1];
 const chunkBytes = 65_536;
 
 /** A body in chunks, whose encoding has about a quarter of its bytes. */
@@ -114,55 +102,8 @@ it('small bodies are encoded in slices of 64 KiB, and the event loop does other 
   expect(Math.max(...byIteration.filter((each) => each !== undefined))).toBe(2);
 });
 
-/**
- * A reader of bodies with six organizations of 1,000 grants and two keys of the first, whose
- * encodings begin only when `release` is called.
- */
-async function setupReader() {
-  const { database, owner, make } = await setupDatabase();
-  const api = await openDatabase({
-    server: parsePostgresUrl(database.urls.api),
-    applicationName: 'encoders',
-    poolMax: 40,
-    connectTimeoutMs: 20_000,
-    statementTimeoutMs: 60_000,
-  });
-  onTestFinished(() => api.close());
-  const keys: MadeKey[] = [];
-  for (let n = 0; n < 6; n += 1) {
-    const creator = await make.member();
-    await giveGrants(owner, creator, 1_000);
-    keys.push(await make.apiKey({ creator }));
-    if (n === 0) keys.push(await make.apiKey({ creator }));
-  }
-  const released = Promise.withResolvers<void>();
-  const encoders = { running: 0, most: 0, all: 0 };
-  const span = async <T>(name: string, run: () => Promise<T>): Promise<T> => {
-    if (name !== 'encoding') return run();
-    encoders.all += 1;
-    encoders.running += 1;
-    encoders.most = Math.max(encoders.most, encoders.running);
-    await released.promise;
-    return run().finally(() => {
-      encoders.running -= 1;
-    });
-  };
-  const tracing: Tracing = { ...(await openTracing({ otlpEndpoint: null, app: 'test', region: 'us' })), span };
-  const bodyReader = new BodyReader({ pool: api.pool, tracing, memoryMiB: 512, databasePoolMax: 40 });
-  const read = ({ key, orgId }: MadeKey, response = newResponse()) =>
-    bodyReader.read({
-      endpoint: getFirmRoster,
-      fingerprints: fingerprints(key, testKeySecrets.peppers),
-      organizationId: orgId,
-      response,
-      encoding: 'br',
-      deadlineMs: performance.now() + 60_000,
-    });
-  return { keys, read, bodyReader, encoders, release: released.resolve };
-}
-
 it('two large bodies are encoded at once, one of an organization, and the others wait', async () => {
-  const { keys, read, bodyReader, encoders, release } = await setupReader();
+  const { keys, read, bodyReader, encoders, release } = await setupReader(keyCounts);
   const reads = keys.map((key) => read(key));
   // Those that wait have the memory of their bodies alone, no more that of a statement.
   await expect.poll(() => bodyReader.state.waiting, { timeout: 30_000 }).toBe(5);
@@ -175,7 +116,7 @@ it('two large bodies are encoded at once, one of an organization, and the others
 });
 
 it('one large body of an organization is encoded at once, also for two keys', async () => {
-  const { keys, read, bodyReader, encoders, release } = await setupReader();
+  const { keys, read, bodyReader, encoders, release } = await setupReader(keyCounts);
   const reads = keys.slice(0, 2).map((key) => read(key));
   await expect.poll(() => [bodyReader.state.waiting, encoders.running], { timeout: 30_000 }).toEqual([1, 1]);
   // The second has its body and waits for the encoder: the memory of its statement is free again.
@@ -187,7 +128,7 @@ it('one large body of an organization is encoded at once, also for two keys', as
 });
 
 it('a body whose clients have left is not encoded and has no memory; one that still waits gets its body', async () => {
-  const { keys, read, bodyReader, encoders, release } = await setupReader();
+  const { keys, read, bodyReader, encoders, release } = await setupReader(keyCounts);
   const [first, , second] = keys;
   if (first === undefined || second === undefined) return expect.fail();
   const [gone, alsoGone, left, stays] = Array.from({ length: 4 }, newResponse);
@@ -210,4 +151,19 @@ it('a body whose clients have left is not encoded and has no memory; one that st
   expect(body.bytes * 2).toBeLessThan(bytes.length);
   stays.markEnded();
   expect(bodyReader.state.largeBytes).toBe(0);
+});
+
+it('a body that waits 5 s for an encoder is rejected, and its memory is free', async () => {
+  const { keys, read, bodyReader, encoders, release } = await setupReader(keyCounts);
+  const [first, , second, third] = keys;
+  if (first === undefined || second === undefined || third === undefined) return expect.fail();
+  const reads = [read(first), read(second)];
+  await expect.poll(() => encoders.running, { timeout: 30_000 }).toBe(2);
+  // Its own deadline, a minute away, ends no wait for an encoder.
+  await expect(read(third)).rejects.toBeInstanceOf(BudgetFullError);
+  expect(encoders).toEqual({ running: 2, most: 2, all: 2 });
+  expect(bodyReader.state).toMatchObject({ smallBytes: 0, waiting: 0 });
+  expect(bodyReader.state.largeBytes).toBeLessThan(2 * 400_000);
+  release();
+  await Promise.all(reads);
 });

@@ -4,6 +4,7 @@ import type { MadeKey } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 import { watchStatements } from '#test/watch-statements.ts';
 import { untilFigures } from './figures.ts';
+import { gateRosters } from './gate-rosters.ts';
 import { giveGrants, openReader } from './readers.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -13,7 +14,7 @@ const grants = 500;
 
 interface Firm {
   path: string;
-  keys: MadeKey[];
+  keys: [MadeKey, MadeKey];
 }
 
 /** Creates organizations with a large roster and two keys each. */
@@ -52,22 +53,6 @@ async function countBlocked({ owner }: TestInstallation): Promise<number> {
      where datname = current_database() and application_name = 'org-api' and wait_event_type = 'Lock'`,
   );
   return rows[0]?.statements ?? 0;
-}
-
-/** Lets rosters be counted and not made, until the returned function is called. */
-async function lockNames({ owner }: TestInstallation): Promise<() => Promise<void>> {
-  await owner.pool.query(
-    `create function api.wait() returns text security definer begin atomic
-       select pg_advisory_xact_lock_shared(42)::text; end;
-     grant execute on function api.wait() to public;
-     create or replace view api.family as select organization_id, id, name || api.wait() as name from public.family`,
-  );
-  const client = await owner.pool.connect();
-  await client.query('begin; select pg_advisory_xact_lock(42)');
-  return async () => {
-    await client.query('rollback');
-    client.release();
-  };
 }
 
 it('slow reads of one operation take three of ten connections, and other reads are answered', async () => {
@@ -110,12 +95,15 @@ it('slow reads with large bodies take one of ten connections, and other reads ar
   const { api } = installation;
   const firms = await makeFirms(installation, 3);
   const readBeside = await makeBystander(installation);
-  const unlock = await lockNames(installation);
+  const gate = await gateRosters(
+    installation.owner,
+    firms.map(({ keys: [{ orgId }] }) => orgId),
+  );
   const rosters = readRosters(installation, firms);
   await untilFigures(api.metricsUrl, ({ waiting }) => waiting === rosters.length - 1);
   expect(await readBeside()).toBe(200);
-  expect(await countBlocked(installation)).toBe(1);
-  await unlock();
+  expect(await gate.listWaiting()).toHaveLength(1);
+  await gate.open();
   await readAll(rosters);
 });
 
@@ -124,14 +112,17 @@ it('the statement of a large response ends when the last client that waits for i
   const { api, owner } = installation;
   const { until, expectEnded } = watchStatements(owner, 'org-api');
   const [firm] = await makeFirms(installation, 1);
-  const { path = '', keys: [{ key } = { key: '' }] = [] } = firm ?? {};
-  const unlock = await lockNames(installation);
+  const {
+    path,
+    keys: [{ key, orgId }],
+  } = firm ?? expect.fail();
+  const gate = await gateRosters(owner, [orgId]);
   for (const count of [1, 3]) {
     const readers = await Promise.all(Array.from({ length: count }, () => openReader(api.url, { path, key })));
     await until((waits) => waits === 1);
     for (const { socket } of readers) socket.destroy();
     await expectEnded();
   }
-  await unlock();
+  await gate.open();
   expect((await api.get(path, { key })).status).toBe(200);
 });
