@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { buildWithGo, type GoProgram } from '../apps/dev/servers/build-with-go.ts';
 import { cacheFolder, provideFolder } from '../apps/dev/servers/cache-folder.ts';
@@ -93,12 +93,22 @@ async function locate(name: ToolName, report: Report): Promise<string | null> {
 
 const cachedTool = (name: ToolName): string => cacheFolder('chart-tools', `${name}-${tools[name].version}`, name);
 
-/** Makes a program that was built elsewhere, in the same version, the cached one if there is none. */
-export async function provideTool(name: ToolName, program: string): Promise<void> {
-  await provideFolder(path.dirname(cachedTool(name)), (draft) => {
+/**
+ * Makes a program that was built elsewhere, in the same version, the cached one if there is none. It
+ * does not wait for a process that builds one: who waits for that then finds this one.
+ */
+export function provideTool(name: ToolName, program: string): void {
+  const folder = path.dirname(cachedTool(name));
+  if (existsSync(folder)) return;
+  mkdirSync(path.dirname(folder), { recursive: true });
+  const draft = mkdtempSync(`${folder}-`);
+  try {
     copyFileSync(program, path.join(draft, name));
-    return true;
-  });
+    renameSync(draft, folder);
+  } catch (error) {
+    rmSync(draft, { recursive: true });
+    if (!existsSync(folder)) throw error; // another process was faster
+  }
 }
 
 /** Returns the program's path. @throws Error with the remedy when it cannot be installed. */

@@ -1,11 +1,15 @@
-// cspell:ignore adbin adnum adrelid attnotnull attrdef atttypmod conrelid constraintdef tgenabled viewdef
+// cspell:ignore adbin adnum adrelid attnotnull attrdef atttypmod classoid conrelid constraintdef
+// cspell:ignore objoid objsubid tgenabled viewdef
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
+import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { runCommand } from './command.ts';
 import { repository } from './images.ts';
+import { makeDatabase } from './servers.ts';
+import { startWith } from './started.ts';
 
 /** The version that an upgrade starts from. */
 export interface Base {
@@ -15,20 +19,22 @@ export interface Base {
   remove(): void;
 }
 
-type CreateDatabase = (name: string) => Promise<string>;
-
 /**
- * Returns the version that an upgrade starts from, and why it cannot be upgraded: then there is
- * none.
+ * Returns the version that an upgrade starts from, or why there is none. It stops what it started,
+ * and with `started` at the latest.
  */
-export async function findBase(createDatabase: CreateDatabase): Promise<{ base: Base | null; problems: string[] }> {
+export async function findBase(
+  started: AsyncDisposableStack,
+  report: (line: string) => void,
+): Promise<{ base: Base; problem: null } | { base: null; problem: string }> {
   const base = checkOutBase();
-  if (base === null) return { base, problems: ['the base of base.json is not in this clone: fetch the whole history'] };
-  const differences = await compareSchemas(base, createDatabase);
-  if (differences.length === 0) return { base, problems: [] };
-  base.remove();
+  if (base === null) return { base, problem: 'the base of base.json is not in this clone: fetch the whole history' };
+  started.defer(() => base.remove());
+  const differences = await compareSchemas({ before: base.folder, after: repository }, started, report);
+  if (differences.length === 0) return { base, problem: null };
   const shown = differences.slice(0, 3).join('; ');
-  return { base: null, problems: [`the base cannot be upgraded: move it, as the README says (${shown})`] };
+  const count = `${differences.length} differences, for example ${shown}`;
+  return { base: null, problem: `the base has other migrations: move test/cluster/base.json (${count})` };
 }
 
 /** Checks out the commit that `base.json` names; null when this clone does not have it. */
@@ -50,24 +56,35 @@ function checkOutBase(): Base | null {
 }
 
 /**
- * Migrates one database by the base and then by this commit, and another by this commit alone.
+ * Migrates one database by the checkout `before` and then by `after`, and another by `after` alone.
  * Returns what differs, which must be nothing: an upgrade ends with the schema of an installation.
  */
-async function compareSchemas(base: Base, createDatabase: CreateDatabase): Promise<string[]> {
-  const upgraded = await createDatabase('org_api_upgraded');
-  const installed = await createDatabase('org_api_installed');
-  await migrate(base.folder, upgraded);
+export async function compareSchemas(
+  { before, after }: { before: string; after: string },
+  started: AsyncDisposableStack,
+  report: (line: string) => void,
+): Promise<string[]> {
+  const stateFolder = mkdtempSync(path.join(tmpdir(), 'org-api-schemas-'));
+  started.defer(() => rmSync(stateFolder, { recursive: true, force: true, maxRetries: 5 }));
+  const postgres = await startWith(started, () => startPostgres({ stateFolder, durable: false, report }));
   try {
-    await migrate(repository, upgraded);
-  } catch (error) {
-    return [(error as Error).message];
+    const upgraded = await makeDatabase(postgres.adminUrl, 'upgraded');
+    const installed = await makeDatabase(postgres.adminUrl, 'installed');
+    await migrate(before, upgraded);
+    await migrate(after, installed);
+    const error = await migrate(after, upgraded).then(
+      () => null,
+      (failure: Error) => failure.message,
+    );
+    if (error !== null) return [error];
+    const [first, second] = [await listObjects(upgraded), await listObjects(installed)];
+    return [
+      ...[...first].filter((one) => !second.has(one)).map((one) => `only after an upgrade: ${one}`),
+      ...[...second].filter((one) => !first.has(one)).map((one) => `only after an installation: ${one}`),
+    ];
+  } finally {
+    await postgres.stop();
   }
-  await migrate(repository, installed);
-  const [before, after] = [await listObjects(upgraded), await listObjects(installed)];
-  return [
-    ...[...before].filter((one) => !after.has(one)).map((one) => `only after an upgrade: ${one}`),
-    ...[...after].filter((one) => !before.has(one)).map((one) => `only after an installation: ${one}`),
-  ];
 }
 
 async function migrate(folder: string, DATABASE_URL: string): Promise<void> {
@@ -75,26 +92,35 @@ async function migrate(folder: string, DATABASE_URL: string): Promise<void> {
   await runCommand(process.execPath, ['apps/migrate/main.ts'], { cwd: folder, env });
 }
 
-/** Returns the definition of everything in the schema, one line each; columns have no order. */
-async function listObjects(connectionString: string): Promise<Set<string>> {
+/** Returns the definition of everything in every schema, one line each; columns have no order. */
+export async function listObjects(connectionString: string): Promise<Set<string>> {
   const client = new pg.Client({ connectionString });
   await client.connect();
   try {
+    await client.query(`set search_path = ''`); // names are printed with their schema
     const { rows } = await client.query<{ object: string }>(`
-      with named as (select c.* from pg_class c where c.relnamespace = 'public'::regnamespace)
-      select concat_ws(' ', 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
-          'not null', a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attacl) as object
+      with spaces as (
+        select * from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'
+      ), named as (select c.* from pg_class c join spaces s on s.oid = c.relnamespace)
+      select concat_ws(' ', 'schema', nspname, nspacl) as object from spaces
+      union all select concat_ws(' ', 'column', a.attrelid::regclass, a.attname,
+          format_type(a.atttypid, a.atttypmod), 'not null', a.attnotnull,
+          pg_get_expr(d.adbin, d.adrelid), a.attacl)
         from named c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
         left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum where c.relkind in ('r', 'p', 'v')
-      union all select concat_ws(' ', 'relation', relname, relkind, relacl, reloptions) from named
-      union all select concat_ws(' ', 'view', relname, pg_get_viewdef(oid)) from named where relkind = 'v'
+      union all select concat_ws(' ', 'relation', oid::regclass, relkind, relacl, reloptions) from named
+      union all select concat_ws(' ', 'view', oid::regclass, pg_get_viewdef(oid)) from named where relkind = 'v'
       union all select concat_ws(' ', 'index', pg_get_indexdef(oid)) from named where relkind in ('i', 'I')
       union all select concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid))
-        from pg_constraint where connamespace = 'public'::regnamespace
+        from pg_constraint where connamespace in (select oid from spaces)
       union all select concat_ws(' ', 'trigger', tgenabled, pg_get_triggerdef(oid)) from pg_trigger
         where not tgisinternal
       union all select concat_ws(' ', 'function', pg_get_functiondef(oid), proacl) from pg_proc
-        where pronamespace = 'public'::regnamespace and prokind in ('f', 'p')`);
+        where pronamespace in (select oid from spaces) and prokind in ('f', 'p')
+      union all select concat_ws(' ', 'comment', classoid::regclass,
+          pg_describe_object(classoid, objoid, objsubid), description) from pg_description
+        where objoid in (select oid from named union select oid from spaces union select oid from pg_proc
+          where pronamespace in (select oid from spaces))`);
     return new Set(rows.map(({ object }) => object));
   } finally {
     await client.end();

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
+import { StartupError } from '#runtime/errors.ts';
 import { endChild } from '#test/end-child.ts';
+import { installPackages } from '../../apps/dev/servers/apt.ts';
 import { getTool } from '../../charts/tools.ts';
 import type { Cluster } from './cluster.ts';
 import { runCommand } from './command.ts';
@@ -22,13 +24,13 @@ export async function startPolicyEngine(
   { localNode: node, serviceRange }: Pick<Cluster, 'localNode' | 'serviceRange'>,
   report: (line: string) => void,
 ): Promise<PolicyEngine | null> {
-  const tools = ['ipset', 'iptables'];
-  const missing = tools.filter((tool) => spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0);
-  if (node === null || missing.length > 0) {
-    const why = node === null ? 'the node is another machine' : `kube-router needs ${missing.join(', ')}`;
-    report(`NetworkPolicies are not checked: ${why}`);
+  if (node === null) {
+    report('NetworkPolicies are not checked: the node is another machine');
     return null;
   }
+  const isMissing = spawnSync('sh', ['-c', 'command -v ipset']).status !== 0; // iptables is the node's
+  if (isMissing && !(await installPackages(['ipset'], report)))
+    throw new StartupError('NetworkPolicies are checked with ipset: apt-get install ipset');
   const { env, name } = node;
   const program = await getTool('kube-router');
   const kubeconfig = `--kubeconfig=${env.KUBECONFIG}`;

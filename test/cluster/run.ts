@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
+import { StartupError } from '#runtime/errors.ts';
 import { fixturePath } from '#test/fixtures.ts';
 import { withinOneDay } from '#test/one-day.ts';
-import { findBase } from './base.ts';
+import { type Base, findBase } from './base.ts';
 import { type Cluster, findFreeAddresses, getCluster } from './cluster.ts';
 import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
@@ -21,7 +22,7 @@ import { testRelease } from './probe.ts';
 import { compareResponses, startReads } from './reads.ts';
 import { createReceiverService, readArrivals, startReceiver } from './receiver.ts';
 import { apiOrigin, applySecrets, consoleOrigin, createRelease, type Image, type Release } from './release.ts';
-import { type Servers, startServers } from './servers.ts';
+import { startServers } from './servers.ts';
 import { startWith } from './started.ts';
 
 const regions: readonly Region[] = ['us', 'ca'];
@@ -54,13 +55,15 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   const { quick, keepsCluster, seed, started, report } = options;
   // One release creates the Region, of which a namespace has one.
   const operatedRegion = quick ? null : regions[0];
+  const base = await findWantedBase(options);
   const cluster = await startWith(started, async () => {
     const found = await getCluster(report);
     return { ...found, stop: async () => void (keepsCluster() || (await found.stop())) };
   });
   const servers = await startServers(regions, cluster.hostAddress, started, report);
-  const { images, problems } = await buildAllImages(cluster, servers, options);
+  const images = await buildAllImages(cluster, base, options);
   const { first } = images;
+  const problems: string[] = [];
   const policies = await startWith(started, () => startPolicies(cluster, { isWanted: !quick, report }));
   await makeNamespace(cluster);
   const origins = regions.flatMap((region) => [apiOrigin(region), consoleOrigin(region)]);
@@ -70,7 +73,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   const receiver = await createReceiverService(cluster, namespace);
   const installed: (Installation & Operated)[] = [];
   const webhookSecrets: Record<string, string[]> = {};
-  for (const one of servers.regions) {
+  for (const one of servers) {
     const isOperated = one.region === operatedRegion;
     const pool = new pg.Pool({ connectionString: one.ownerUrl, max: 2 });
     started.defer(() => pool.end());
@@ -115,19 +118,25 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
 }
 
 /**
+ * Returns the base, before anything is started or built. A base with another schema cannot be
+ * upgraded: then there is none with `quick`, which reports it, and the whole test ends.
+ */
+async function findWantedBase({ quick, started, report }: ClusterTestOptions): Promise<Base | null> {
+  const { base, problem } = await findBase(started, report);
+  if (problem !== null && !quick) throw new StartupError(problem);
+  report(problem ?? `the upgrade starts from ${base?.commit}`);
+  return base;
+}
+
+/**
  * Builds the image of the base, and of this checkout: with `quick` one, else also changed ones.
- * A base with another schema cannot be upgraded, which is a problem that `quick` only reports: this
- * checkout then is the first version, too.
+ * Without a base this checkout is the first version, too.
  */
 async function buildAllImages(
   cluster: Cluster,
-  { createDatabase }: Servers,
-  { quick, started, report }: Pick<ClusterTestOptions, 'quick' | 'started' | 'report'>,
-): Promise<{ images: OperationsOptions['images']; problems: string[] }> {
-  const { base, problems } = await findBase(createDatabase);
-  started.defer(() => base?.remove());
-  for (const problem of problems) report(problem);
-  if (base !== null) report(`the upgrade starts from ${base.commit}`);
+  base: Base | null,
+  { quick, report }: Pick<ClusterTestOptions, 'quick' | 'report'>,
+): Promise<OperationsOptions['images']> {
   const wanted = [
     { tag: 'test-1', folder: base?.folder ?? repository },
     { tag: 'test-2', folder: repository },
@@ -135,10 +144,10 @@ async function buildAllImages(
   const [first, second] = await buildImages(cluster, wanted, report);
   if (first === undefined || second === undefined) throw new Error('no images were built');
   const same = { broken: second, failing: second, repaired: second };
-  if (quick) return { images: { first, second, ...same }, problems: [] };
+  if (quick) return { first, second, ...same };
   const broken = await buildBrokenImage(cluster, second, 'test-3');
   const expanding = await buildExpandingImages(cluster, second, { failing: 'test-4', repaired: 'test-5' });
-  return { images: { first, second, broken, ...expanding }, problems };
+  return { first, second, broken, ...expanding };
 }
 
 /** Installs a region and fills it; adds its webhooks' secrets to `webhookSecrets`. */

@@ -26,12 +26,6 @@ export interface RegionServers {
   temporalNamespace: string;
 }
 
-/** The servers of the test. `createDatabase` returns the owner's URL of an empty one. */
-export interface Servers {
-  regions: RegionServers[];
-  createDatabase(name: string): Promise<string>;
-}
-
 const roles = ['api', 'worker', 'console', 'platform', 'operator'] as const;
 
 /**
@@ -43,7 +37,7 @@ export async function startServers(
   hostAddress: string,
   started: AsyncDisposableStack,
   report: (line: string) => void,
-): Promise<Servers> {
+): Promise<RegionServers[]> {
   const stateFolder = await mkdtemp(path.join(tmpdir(), 'org-api-cluster-'));
   started.defer(() => rmSync(stateFolder, { recursive: true, force: true, maxRetries: 5 }));
   const forward = async (port: number) => (await startWith(started, () => startForward(hostAddress, port))).port;
@@ -70,7 +64,7 @@ export async function startServers(
       temporalNamespace: getNamespace(region),
     });
   }
-  return { regions: made, createDatabase: (name) => makeDatabase(postgres.adminUrl, name) };
+  return made;
 }
 
 const getNamespace = (region: Region) => `org-api-${region}`;
@@ -92,7 +86,8 @@ function buildPodUrls(podOwnerUrl: string, region: Region): Record<LoginRole, st
   return Object.fromEntries(urls) as Record<LoginRole, string>;
 }
 
-async function makeDatabase(adminUrl: string, name: string): Promise<string> {
+/** Creates an empty database. Returns its owner's URL. */
+export async function makeDatabase(adminUrl: string, name: string): Promise<string> {
   const admin = new Client({ connectionString: adminUrl });
   await admin.connect();
   try {

@@ -33,7 +33,7 @@ export type Program = (typeof components)[number] | 'dns' | 'pause';
 export async function getPrograms(report: (line: string) => void): Promise<string> {
   const folder = cacheFolder(`kubernetes-${fingerprint()}`);
   await provideFolder(folder, (draft) => build(draft, report));
-  await provideTool('helm', path.join(folder, 'helm'));
+  provideTool('helm', path.join(folder, 'helm'));
   return folder;
 }
 
