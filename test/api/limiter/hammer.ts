@@ -7,6 +7,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { Limiter } from '../../../apps/api/limiter/limiter.ts';
+import { waitUntilRedisDecides } from './redis-decides.ts';
 
 const [redisUrl = '', keyPrefix = '', limit, windowSeconds, durationMs] = process.argv.slice(2);
 const limiter = new Limiter({
@@ -17,6 +18,7 @@ const limiter = new Limiter({
   commandTimeoutMs: 10_000, // long, because eight processes share a small machine and only Redis may decide here
 });
 await limiter.start();
+await waitUntilRedisDecides(limiter);
 
 const counts = { admitted: 0, rejected: 0, byPod: 0 };
 const endMs = performance.now() + Number(durationMs);

@@ -68,7 +68,7 @@ describe('eight processes at once on one key', () => {
     expect(counts).toMatchObject({ admitted: 120, byPod: 0 });
     expect(counts.rejected).toBeGreaterThan(0);
     expect(await storedTimes('minute:key')).toHaveLength(120);
-  }, 30_000);
+  }, 180_000);
 
   it('never admit more calls than the limit in any trailing window by the clock of Redis', async () => {
     const [limit, windowUs] = [120, 3_000_000]; // far longer than a busy machine delays the reads
@@ -81,5 +81,5 @@ describe('eight processes at once on one key', () => {
     for (let call = limit; call < times.length; call++) {
       expect(Number(times[call]) - Number(times[call - limit])).toBeGreaterThan(windowUs);
     }
-  }, 60_000);
+  }, 180_000);
 });

@@ -8,11 +8,13 @@ import { apiEnvironment, setupDatabase } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { type LimitDecision, Limiter, type LimiterOptions } from '../../../apps/api/limiter/limiter.ts';
+import { waitUntilRedisDecides } from './redis-decides.ts';
 
 const limit = 5;
-const patient = { timeout: 30_000, interval: 20 };
+const patient = { timeout: 60_000, interval: 20 };
 
-async function startLimiter(redis: LimiterOptions['redis']) {
+/** Starts a limiter. Unless `isThere` is false, it resolves when Redis decides; `modes` are those after it. */
+async function startLimiter(redis: LimiterOptions['redis'], { isThere = true } = {}) {
   const modes: string[] = [];
   const wrong: string[] = [];
   const limiter = new Limiter({
@@ -20,12 +22,16 @@ async function startLimiter(redis: LimiterOptions['redis']) {
     limit,
     windowSeconds: 300,
     keyPrefix: 'limit:us:',
-    commandTimeoutMs: 1_000,
+    commandTimeoutMs: 5_000, // a busy machine is no lost Redis
     onModeChange: (mode, reason) => modes.push(`${mode}: ${reason}`),
     onWrongRedis: ({ message }) => wrong.push(message),
   });
   onTestFinished(() => limiter.stop());
   await limiter.start();
+  if (isThere) {
+    await waitUntilRedisDecides(limiter);
+    modes.length = 0;
+  }
   return { limiter, modes, wrong, isBy: (mode: string) => expect.poll(() => limiter.mode, patient).toBe(mode) };
 }
 
@@ -67,7 +73,7 @@ it('limits exactly with a Redis Cluster, and through the failover of one of its 
     expect(count(await decideAll(limiter, keys('shared')), 'redis')).toBe(60);
   }
   for (const { limiter } of [one, other]) expect(count(await decideAll(limiter, keys('shared')), 'redis')).toBe(0);
-  expect([one.modes, other.modes]).toEqual([['redis: Redis answers'], ['redis: Redis answers']]);
+  expect([one.modes, other.modes]).toEqual([[], []]);
   for (const { look } of [cluster.first, cluster.second, cluster.third]) expect(await look.dbsize()).toBeGreaterThan(0);
 
   const changes = await callThrough(one, cluster.first.kill);
@@ -110,11 +116,11 @@ it('ends an API at its start whose URL of Redis says another kind than it leads 
   const { database } = await setupDatabase();
   for (const { port, parameters, sentence } of await startWrongRedis()) {
     const url = `redis://127.0.0.1:${port}${parameters}`;
-    const api = spawnApp('api', apiEnvironment(database, { REDIS_URL: url }));
-    expect(await Promise.race([api.ended, wait(20_000)]), url).toEqual({ code: 1, signal: null });
-    expect(api.lines.join('\n')).toContain(`The api did not start: ${sentence}`);
+    const { ending, lines } = await runToItsEnd(apiEnvironment(database, { REDIS_URL: url }));
+    expect(ending, url).toEqual({ code: 1, signal: null });
+    expect(lines.join('\n')).toContain(`The api did not start: ${sentence}`);
   }
-}, 120_000);
+}, 240_000);
 
 it('says what to change, once, when another kind of Redis than the URL says appears after the start', async () => {
   const right = Number(new URL(inject('redisUrl')).port);
@@ -124,6 +130,7 @@ it('says what to change, once, when another kind of Redis than the URL says appe
     await proxy.reject();
     const { limiter, modes, wrong, isBy } = await startLimiter(
       parseRedisUrl(`redis://127.0.0.1:${proxy.port}${parameters}`),
+      { isThere: false },
     );
     await proxy.resume();
     // A node of a cluster answers for a third of the keys: it must not decide about them.
@@ -142,6 +149,20 @@ it('says what to change, once, when another kind of Redis than the URL says appe
     expect(wrong).toHaveLength(1);
   }
 }, 120_000);
+
+/**
+ * Runs an API until it ends. One that did not hear from Redis within the second that its start waits
+ * serves, and is started again.
+ */
+async function runToItsEnd(environment: Record<string, string>) {
+  for (;;) {
+    const { lines, ended, process } = spawnApp('api', environment);
+    const isServing = () => lines.some((line) => line.includes('"mode":"process"'));
+    while (process.exitCode === null && !isServing()) await wait(20);
+    if (!isServing()) return { ending: await ended, lines };
+    process.kill('SIGKILL');
+  }
+}
 
 /** Starts Redis of each kind, and returns the ports of those that a URL with these parameters is wrong for. */
 async function startWrongRedis() {
