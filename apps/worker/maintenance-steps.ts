@@ -9,7 +9,7 @@ import {
   recordAuditAnchorsSql,
 } from '#domain/audit-log/chain.ts';
 import { dropOldAuditEntriesSql, keepPartitionsSql } from '#domain/audit-log/retention.ts';
-import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
+import { beginDueGrantsSql, endDueGrantsSql } from '#domain/clients/due-grants.ts';
 import {
   type ErasureCertificate,
   listErasuresToLogSql,
@@ -56,7 +56,7 @@ export interface Step {
   name: MaintenanceStep;
   /** How long the step pauses when all is done; at least the interval of the loop. */
   everyMs: number;
-  /** Runs one bounded statement that is safe to repeat; what is left is done in the next run. */
+  /** Runs bounded statements that are safe to repeat; what is left is done in the next run. */
   run: (client: pg.Client) => Promise<{ isAllDone: boolean }>;
 }
 
@@ -93,7 +93,7 @@ const statement = <Row extends pg.QueryResultRow>(
 });
 
 /**
- * Returns the steps of maintenance. Each second: due grants end, expired secrets are purged, and
+ * Returns the steps of maintenance. Each second: due grants begin and end, expired secrets are purged, and
  * new entries of the audit log are linked into their hash chains. Every ten seconds: failing
  * webhooks are suspended, and new calls are added to their sums. Each minute: responses that came
  * after an erasure are erased. Each hour: chains are anchored
@@ -105,7 +105,15 @@ export function createMaintenanceSteps(options: StepOptions): Step[] {
   const { onAnchor = () => {}, sendAnchors = async () => true, onPurged = () => {} } = options;
 
   const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
-    end_grants: statement(0, endDueGrantsSql, [], (rows) => onEnded(rows.length)),
+    end_grants: {
+      everyMs: 0,
+      async run(client) {
+        await client.query(beginDueGrantsSql);
+        const { rows } = await client.query(endDueGrantsSql);
+        onEnded(rows.length);
+        return { isAllDone: true };
+      },
+    },
     repeat_erasures: {
       everyMs: 60_000,
       async run(client) {

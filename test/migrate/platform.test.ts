@@ -2,56 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import fc from 'fast-check';
-import pg from 'pg';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import type pg from 'pg';
+import { describe, expect, it } from 'vitest';
 import { canonicalEmail, findEmailProblem } from '#domain/contract/email.ts';
-import { setupDatabase } from '#test/setup.ts';
+import { setupPlatform, type PlatformValues as Values } from '#test/platform.ts';
 import { knownActions } from '../../apps/console/components/action-sentences.ts';
 import { goldenText } from '../golden/stable.ts';
 import { valuesOfType } from '../security/database/hostile-values.ts';
 import { readPlatformFunctions, readPlatformViews } from './platform-catalog.ts';
 
 const unknown = 'ffffffff-0000-4000-8000-000000000000';
-
-type Values = Record<string, unknown>;
-
-/** An organization that the functions created, with a member, a family and a plan of five seats. */
-async function setupPlatform() {
-  const { database, owner } = await setupDatabase();
-  const connect = async () => {
-    const client = new pg.Client({ connectionString: database.urls.platform });
-    await client.connect();
-    onTestFinished(() => client.end());
-    return client;
-  };
-  const client = await connect();
-  /** Returns what a function returns, or the error as `SQLSTATE code: detail`. */
-  const call = (name: string, values: Values, by: pg.Client = client): Promise<string> => {
-    const named = Object.keys(values).map((argument, index) => `${argument} => $${index + 1}`);
-    return by.query(`select platform.${name}(${named.join(', ')}) as answer`, Object.values(values)).then(
-      ({ rows }) => rows[0].answer,
-      (error: pg.DatabaseError) => `${error.code} ${error.constraint}: ${error.detail}`,
-    );
-  };
-  const create = async (invoiced = 5) => {
-    const organization = randomUUID();
-    const family = randomUUID();
-    const member = `usr_${randomUUID().slice(0, 8)}`;
-    const slug = `org-${organization}`;
-    const calls: [string, Values][] = [
-      ['put_organization', { organization, name: 'Harbor', slug, kind: 'law_firm' }],
-      ['put_member', { organization, member, name: 'Ada', email: 'ada@example.org', roles: ['owner'] }],
-      ['put_family', { organization, id: family, name: 'Rossi' }],
-    ];
-    for (const [name, values] of calls) expect(await call(name, values)).toBe('created');
-    expect(await call('put_plan', { organization, invoiced })).toBe(invoiced === 0 ? 'unchanged' : 'changed');
-    return { organization, member, family, slug };
-  };
-  const count = async (table: string) => (await owner.pool.query(`select from ${table}`)).rowCount;
-  const listEvents = async (): Promise<string[]> =>
-    (await client.query('select type from platform.event order by id')).rows.map(({ type }) => type);
-  return { owner, client, connect, call, create, count, listEvents };
-}
 
 const since = '2026-01-01T00:00:00Z';
 
@@ -146,7 +106,6 @@ describe('schema platform', () => {
       ['start_grant', { ...start, id, professional: other.member }, 'P0002 no_such_member: professional'],
       ['start_grant', { ...start, id, professional: null, kind: null }, '22023 argument_missing: kind, professional'],
       ['start_grant', { ...start, id, kind: 'judge' }, '22023 argument_invalid: kind'],
-      ['start_grant', { ...start, id, since: future }, '22023 lies_ahead: since'],
       ['start_grant', { ...start, id, since: '-infinity' }, '22023 argument_invalid: since'],
       ['start_grant', { ...start, id, ends_at: before }, '22023 ends_before_it_begins: ends_at'],
       ['start_grant', { ...start, id: grant, kind: 'neutral' }, '23505 grant_differs: kind'],

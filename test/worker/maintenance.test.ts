@@ -133,6 +133,37 @@ describe('the maintenance loop', () => {
     expect(errors).toEqual([]);
   });
 
+  it('begins access whose time has come, with both events of what ended meanwhile', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const professional = await make.member();
+    const since = new Date(Date.now() + 86_400_000);
+    const [due, over, later] = [
+      await make.grant({ professional, since }),
+      await make.grant({ professional, since }),
+      await make.grant({ professional, since }),
+    ];
+    await owner.pool.query(`update client_grant set since = now() - interval '2 hours' where id in ($1, $2)`, [
+      due.id,
+      over.id,
+    ]);
+    await owner.pool.query(`update client_grant set ends_at = now() - interval '1 hour' where id = $1`, [over.id]);
+    const { errors } = await startMaintenance(database.urls.worker);
+
+    await vi.waitFor(async () => {
+      const { rows } = await owner.pool.query<{ id: string; status: string; events: string[] }>(
+        `select id, status, array(select e.type from event e where e.subject_id = g.id order by e.id) as events
+         from client_grant g order by array_position($1::uuid[], id)`,
+        [[due.id, over.id, later.id]],
+      );
+      expect(rows).toEqual([
+        { id: due.id, status: 'active', events: ['client.started'] },
+        { id: over.id, status: 'ended', events: ['client.started', 'client.ended'] },
+        { id: later.id, status: 'scheduled', events: [] },
+      ]);
+    }, 10_000);
+    expect(errors).toEqual([]);
+  });
+
   it('ends a backlog of more than one batch, each grant once', async () => {
     const { database, owner, make } = await setupDatabase();
     const professional = await make.member();

@@ -55,7 +55,11 @@ export const platformErrors = {
     means: 'The access has ended otherwise; the detail says how.',
     todo: 'Nothing: an end is final.',
   },
-  grant_not_active: { state: '23514', means: 'A seat needs active access.', todo: 'Start access first.' },
+  grant_not_active: {
+    state: '23514',
+    means: 'A seat needs active access; the detail says what it is: `ended`, `scheduled` or `withdrawn`.',
+    todo: 'Start access first, or call when it has begun.',
+  },
   same_professional: { state: '23514', means: 'The member has this access.', todo: 'Name another member.' },
   family_has_seat: { state: '23514', means: 'The family has the seat in the detail.', todo: 'End that seat first.' },
   no_free_seat: { state: '23514', means: 'Every seat is given.', todo: 'End one, or raise the plan.' },

@@ -51,7 +51,7 @@ const grantColumns = {
   family: 'The family that gave access.',
 };
 const grantDefaults = {
-  since: 'When access began.',
+  since: 'When access began, or will begin.',
   ends_at: 'When access ends or ended. Null: no end is planned.',
 };
 const seatColumns = {
@@ -117,11 +117,13 @@ export const platformViews = {
   },
   family: { is: 'Families, once for each of their organizations.', columns: familyColumns },
   client_grant: {
-    is: 'Access that families gave to members, also what has ended.',
+    is: 'Access that families gave to members, also what has ended, and what lies ahead.',
     columns: {
       ...grantColumns,
       ...grantDefaults,
-      status: '`active` or `ended`. Access whose planned end has passed is `active` until the worker ends it.',
+      status:
+        '`scheduled` (it has not begun), `active`, `ended`, or `withdrawn` (it never began). The worker writes a begin ' +
+        'and a planned end within seconds; reads of the API show them by the clock.',
       end_reason: '`ended`, or `moved` when the professional moved the work out. Null until it has ended.',
     },
   },
@@ -203,12 +205,11 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
     codes: [...inOrganization, 'family_erased'],
   },
   start_grant: {
-    does: 'Gives a member access to a family. Sends `client.started`.',
+    does: 'Gives a member access to a family, now or at `since`. Sends `client.started` when it begins.',
     required: grantColumns,
-    optional: { ...grantDefaults, since: 'When access began. Null: now.' },
+    optional: { ...grantDefaults, since: 'When access began, or will begin. Null: now.' },
     codes: [
       ...inOrganization,
-      'lies_ahead',
       'ends_before_it_begins',
       'no_such_family',
       'family_erased',
@@ -220,10 +221,12 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   plan_end: {
     does: 'Sets when access will end, or that no end is planned.',
     required: { ...byId, ends_at: 'A time that lies ahead. Null: no end is planned.' },
-    codes: [...inOrganization, 'no_such_grant', 'grant_has_ended', 'ends_in_past'],
+    codes: [...inOrganization, 'ends_before_it_begins', 'no_such_grant', 'grant_has_ended', 'ends_in_past'],
   },
   end_grant: {
-    does: 'Ends access, and its seat. Sends `client.ended`, and `seat.ended` for the seat.',
+    does:
+      'Ends access, and its seat. Sends `client.ended`, and `seat.ended` for the seat. Access that has not begun is ' +
+      'withdrawn: nothing is sent.',
     required: byId,
     optional: { reason: '`ended` or `moved`.', ended_at: ended },
     codes: [...inOrganization, 'lies_ahead', 'ends_before_it_begins', 'no_such_grant', 'grant_has_ended'],
@@ -231,7 +234,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   move_grant: {
     does:
       'Ends access as moved, and starts the same for another member. Sends `client.ended` and `client.started`, and ' +
-      '`seat.ended` for the seat.',
+      '`seat.ended` for the seat. Access that has not begun is withdrawn, and the new one begins at its time.',
     required: {
       ...byId,
       new_id: 'The id of the new access.',
@@ -239,7 +242,6 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
     },
     codes: [
       ...inOrganization,
-      'lies_ahead',
       'ends_before_it_begins',
       'no_such_grant',
       'no_such_family',

@@ -29,7 +29,7 @@ const Client = z.object({
   kind: grantKind,
   professional: z.string().describe('Name of the professional.'),
   family: z.string().describe('Name of the family.'),
-  since: dateTime.describe('When access began.'),
+  since: dateTime.describe('When access began. Access that lies ahead is not listed.'),
   endsAt: dateTime.nullable().describe('When access ends or ended; may lie ahead of an active grant.'),
   status: z.enum(['active', 'ended']),
 });

@@ -24,13 +24,15 @@ export class ClientsAndSeats extends Migration {
         since timestamptz not null,
         ends_at timestamptz,
         status text not null default 'active'
-          constraint client_grant_status_known check (status in ('active', 'ended')),
+          -- \`scheduled\`: it begins at \`since\`, which lies ahead. \`withdrawn\`: it never began. Neither has
+          -- an event, and no read shows them; what is due is shown by the clock.
+          constraint client_grant_status_known check (status in ('scheduled', 'active', 'ended', 'withdrawn')),
         end_reason text constraint client_grant_end_reason_known check (end_reason in ('ended', 'moved')),
         primary key (organization_id, id),
         constraint client_grant_professional foreign key (organization_id, professional_id) references membership,
         constraint client_grant_family foreign key (organization_id, family_id) references family,
         constraint client_grant_ended_has_reason check ((status = 'ended') = (end_reason is not null)),
-        constraint client_grant_ended_has_end check (status = 'active' or ends_at is not null),
+        constraint client_grant_ended_has_end check (status <> 'ended' or ends_at is not null),
         constraint client_grant_ends_after_it_began check (ends_at >= since),
         -- lets a seat name its grant and that grant's family in one foreign key
         constraint client_grant_with_family_unique unique (organization_id, id, family_id)
@@ -41,6 +43,8 @@ export class ClientsAndSeats extends Migration {
       create index client_grant_by_professional on client_grant (organization_id, professional_id);
       -- The maintenance loop searches each second for access that is still open and has an end.
       create index client_grant_due on client_grant (ends_at) where status = 'active' and ends_at is not null;
+      -- And for access that begins.
+      create index client_grant_scheduled on client_grant (since) where status = 'scheduled';
 
       create table seat_plan (
         organization_id uuid primary key constraint seat_plan_organization references organization,
@@ -112,7 +116,7 @@ export class ClientsAndSeats extends Migration {
           perform from client_grant g where g.organization_id = org and g.id = any (grants) order by g.id for share;
           if exists (
             select from client_grant g
-            where g.organization_id = org and g.id = any (grants) and (g.status = 'ended' or g.ends_at <= now())
+            where g.organization_id = org and g.id = any (grants) and (g.status <> 'active' or g.ends_at <= now())
           ) then
             raise exception 'an assigned seat needs an active grant'
               using errcode = 'check_violation', constraint = 'seat_needs_active_grant';
@@ -139,14 +143,19 @@ export class ClientsAndSeats extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      create function client_grant_stays_ended() returns trigger
+      create function client_grant_never_goes_back() returns trigger
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
-        raise exception 'ended access cannot become active again; it needs a new grant'
-          using errcode = 'check_violation', constraint = 'client_grant_stays_ended';
+        raise exception 'access that is % cannot become %; it needs a new grant', old.status, new.status
+          using errcode = 'check_violation', constraint = 'client_grant_never_goes_back';
       end $$;
-      create trigger client_grant_stays_ended before update on client_grant
-        for each row when (old.status = 'ended' and new.status = 'active') execute function client_grant_stays_ended();
+      -- Of a status that is not known, the check of the column says so.
+      create trigger client_grant_never_goes_back before update on client_grant
+        for each row when (old.status <> new.status
+          and new.status in ('scheduled', 'active', 'ended', 'withdrawn')
+          and (old.status, new.status) not in
+            (('scheduled', 'active'), ('scheduled', 'withdrawn'), ('active', 'ended')))
+        execute function client_grant_never_goes_back();
 
       -- Runs as the writer, because the triggers of seat check the role that writes.
       create function client_grant_end_ends_seat() returns trigger
@@ -175,6 +184,34 @@ export class ClientsAndSeats extends Migration {
       create trigger client_grant_arrives_ended before insert on client_grant
         for each row when (new.status = 'active' and new.end_reason is null and new.ends_at <= now())
           execute function client_grant_arrives_ended();
+    `);
+
+    // Writers name only what they mean: access with a `since`. A minute absorbs the difference of two
+    // clocks, and that of a transaction's time and its statements'.
+    this.addSql(/* sql */ `
+      create function client_grant_is_scheduled() returns trigger
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        new.status := 'scheduled';
+        return new;
+      end $$;
+      create trigger client_grant_is_scheduled before insert on client_grant
+        for each row when (new.status = 'active' and new.since > clock_timestamp() + interval '1 minute')
+          execute function client_grant_is_scheduled();
+
+      -- Begins access whose time has come and that the worker has not begun yet. Whoever changes a grant
+      -- or gives its seat calls this first: by the clock, it is active. Locks plan, then grant.
+      create function begin_due_grant(org uuid, grant_id uuid) returns void
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform from client_grant g where g.organization_id = org and g.id = grant_id and g.status = 'scheduled';
+        if not found then return; end if;
+        perform from seat_plan p where p.organization_id = org for no key update;
+        perform from client_grant g where g.organization_id = org and g.id = grant_id for no key update;
+        update client_grant g set status = 'active'
+          where g.organization_id = org and g.id = grant_id and g.status = 'scheduled'
+            and g.since <= clock_timestamp();
+      end $$;
     `);
   }
 }

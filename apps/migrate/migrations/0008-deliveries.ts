@@ -268,6 +268,10 @@ export class Deliveries extends Migration {
         when (new.status = 'active' and (new.ends_at is null or new.ends_at > now())
           and current_user <> 'org_api_backfill')
         execute function client_grant_event();
+      -- Also when its end has passed: access that began and ended while no worker ran has both events.
+      create trigger client_grant_begun_event after update on client_grant for each row
+        when (old.status = 'scheduled' and new.status = 'active' and current_user <> 'org_api_backfill')
+        execute function client_grant_event();
       create trigger client_grant_ended_event after update on client_grant for each row
         when (old.status = 'active' and new.status = 'ended' and current_user <> 'org_api_backfill')
         execute function client_grant_event();

@@ -70,7 +70,7 @@ export class Ledger extends Migration {
           insert into ledger_count (organization_id, changes)
           select n.organization_id, count(*) from after_change n
           join before_change o on o.organization_id = n.organization_id and o.id = n.id
-          where o.status = 'active' and n.status = 'ended' group by n.organization_id;
+          where (o.status, n.status) in (('scheduled', 'active'), ('active', 'ended')) group by n.organization_id;
         end if;
         return null;
       end $$;

@@ -20,12 +20,13 @@ export class ReadApi extends Migration {
         select id, organization_id, key, name, description, permissions, position from public.role;
       create view api.family as
         select organization_id, id, name from public.family;
-      -- Here and for seats, the end takes effect by the clock; the maintenance loop writes it a
-      -- second later.
+      -- Begin and end take effect by the clock, the end for seats too; the maintenance loop writes
+      -- them a second later. Access that lies ahead is no access yet.
       create view api.client_grant as
         select organization_id, id, kind, professional_id, family_id, since, ends_at,
           case when status = 'ended' or ends_at <= now() then 'ended' else 'active' end as status
-        from public.client_grant;
+        from public.client_grant
+        where status in ('active', 'ended') or status = 'scheduled' and since <= now();
       create view api.seat as
         select s.organization_id, s.id, s.grant_id, s.family_id, s.given_at,
           coalesce(s.ended_at, case when g.ends_at <= now() then greatest(g.ends_at, s.given_at) end) as ended_at,
@@ -67,7 +68,7 @@ export class ReadApi extends Migration {
         ), counted as (
           select distinct g.family_id
           from public.client_grant g, today
-          where g.organization_id = org
+          where g.organization_id = org and g.status <> 'withdrawn'
             and g.since < today::timestamp at time zone 'UTC'
             and (g.ends_at is null or (g.ends_at > (today - 90)::timestamp at time zone 'UTC' and g.ends_at > g.since))
         ), per_family as (
@@ -78,7 +79,7 @@ export class ReadApi extends Migration {
           where d.organization_id = org and d.day >= today - 90 and d.day < today
             and exists (
               select from public.client_grant g
-              where g.organization_id = org and g.family_id = d.family_id
+              where g.organization_id = org and g.family_id = d.family_id and g.status <> 'withdrawn'
                 and g.since < (d.day + 1)::timestamp at time zone 'UTC'
                 and (g.ends_at is null or (g.ends_at > d.day::timestamp at time zone 'UTC' and g.ends_at > g.since)))
           group by d.family_id

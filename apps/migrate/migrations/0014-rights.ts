@@ -51,9 +51,9 @@ export class Rights extends Migration {
       grant select (applied_days, applied_delivery_days) on retention_floor to org_api_console;
       grant select on call_sum to org_api_console;
       grant select (summed_at) on audit_progress to org_api_console;
-      grant execute on function api.record_keys_at_console to org_api_console;
+      grant execute on function api.record_keys_at_console, begin_due_grant to org_api_console;
 
-      -- The worker ends grants that are due, keeps the log's partitions and applies its retention.
+      -- The worker begins and ends grants that are due, keeps the log's partitions and applies its retention.
       grant select on client_grant, organization to org_api_worker;
       grant update (status, end_reason) on client_grant to org_api_worker;
       grant select, update (ended_at, end_reason) on seat to org_api_worker;

@@ -114,7 +114,8 @@ export class Platform extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      -- Repeated with the same values it changes nothing, also after the grant has ended: a queue that
+      -- Access whose \`since\` lies ahead is scheduled by a trigger, and begins then. Repeated with the
+      -- same values it changes nothing, also after the grant has ended or was withdrawn: a queue that
       -- delivers twice cannot give access again. Without \`since\` it begins now, and a repeat
       -- compares no time. The end may have been moved since, and is not compared either.
       create function platform.start_grant(organization uuid, id uuid, kind text, professional text, family uuid,
@@ -129,7 +130,7 @@ export class Platform extends Migration {
         perform platform.check_missing(array['organization', 'id', 'kind', 'professional', 'family'],
           array[organization is null, id is null, kind is null, professional is null, family is null]);
         perform platform.check_argument('kind', kind in ('attorney', 'neutral'), 'attorney or neutral.');
-        perform platform.check_time('since', since, false);
+        perform platform.check_time('since', since, true);
         perform platform.check_time('ends_at', ends_at, true);
         if ends_at < begins then
           perform platform.reject('ends_before_it_begins', '22023', 'access ends before it begins', 'ends_at',
@@ -172,7 +173,7 @@ export class Platform extends Migration {
         return found;
       end $$;
 
-      -- The grant, locked.
+      -- The grant, locked. It has begun when its time has come.
       create function platform.lock_grant(organization uuid, id uuid) returns public.client_grant
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       #variable_conflict use_variable
@@ -180,17 +181,20 @@ export class Platform extends Migration {
         stored public.client_grant;
       begin
         perform platform.lock_plan(organization);
+        perform public.begin_due_grant(organization, id);
         select * into stored from client_grant g where g.organization_id = organization and g.id = lock_grant.id
           for no key update;
         if not found then perform platform.reject_grant(organization, id); end if;
         return stored;
       end $$;
 
-      create function platform.reject_ended(reason text, ended timestamptz) returns void
+      create function platform.reject_ended(stored public.client_grant) returns void
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         perform platform.reject('grant_has_ended', '23514', 'the grant has ended already',
-          format('%s at %s', reason, api.utc(ended)), 'An end is final. Access that begins again is a new grant.');
+          case when stored.status = 'withdrawn' then 'withdrawn before it began'
+            else format('%s at %s', coalesce(stored.end_reason, 'ended'), api.utc(stored.ends_at)) end,
+          'An end is final. Access that begins again is a new grant.');
       end $$;
 
       -- Null: no end is planned any more.
@@ -204,12 +208,16 @@ export class Platform extends Migration {
         perform platform.check_time('ends_at', ends_at, true);
         stored := platform.lock_grant(organization, id);
         if stored.ends_at is not distinct from ends_at then return 'unchanged'; end if;
-        if stored.status = 'ended' or stored.ends_at <= now() then
-          perform platform.reject_ended(coalesce(stored.end_reason, 'ended'), stored.ends_at);
+        if stored.status in ('ended', 'withdrawn') or stored.ends_at <= now() then
+          perform platform.reject_ended(stored);
         end if;
-        if ends_at <= greatest(now(), stored.since) then
+        if ends_at <= now() then
           perform platform.reject('ends_in_past', '22023', 'the planned end has passed', 'ends_at',
             'platform.end_grant ends access now, or at a time that has passed.');
+        end if;
+        if ends_at < stored.since then
+          perform platform.reject('ends_before_it_begins', '22023', 'access ends before it begins', 'ends_at',
+            'platform.end_grant withdraws access that has not begun.');
         end if;
         update client_grant g set ends_at = plan_end.ends_at
           where g.organization_id = organization and g.id = plan_end.id;
@@ -218,13 +226,20 @@ export class Platform extends Migration {
       end $$;
 
       -- Ends access and its seat; returns false when it had ended so. Access whose planned end has
-      -- passed ends at that end.
+      -- passed ends at that end. Access that has not begun is withdrawn: receivers never hear of it, and
+      -- its id stays used.
       create function platform.finish_grant(stored public.client_grant, reason text, moment timestamptz) returns boolean
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         if stored.status = 'ended' then
           if stored.end_reason = reason and (moment is null or moment = stored.ends_at) then return false; end if;
-          perform platform.reject_ended(stored.end_reason, stored.ends_at);
+          perform platform.reject_ended(stored);
+        end if;
+        if stored.status = 'withdrawn' then return false; end if;
+        if stored.status = 'scheduled' then
+          update client_grant g set status = 'withdrawn'
+            where g.organization_id = stored.organization_id and g.id = stored.id;
+          return true;
         end if;
         if moment < stored.since then
           perform platform.reject('ends_before_it_begins', '22023', 'access ends before it begins', 'ended_at',
@@ -253,7 +268,7 @@ export class Platform extends Migration {
       end $$;
 
       -- The old access ends with reason \`moved\`, its seat with it, and one of the same kind, family
-      -- and planned end begins.
+      -- and planned end begins. Access that has not begun is withdrawn, and the new one begins at its time.
       create function platform.move_grant(organization uuid, id uuid, new_id uuid, professional text) returns text
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       #variable_conflict use_variable
@@ -266,12 +281,12 @@ export class Platform extends Migration {
         perform platform.check_argument('new_id', new_id <> id, 'An id that no grant has.');
         old_grant := platform.lock_grant(organization, id);
         -- A repeat finds both: the old access moved, and the new one as this call would start it.
-        if old_grant.status = 'ended' and old_grant.end_reason = 'moved'
+        if (old_grant.status = 'withdrawn' or old_grant.end_reason = 'moved')
           and exists (select from client_grant g where g.id = new_id) then
           return platform.start_grant(organization, new_id, old_grant.kind, professional, old_grant.family_id);
         end if;
-        if old_grant.status = 'ended' or old_grant.ends_at <= begins then
-          perform platform.reject_ended(coalesce(old_grant.end_reason, 'ended'), old_grant.ends_at);
+        if old_grant.status in ('ended', 'withdrawn') or old_grant.ends_at <= begins then
+          perform platform.reject_ended(old_grant);
         end if;
         if old_grant.professional_id = professional then
           perform platform.reject('same_professional', '23514', 'the member has this access already', 'professional',
@@ -317,13 +332,13 @@ export class Platform extends Migration {
           perform platform.reject('seat_differs', '23505', 'the seat exists with other values', differing,
             'Use a new id.');
         end if;
-        select * into of_grant from client_grant g where g.organization_id = organization and g.id = grant_id
-          for share;
-        if not found then perform platform.reject_grant(organization, grant_id); end if;
+        of_grant := platform.lock_grant(organization, grant_id);
         -- The rules of the trigger of seat (0003), which holds them for every writer.
         if of_grant.status <> 'active' or of_grant.ends_at <= now() then
-          perform platform.reject('grant_not_active', '23514', 'a seat needs active access', 'ended',
-            'Start a new grant, then give the seat to it.');
+          perform platform.reject('grant_not_active', '23514', 'a seat needs active access',
+            case when of_grant.status = 'active' then 'ended' else of_grant.status end,
+            case when of_grant.status = 'scheduled' then 'Give the seat when the access has begun.'
+              else 'Start a new grant, then give the seat to it.' end);
         end if;
         select s.id into other from seat s where s.organization_id = organization
           and s.family_id = of_grant.family_id and s.ended_at is null;

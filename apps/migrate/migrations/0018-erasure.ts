@@ -201,9 +201,9 @@ export class Erasure extends Migration {
         perform platform.lock_plan(organization);
         perform from client_grant g where g.organization_id = organization and g.family_id = erased
           order by g.id for no key update;
-        -- Access ends first: receivers hear it, by ids as always.
-        update client_grant g set status = 'active' where g.organization_id = organization and g.family_id = erased
-          and g.status = 'scheduled' and g.since <= now();
+        -- Access ends first: receivers hear it, by ids as always. What has not begun is withdrawn.
+        perform begin_due_grant(organization, g.id) from client_grant g
+          where g.organization_id = organization and g.family_id = erased and g.status = 'scheduled';
         update client_grant g set status = 'withdrawn' where g.organization_id = organization and g.family_id = erased
           and g.status = 'scheduled';
         get diagnostics withdrawn = row_count;

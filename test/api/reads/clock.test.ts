@@ -1,5 +1,6 @@
-/** An end that has passed applies to every response at once, before maintenance has recorded it. */
+/** A begin or end that has passed applies to every response at once, before maintenance has recorded it. */
 import { expect, it } from 'vitest';
+import { beginDueGrantsSql } from '#domain/clients/due-grants.ts';
 import { setup } from '#test/setup.ts';
 
 interface Roster {
@@ -59,5 +60,38 @@ it('access is ended in roster, seat counts and seat families from its end on, al
 
   // Maintenance, which runs later, changes no response.
   await owner.pool.query(`update client_grant set status = 'ended', end_reason = 'ended' where ends_at <= now()`);
+  expect(await read()).toEqual(after);
+});
+
+it('access is in roster, seat counts and seat families from its begin on, also before a row says so, and never when it is withdrawn', async () => {
+  const { api, make, owner } = await setup();
+  const creator = await make.member();
+  const { orgId } = creator;
+  const { key } = await make.apiKey({ creator });
+  const tomorrow = new Date(Date.now() + 86_400_000);
+  const grant = await make.grant({ professional: creator, since: tomorrow });
+  const withdrawn = await make.grant({ professional: creator, since: tomorrow });
+  const get = async (resource: string) => (await api.get(`/v1/orgs/${orgId}${resource}`, { key })).json();
+  const read = async () => ({
+    roster: (await get('/clients')) as Roster,
+    families: (await get('/seats/families')) as SeatFamilies,
+  });
+  expect(await read()).toMatchObject({
+    roster: { clients: [], seats: { members: 1, professionalsWithClients: 0, activeFamilies: 0 } },
+    families: { eligible: [] },
+  });
+
+  await owner.pool.query(`update client_grant set status = 'withdrawn' where id = $1`, [withdrawn.id]);
+  await owner.pool.query('update client_grant set since = now()');
+  const after = await read();
+  expect(after).toMatchObject({
+    roster: {
+      clients: [{ grantId: grant.id, status: 'active', endsAt: null }],
+      seats: { members: 1, professionalsWithClients: 1, activeFamilies: 1 },
+    },
+    families: { eligible: [{ grantId: grant.id }] },
+  });
+
+  expect((await owner.pool.query(beginDueGrantsSql)).rowCount).toBe(1);
   expect(await read()).toEqual(after);
 });

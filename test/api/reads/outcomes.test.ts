@@ -14,6 +14,8 @@ const dayMs = 86_400_000;
 interface Grant {
   sinceMs: number;
   endMs: number | null;
+  /** It never began, whatever its times say. */
+  isWithdrawn?: boolean;
 }
 interface Day {
   day: number;
@@ -34,8 +36,8 @@ const metrics = {
 
 function expectedOutcomes(families: Family[]) {
   const window = Array.from({ length: outcomesWindowDays }, (_, n) => n - outcomesWindowDays);
-  const touches = ({ sinceMs, endMs }: Grant, day: number) =>
-    Math.max(sinceMs, day * dayMs) < Math.min(endMs ?? Number.POSITIVE_INFINITY, (day + 1) * dayMs);
+  const touches = ({ sinceMs, endMs, isWithdrawn }: Grant, day: number) =>
+    !isWithdrawn && Math.max(sinceMs, day * dayMs) < Math.min(endMs ?? Number.POSITIVE_INFINITY, (day + 1) * dayMs);
   const activeDays = families.map(({ grants }) => window.filter((day) => grants.some((grant) => touches(grant, day))));
   const counted = activeDays.filter((days) => days.length > 0).length;
   const shown = counted >= outcomesMinimumFamilies;
@@ -69,10 +71,11 @@ const grant = fc
     day,
     timeOfDay,
     fc.oneof(fc.constant(null), fc.constantFrom(0, 1, dayMs - 1, dayMs, dayMs + 1), fc.nat(95 * dayMs)),
+    fc.constantFrom(true, false, false, false),
   )
-  .map(([startDay, time, lengthMs]) => {
+  .map(([startDay, time, lengthMs, isWithdrawn]) => {
     const sinceMs = startDay * dayMs + time;
-    return { sinceMs, endMs: lengthMs === null ? null : sinceMs + lengthMs };
+    return { sinceMs, endMs: lengthMs === null ? null : sinceMs + lengthMs, isWithdrawn };
   });
 const part = fc.tuple(fc.nat(9), fc.nat(9)).map(([a, b]): [number, number] => [Math.min(a, b), Math.max(a, b)]);
 const counts = fc.oneof(fc.constant<[number, number]>([0, 0]), part);
@@ -90,9 +93,10 @@ async function writeFamilies({ pool }: Database, orgId: string, userId: string, 
   await pool.query(
     `insert into client_grant (organization_id, kind, professional_id, family_id, since, ends_at, status, end_reason)
      select $1, 'neutral', $2, g.family, today + g."sinceMs" * interval '1 ms', today + g."endMs" * interval '1 ms',
-       case when today + g."endMs" * interval '1 ms' <= now() then 'ended' else 'active' end,
-       case when today + g."endMs" * interval '1 ms' <= now() then 'moved' end
-     from json_to_recordset($3) as g (family uuid, "sinceMs" bigint, "endMs" bigint),
+       case when g."isWithdrawn" then 'withdrawn'
+         when today + g."endMs" * interval '1 ms' <= now() then 'ended' else 'active' end,
+       case when not coalesce(g."isWithdrawn", false) and today + g."endMs" * interval '1 ms' <= now() then 'moved' end
+     from json_to_recordset($3) as g (family uuid, "sinceMs" bigint, "endMs" bigint, "isWithdrawn" boolean),
        lateral (select date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' as today) t`,
     [orgId, userId, JSON.stringify(grants)],
   );

@@ -20,6 +20,9 @@ interface Scene {
 const insertGrant = `insert into client_grant (organization_id, id, kind, professional_id, family_id, since,
   ends_at, status, end_reason) values`;
 const day = `interval '1 day'`;
+/** Access that is inserted as any other, and lies ahead. */
+const scheduleGrant = `${insertGrant} ('$org', gen_random_uuid(), 'attorney', '$user', '$family', now() + ${day},
+  null, 'active', null)`;
 
 /**
  * Invalid statements, by the constraint that must reject them. `$org`, `$user`, `$grant`, `$family`
@@ -107,9 +110,39 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ],
   [
     'ended access that becomes active again',
-    'client_grant_stays_ended',
+    'client_grant_never_goes_back',
     `update client_grant set status = 'ended', ends_at = now(), end_reason = 'moved';
      update client_grant set status = 'active', ends_at = null, end_reason = null`,
+  ],
+  [
+    'ended access that never began',
+    'client_grant_never_goes_back',
+    `update client_grant set status = 'ended', ends_at = now(), end_reason = 'moved';
+     update client_grant set status = 'withdrawn', end_reason = null`,
+  ],
+  ['active access that has not begun', 'client_grant_never_goes_back', `update client_grant set status = 'scheduled'`],
+  ['active access that never began', 'client_grant_never_goes_back', `update client_grant set status = 'withdrawn'`],
+  [
+    'access that ended before it began',
+    'client_grant_never_goes_back',
+    `${scheduleGrant}; update client_grant set status = 'ended', ends_at = since, end_reason = 'ended'
+     where status = 'scheduled'`,
+  ],
+  [
+    'withdrawn access that begins',
+    'client_grant_never_goes_back',
+    `${scheduleGrant}; update client_grant set status = 'withdrawn' where status = 'scheduled';
+     update client_grant set status = 'active' where status = 'withdrawn'`,
+  ],
+  [
+    'withdrawn access with a reason for its end',
+    'client_grant_ended_has_reason',
+    `${scheduleGrant}; update client_grant set status = 'withdrawn', end_reason = 'moved' where status = 'scheduled'`,
+  ],
+  [
+    'a seat under access that has not begun',
+    'seat_needs_active_grant',
+    `${scheduleGrant}; ${assignSeat(`'$family'`, `(select id from client_grant where status = 'scheduled')`)}`,
   ],
   ['two seats of one family', 'seat_one_per_family', `${assignSeat()}; ${assignSeat()}`],
   ['a seat of another family than its grant’s', 'seat_grant_of_family', assignSeat('gen_random_uuid()')],

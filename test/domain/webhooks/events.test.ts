@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
+import { endDueGrantsSql } from '#domain/clients/due-grants.ts';
 import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
 import { setupWebhooks } from '#test/webhook-rows.ts';
 
