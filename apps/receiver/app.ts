@@ -6,7 +6,7 @@ import { readBody, send } from './body.ts';
 import { type ReceiverConfig, Secrets } from './config.ts';
 import { Failing, type Failure } from './failing.ts';
 import { pageFiles } from './page.ts';
-import { ReceivedEvents } from './received.ts';
+import { type Arrival, ReceivedEvents } from './received.ts';
 
 const loopback = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
@@ -29,11 +29,11 @@ export async function startReceiver(
     const rejection = findRejection(endpoint, body, request.headers, secrets.get(endpoint));
     const problem = rejection?.message ?? null;
     const { response: planned, ...explanation } = buildResponse(failing.current(), rejection);
-    const { id: eventId, type } = readEvent(body, request.headers);
+    const { id: eventId, type, occurrence } = readEvent(body, request.headers);
     const sequence = Number(request.headers['webhook-sequence']) || null;
     const arrival = { endpoint, eventId, type, sequence, verified: problem === null, problem, response: planned };
-    const { times, duplicate } = received.record(arrival, new Date());
-    log.info({ ...arrival, attempt: request.headers['webhook-attempt'], times, duplicate }, 'received');
+    const { times, duplicate, late } = received.record({ ...arrival, occurrence }, new Date());
+    log.info({ ...arrival, attempt: request.headers['webhook-attempt'], times, duplicate, late }, 'received');
     if (planned === 'hang') return;
     if (planned === 'reset') return void request.socket.resetAndDestroy();
     if (planned === 204) return void response.writeHead(204).end();
@@ -129,13 +129,26 @@ function findRejection(
 }
 
 /** Returns what a delivery contains; unreadable fields are `?`. */
-function readEvent(body: Buffer, headers: IncomingMessage['headers']): { id: string; type: string } {
-  const { type } = (parseJson(body) ?? {}) as { type?: unknown };
+function readEvent(
+  body: Buffer,
+  headers: IncomingMessage['headers'],
+): Pick<Arrival, 'type' | 'occurrence'> & { id: string } {
+  const event = readMembers(parseJson(body));
+  const data = readMembers(event.data);
+  const subject = readText(data.seatId) ?? readText(data.grantId);
+  const createdAt = readText(event.createdAt);
+  const isKnown = event.test !== true && subject !== null && createdAt !== null;
   return {
     id: String(headers['webhook-id'] ?? '?').slice(0, 100),
-    type: typeof type === 'string' ? type.slice(0, 100) : '?',
+    type: readText(event.type) ?? '?',
+    occurrence: isKnown ? { subject, createdAt } : null,
   };
 }
+
+const readMembers = (value: unknown) =>
+  (typeof value === 'object' && value !== null ? value : {}) as Partial<Record<string, unknown>>;
+
+const readText = (value: unknown) => (typeof value === 'string' ? value.slice(0, 100) : null);
 
 function parseJson(body: Buffer | null): unknown {
   try {

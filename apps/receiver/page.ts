@@ -23,10 +23,11 @@ const html = `<!doctype html>
   <output id="added"></output>
 </form>
 <p>A webhook’s URL ends with <code>/hooks/</code> and the name of its endpoint. The console shows its signing secret
-once, when you add the webhook or rotate the secret. Webhooks that <code>npm start</code> added are known.</p>
+once, when you add the webhook or rotate the secret. Webhooks that <code>npm start</code> added are known. An event is
+late when a later one of its seat or grant was accepted before it: a receiver does not apply it.</p>
 <table>
 <thead><tr><th>Last</th><th>Endpoint</th><th>Type</th><th>Event</th><th>No.</th>
-<th>Times</th><th>Duplicates</th><th>Signature</th><th>Response</th></tr></thead>
+<th>Times</th><th>Duplicates</th><th>Order</th><th>Signature</th><th>Response</th></tr></thead>
 <tbody id="deliveries"></tbody>
 </table>
 <p id="none">Nothing yet.</p>
@@ -57,12 +58,13 @@ async function show() {
     rows.replaceChildren(...deliveries.map((event) => {
       const row = document.createElement('tr');
       const signature = event.verified ? 'verified' : event.problem;
+      const order = event.late ? 'late: not applied' : '';
       const { lastAt, endpoint, type, eventId, sequence, times, duplicates, response } = event;
-      const values = [lastAt, endpoint, type, eventId, sequence ?? '', times, duplicates, signature, response];
+      const values = [lastAt, endpoint, type, eventId, sequence ?? '', times, duplicates, order, signature, response];
       for (const [index, value] of values.entries()) {
         const cell = row.insertCell();
         cell.textContent = String(value);
-        if ((index === 7 && !event.verified) || (index === 8 && event.response !== 204)) cell.className = 'bad';
+        if ((index === 8 && !event.verified) || (index === 9 && event.response !== 204)) cell.className = 'bad';
       }
       return row;
     }));

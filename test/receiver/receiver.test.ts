@@ -35,6 +35,28 @@ describe('the sample receiver', () => {
     expect(lines.filter((line) => line.includes(id)).map((line) => JSON.parse(line).duplicate)).toEqual([false, true]);
   });
 
+  it('marks an event late when a later one of its seat or grant was accepted before it', async () => {
+    const { deliver, deliveries, post, secret } = await setupReceiver();
+    await post('/secrets', { elm: [secret] });
+    const [grantId, seatId] = [randomUUID(), randomUUID()];
+    const at = (millisecond: number) => `2026-01-01T00:00:00.00${millisecond}Z`;
+    const ids = ['1', '2', '3', '4', '5', '6', '7'].map((first) => `${first}${randomUUID().slice(1)}`);
+    const arrivals = [
+      { sequence: 10, event: { createdAt: at(2), data: { grantId } } },
+      { sequence: 11, event: { createdAt: at(1), data: { grantId } } }, // late
+      { sequence: 9, event: { createdAt: at(1), data: { grantId, seatId } } },
+      { sequence: 8, event: { createdAt: at(2), data: { grantId } } }, // late within the millisecond
+      { sequence: 1, event: { createdAt: at(2), data: { grantId } }, endpoint: 'elm' },
+      { sequence: 12, event: { createdAt: at(1), data: { grantId }, test: true as const } },
+      { sequence: 13, event: { createdAt: at(2), data: { grantId } }, secrets: [generateSecret()] },
+    ];
+    for (const [index, each] of arrivals.entries()) await deliver({ id: ids[index] ?? '', ...each });
+    await deliver({ id: ids[1] ?? '', ...arrivals[1] });
+
+    const late = (await deliveries()).filter((event) => event.late).map(({ eventId }) => eventId);
+    expect(late.sort()).toEqual([ids[1], ids[3]]);
+  });
+
   it.each([
     ['made with another secret', { secrets: [generateSecret()] }],
     ['signed ten minutes ago', { ageSeconds: 600 }],
@@ -144,6 +166,7 @@ it('the sample receiver keeps the last 200 events', () => {
     verified: true,
     problem: null,
     response: 204,
+    occurrence: null,
   });
   for (let made = 0; made < 200; made += 1) received.record(arrival(`${made}`), new Date());
   received.record(arrival('0'), new Date()); // 2 came again, so 1 is now the oldest

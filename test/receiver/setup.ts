@@ -22,13 +22,24 @@ export async function setupReceiver() {
     secret,
     lines,
     receiver,
-    deliver(options: { id?: string; secrets?: string[]; endpoint?: string; ageSeconds?: number; body?: string } = {}) {
-      const { id = randomUUID(), secrets = [secret], endpoint = 'harbor', ageSeconds = 0 } = options;
-      const body = JSON.stringify({ id, type: 'client.started', createdAt: new Date().toISOString() });
+    deliver(
+      options: {
+        id?: string;
+        secrets?: string[];
+        endpoint?: string;
+        ageSeconds?: number;
+        body?: string;
+        sequence?: number;
+        event?: { type?: string; createdAt?: string; data?: Record<string, string>; test?: true };
+      } = {},
+    ) {
+      const { id = randomUUID(), secrets = [secret], endpoint = 'harbor', ageSeconds = 0, sequence = 7 } = options;
+      const event = { id, type: 'client.started', createdAt: new Date().toISOString(), ...options.event };
+      const body = JSON.stringify(event);
       const timestampSeconds = Math.floor(Date.now() / 1000) - ageSeconds;
       return fetch(`${receiver.url}/hooks/${endpoint}`, {
         method: 'POST',
-        headers: { ...signatureHeaders({ id, timestampSeconds, body, secrets }), 'webhook-sequence': '7' },
+        headers: { ...signatureHeaders({ id, timestampSeconds, body, secrets }), 'webhook-sequence': String(sequence) },
         body: options.body ?? body,
       });
     },

@@ -1,6 +1,7 @@
 /**
  * Deliveries as receivers capture them, each with the expected results. The format is in README.md.
  */
+import { randomUUID } from 'node:crypto';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import type { Caught, CaughtRotation } from './rotation.ts';
 
@@ -21,25 +22,53 @@ export interface Case {
 
 const vectorId = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
 
+/** What distinguishes one event from another. */
+interface EventFields {
+  id: string;
+  type: string;
+  createdAt: string;
+  data: Record<string, unknown>;
+}
+
 /**
- * An event with non-ASCII characters, to detect a receiver that decodes and re-encodes the body.
+ * An event with non-ASCII characters, to detect a receiver that decodes and re-encodes the body. Each is of a grant of
+ * its own unless `data` names one.
  */
-const formatBody = (id: string) =>
-  `{"id":"${id}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney","note":"é 漢 🙂"}}`;
+const formatBody = ({ id, type, createdAt, data }: EventFields) =>
+  JSON.stringify({
+    id,
+    type,
+    createdAt,
+    organization: { id: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d' },
+    data: { grantId: randomUUID(), kind: 'attorney', note: 'é 漢 🙂', ...data },
+  });
 
 /** A delivery that no worker sent, signed here with one secret, `ageSeconds` before now. */
 export function capture({
   secret,
-  id = vectorId,
   ageSeconds = 0,
+  endpoint,
+  sequence,
+  id = vectorId,
+  type = 'client.started',
+  createdAt = '2026-01-01T00:00:00.000Z',
+  data = {},
 }: {
   secret: string;
-  id?: string;
   ageSeconds?: number;
-}): Captured {
-  const body = formatBody(id);
+  /** `webhook-endpoint` */
+  endpoint?: string;
+  /** `webhook-sequence` */
+  sequence?: number;
+} & Partial<EventFields>): Captured {
+  const body = formatBody({ id, type, createdAt, data });
   const timestampSeconds = Math.floor(Date.now() / 1000) - ageSeconds;
-  return buildCaptured({ headers: signatureHeaders({ id, timestampSeconds, body, secrets: [secret] }), body }, secret);
+  const headers = {
+    ...signatureHeaders({ id, timestampSeconds, body, secrets: [secret] }),
+    ...(endpoint !== undefined && { 'webhook-endpoint': endpoint }),
+    ...(sequence !== undefined && { 'webhook-sequence': String(sequence) }),
+  };
+  return buildCaptured({ headers, body }, secret);
 }
 
 /** A delivery, with the receiver's secret. */

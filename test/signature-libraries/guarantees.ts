@@ -22,7 +22,7 @@ export type Command = readonly [file: string, ...args: string[]];
 export interface ReceiverProgram {
   /** Reads captured deliveries and prints for each library whether it accepts them. */
   check: Command;
-  /** Listens on PORT for deliveries signed with WEBHOOK_SECRET. */
+  /** Listens on PORT for deliveries signed with the secrets of WEBHOOK_SECRET. */
   serve: Command;
   /** Removes what was built only for this run. */
   dispose?(): void;
@@ -63,6 +63,101 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
     it('exits with status 0 when everything is accepted', async () => {
       const { status } = await check(program, [capture({ secret: generateSecret() })]);
       expect(status).toBe(0);
+    });
+
+    it.each([
+      ['has quotes', `"${generateSecret()}"`, /WEBHOOK_SECRET has quotes: remove them/],
+      ['has a byte order mark', `\ufeff${generateSecret()}`, /WEBHOOK_SECRET has a byte order mark/],
+      ['is cut short', generateSecret().slice(0, -1), /WEBHOOK_SECRET contains what is not a secret/],
+      ['is missing', '', /WEBHOOK_SECRET is missing/],
+    ])('does not start with a secret that %s, and says so without the secret', async (_what, text, sentence) => {
+      const { status, stderr } = await startWith(program, text);
+      expect(status).toBeGreaterThan(0);
+      expect(stderr).toMatch(sentence);
+      expect(stderr).not.toContain(text.slice(8, 20) || 'whsec_A');
+      expect(stderr.trim().split('\n')).toHaveLength(1);
+    });
+
+    describe('while it listens to several webhooks', () => {
+      const [harbor, elm] = [
+        { endpoint: randomUUID(), secret: generateSecret() },
+        { endpoint: randomUUID(), secret: generateSecret() },
+      ];
+      const successor = generateSecret();
+      let server: Awaited<ReturnType<typeof serve>>;
+      beforeAll(async () => {
+        const entries = [harbor, elm, { ...elm, secret: successor }];
+        server = await serve(program, entries.map((each) => `${each.endpoint}=${each.secret}`).join(' '));
+      });
+      afterAll(() => server?.stop());
+
+      it('verifies each with its own secrets, also with both of a rotation', async () => {
+        const post = (endpoint: string, secret: string) =>
+          server.post(capture({ secret, endpoint, id: randomUUID(), sequence: 1 }));
+        expect(await post(harbor.endpoint, harbor.secret)).toBe(204);
+        expect(await post(elm.endpoint, elm.secret)).toBe(204);
+        expect(await post(elm.endpoint, successor)).toBe(204);
+        expect(await post(elm.endpoint, harbor.secret)).toBe(400);
+        expect(await post(randomUUID(), harbor.secret)).toBe(400);
+      });
+
+      /** Posts events in an order of arrival, and returns the ids of those that were applied. */
+      async function applied(arrivals: readonly Partial<Parameters<typeof capture>[0]>[]): Promise<string[]> {
+        const from = server.handled().length;
+        for (const each of arrivals) expect(await server.post(capture({ ...harbor, ...each }))).toBe(204);
+        const last = randomUUID();
+        expect(await server.post(capture({ ...harbor, id: last }))).toBe(204);
+        await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${last}`);
+        return server
+          .handled()
+          .slice(from, -1)
+          .map((line) => line.split(' ')[1] ?? '');
+      }
+
+      it('does not apply the start of a grant after its end', async () => {
+        const data = { grantId: randomUUID() };
+        const [started, ended, other] = [randomUUID(), randomUUID(), randomUUID()];
+        const arrivals = [
+          { id: ended, type: 'client.ended', createdAt: '2026-01-01T00:00:00.002Z', sequence: 2, data },
+          { id: started, createdAt: '2026-01-01T00:00:00.001Z', sequence: 1, data },
+          { id: other, createdAt: '2026-01-01T00:00:00.000Z', sequence: 3 },
+        ];
+        expect(await applied(arrivals)).toEqual([ended, other]);
+      });
+
+      it('applies the end of a seat after the next seat of its grant was given, and after the grant ended', async () => {
+        const grantId = randomUUID();
+        const [first, second] = [randomUUID(), randomUUID()];
+        const ids = Array.from({ length: 4 }, () => randomUUID());
+        const arrivals = [
+          { type: 'client.ended', createdAt: '2026-01-01T00:00:00.005Z', data: { grantId } },
+          { type: 'seat.given', createdAt: '2026-01-01T00:00:00.003Z', data: { grantId, seatId: second } },
+          { type: 'seat.ended', createdAt: '2026-01-01T00:00:00.002Z', data: { grantId, seatId: first } },
+          { type: 'seat.given', createdAt: '2026-01-01T00:00:00.001Z', data: { grantId, seatId: first } },
+        ].map((each, index) => ({ ...each, id: ids[index] ?? '', sequence: 4 - index }));
+        expect(await applied(arrivals)).toEqual(ids.slice(0, 3));
+      });
+
+      it('decides within a millisecond by the sequence of a webhook as a number, and between two by the ids', async () => {
+        const [tenth, ninth, eleventh] = [randomUUID(), randomUUID(), randomUUID()];
+        const data = { grantId: randomUUID() };
+        const arrivals = [
+          { id: tenth, sequence: 10, data },
+          { id: ninth, sequence: 9, data },
+          { id: eleventh, sequence: 11, data },
+        ];
+        expect(await applied(arrivals)).toEqual([tenth, eleventh]);
+
+        const ids = ['1', '2', '3'].map((first) => `${first}${randomUUID().slice(1)}`);
+        const [earliest = '', middle = '', latest = ''] = ids;
+        const ofTwo = { data: { grantId: randomUUID() } };
+        const between = [
+          { id: middle, sequence: 5, ...ofTwo },
+          { id: latest, sequence: 2, ...elm, ...ofTwo },
+          { id: earliest, sequence: 9, ...ofTwo },
+        ];
+        expect(await applied(between)).toEqual([middle, latest]);
+      });
     });
 
     describe('while it listens', () => {
@@ -115,6 +210,14 @@ async function check({ check: [file, ...args] }: ReceiverProgram, deliveries: re
   child.stdin.end(deliveries.map((each) => `${JSON.stringify(each)}\n`).join(''));
   const [output, [status]] = await Promise.all([readText(child.stdout), once(child, 'exit')]);
   return { status: status as number | null, lines: output.trim().split('\n') };
+}
+
+/** Starts a receiver that must end by itself. */
+async function startWith({ serve: [file, ...args] }: ReceiverProgram, secret: string) {
+  const env = { ...process.env, WEBHOOK_SECRET: secret, PORT: '0' };
+  const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], env });
+  const [stderr, [status]] = await Promise.all([readText(child.stderr), once(child, 'exit')]);
+  return { stderr, status: status as number | null };
 }
 
 async function serve({ serve: [file, ...args] }: ReceiverProgram, secret: string) {

@@ -128,8 +128,17 @@ which it checks the signature.
 The events of one seat (\`seatId\` of \`seat.given\` and \`seat.ended\`) arrive in order, and so do those of one grant
 (\`grantId\` of \`client.started\` and \`client.ended\`): the next one waits until the one before is accepted or has
 failed at its last attempt. This can be turned off for a webhook. All others, and what you redeliver, can arrive in any
-order: also the end of a grant before the beginning of its seat. Compare \`createdAt\`, and when it is the same
-\`webhook-sequence\`, which numbers the events of each webhook without gaps in the order of their first attempts.
+order: also the end of a grant before the beginning of its seat.
+
+**Order by the event, for each subject.** The subject of \`seat.given\` and \`seat.ended\` is the seat, that of
+\`client.started\` and \`client.ended\` the grant. Of one subject the event with the later \`createdAt\` is the later
+one; within a millisecond the one with the higher \`webhook-sequence\`, or between two webhooks the greater \`id\`.
+Store that position with the subject and apply no event that is earlier than it, or a \`client.started\` that arrives
+late makes an ended client active again. Keep it per subject and not per grant: a grant has several seats, one after
+another.
+
+\`webhook-sequence\` is no order of events. It counts the events of one webhook in the order of their first attempts,
+so a number that never arrives is an event that you missed: redeliver it in the console. Two webhooks count apart.
 Recognize repeats by the event id, not by this number.
 A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none
 of it.

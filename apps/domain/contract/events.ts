@@ -40,7 +40,12 @@ export function eventEnvelope(type: EventType) {
   return z.object({
     id: uuid.describe('Identical on every retry, so that a repeat can be ignored.'),
     type: z.literal(type),
-    createdAt: z.iso.datetime().describe('When the change happened, in UTC.'),
+    createdAt: z.iso
+      .datetime()
+      .describe(
+        'When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one ' +
+          'seat or grant.',
+      ),
     organization: z.object({ id: uuid }),
     data: eventData[type],
     test: z

@@ -201,6 +201,7 @@ describe('the reported failure is', () => {
     ['nothing', [], 'No secret was given'],
     ['white space', [`${secret}\n`], 'Secret 1 of 1 has white space around it'],
     ['quotes', [secret, `"${secret}"`], 'Secret 2 of 2 has quotes around it'],
+    ['a byte order mark', [`\ufeff${secret}`], 'Secret 1 of 1 has a byte order mark'],
     ['the part behind the prefix', [secret.slice(6)], 'does not begin with whsec_'],
     ['a secret cut short', [secret.slice(0, -2)], 'has 30 characters after whsec_ instead of 32'],
     ['URL-safe base64', [secret.replace('9', '-')], 'not base64'],

@@ -7,28 +7,17 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync"
+	"strconv"
 	"time"
 )
 
 const bodyLimitBytes = 256 * 1024
 
-type event struct {
-	ID   string          `json:"id"`
-	Type string          `json:"type"`
-	Test bool            `json:"test"` // absent from genuine events
-	Data json.RawMessage `json:"data"`
-}
-
-// seen remembers event ids in memory, for the example. In production, use a table with the id as its key, and
-// write it in the transaction that does the work.
-var seen sync.Map
-
 // serve runs a webhook receiver until it fails: WEBHOOK_SECRET=whsec_… PORT=3000 ./receiver serve
 func serve() error {
-	secret := os.Getenv("WEBHOOK_SECRET")
-	if secret == "" {
-		return fmt.Errorf("WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created")
+	all, err := readSecrets(os.Getenv("WEBHOOK_SECRET"))
+	if err != nil {
+		return err
 	}
 	port := os.Getenv("PORT")
 	if port == "" {
@@ -39,11 +28,12 @@ func serve() error {
 		return err
 	}
 	fmt.Printf("listening on http://%s\n", listener.Addr())
-	server := &http.Server{Handler: receive(secret), ReadTimeout: 10 * time.Second}
+	server := &http.Server{Handler: receive(all), ReadTimeout: 10 * time.Second}
 	return server.Serve(listener)
 }
 
-func receive(secret string) http.HandlerFunc {
+func receive(all secrets) http.HandlerFunc {
+	known := &events{seen: map[string]bool{}, latest: map[string]position{}}
 	return func(response http.ResponseWriter, request *http.Request) {
 		if request.Method != http.MethodPost {
 			http.Error(response, "POST only", http.StatusMethodNotAllowed)
@@ -55,7 +45,8 @@ func receive(secret string) http.HandlerFunc {
 			http.Error(response, "too large", http.StatusRequestEntityTooLarge)
 			return
 		}
-		if err := verifyWithStandardWebhooks(body, request.Header, secret); err != nil {
+		endpoint := request.Header.Get("webhook-endpoint")
+		if !isGenuine(body, request.Header, all.of(endpoint)) {
 			http.Error(response, "the signature does not verify", http.StatusBadRequest)
 			return
 		}
@@ -64,17 +55,21 @@ func receive(secret string) http.HandlerFunc {
 			http.Error(response, "no event", http.StatusBadRequest)
 			return
 		}
-		// A test event is accepted like any other and never acted on: the ids in its data name nothing.
-		if !received.Test && isNew(received.ID) {
+		sequence, _ := strconv.ParseInt(request.Header.Get("webhook-sequence"), 10, 64) // 0 without the header
+		if known.isDue(received, endpoint, sequence) {
 			handle(received)
 		}
-		response.WriteHeader(http.StatusNoContent) // a repeat is answered with success too, or it would be sent again
+		response.WriteHeader(http.StatusNoContent) // what is not due is answered with success too, or it comes again
 	}
 }
 
-func isNew(id string) bool {
-	_, isRepeat := seen.LoadOrStore(id, true)
-	return !isRepeat
+func isGenuine(body []byte, headers http.Header, own []string) bool {
+	for _, secret := range own {
+		if verifyWithStandardWebhooks(body, headers, secret) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // handle is your part, and is called once for each genuine event. Put slow work into a queue: the response is

@@ -1,36 +1,40 @@
 /** A webhook receiver: WEBHOOK_SECRET=whsec_… PORT=3000 node receiver.mjs */
 import { createServer } from 'node:http';
+import { Events } from './events.mjs';
+import { readSecrets } from './secrets.mjs';
 import { verifyWithStandardWebhooks } from './verify.mjs';
 
-const secret = process.env.WEBHOOK_SECRET;
 const port = Number(process.env.PORT ?? 3000);
 const bodyLimitBytes = 256 * 1024;
-if (!secret) {
-  console.error('WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created.');
+const events = new Events();
+let getSecrets;
+try {
+  getSecrets = readSecrets(process.env.WEBHOOK_SECRET ?? '');
+} catch (error) {
+  console.error(error.message);
   process.exit(2);
 }
-
-// In memory for the example. In production, use a table with the event's id as its key, and write
-// it in the transaction that does the work.
-const seen = new Set();
 
 async function receive(request, response) {
   const respond = (status, text = '') => response.writeHead(status, { 'Content-Type': 'text/plain' }).end(text);
   if (request.method !== 'POST') return respond(405, 'POST only\n');
   const body = await readBody(request);
   if (!body) return respond(413, 'too large\n');
-  try {
-    verifyWithStandardWebhooks(body, request.headers, secret);
-  } catch {
+  const { 'webhook-endpoint': endpoint, 'webhook-sequence': sequence } = request.headers;
+  if (!getSecrets(endpoint).some((secret) => isGenuine(body, request.headers, secret)))
     return respond(400, 'the signature does not verify\n');
-  }
   const event = JSON.parse(body.toString('utf8'));
-  // A test event is accepted like any other and never acted on: the ids in its data name nothing.
-  if (event.test !== true && !seen.has(event.id)) {
-    seen.add(event.id);
-    handle(event);
+  if (events.isDue(event, { endpoint, sequence })) handle(event);
+  respond(204); // what is not due is answered with success too, or it would be sent again
+}
+
+function isGenuine(body, headers, secret) {
+  try {
+    verifyWithStandardWebhooks(body, headers, secret);
+    return true;
+  } catch {
+    return false;
   }
-  respond(204); // a repeat is answered with success too, or it would be sent again
 }
 
 /**

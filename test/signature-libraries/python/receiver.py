@@ -4,17 +4,18 @@ import json
 import os
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock
 
+from events import Events
+from webhook_secrets import read_secrets
 from verify import verify_with_standardwebhooks
 
 BODY_LIMIT_BYTES = 256 * 1024
-SECRET = os.environ.get("WEBHOOK_SECRET", "")
 
-# In memory for the example. In production, use a table with the event's id as its key, and write it in the
-# transaction that does the work.
-seen: set[str] = set()
-seen_lock = Lock()
+try:
+    secrets_of = read_secrets(os.environ.get("WEBHOOK_SECRET", ""))
+except ValueError as problem:
+    sys.exit(str(problem))
+events = Events()
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -27,15 +28,13 @@ class Receiver(BaseHTTPRequestHandler):
         # The bytes exactly as they came: the signature covers them and not the JSON.
         body = self.rfile.read(size)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        try:
-            verify_with_standardwebhooks(body, headers, SECRET)
-        except Exception:  # the library raises several kinds, for a malformed header too
+        endpoint = headers.get("webhook-endpoint", "")
+        if not any(is_genuine(body, headers, secret) for secret in secrets_of(endpoint)):
             return self.answer(400, "the signature does not verify\n")
         event = json.loads(body)
-        # A test event is accepted like any other and never acted on: the ids in its data name nothing.
-        if event.get("test") is not True and is_new(event["id"]):
+        if events.is_due(event, endpoint, int(headers.get("webhook-sequence", "0"))):
             handle(event)
-        self.answer(204)  # a repeat is answered with success too, or it would be sent again
+        self.answer(204)  # what is not due is answered with success too, or it would be sent again
 
     def answer(self, status: int, text: str = "") -> None:
         self.send_response(status)
@@ -49,11 +48,12 @@ class Receiver(BaseHTTPRequestHandler):
         pass  # `handle` says what came
 
 
-def is_new(event_id: str) -> bool:
-    with seen_lock:
-        was_seen = event_id in seen
-        seen.add(event_id)
-    return not was_seen
+def is_genuine(body: bytes, headers: dict[str, str], secret: str) -> bool:
+    try:
+        verify_with_standardwebhooks(body, headers, secret)
+        return True
+    except Exception:  # the library raises several kinds, for a malformed header too
+        return False
 
 
 def handle(event: dict) -> None:
@@ -65,8 +65,6 @@ def handle(event: dict) -> None:
 
 
 if __name__ == "__main__":
-    if not SECRET:
-        sys.exit("WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created.")
     server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "3000"))), Receiver)
     print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()

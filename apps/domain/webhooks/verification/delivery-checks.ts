@@ -37,12 +37,13 @@ export function checkSecrets(secrets: readonly string[]): Check {
   const index = secrets.findIndex((secret) => !isSecret(secret));
   if (index < 0)
     return { name, ok: true, explanation: `${formatCount(secrets.length, 'secret')} in the correct form.` };
-  const which = `Secret ${index + 1} of ${secrets.length} ${whatIsWrong(secrets[index] ?? '')}`;
+  const which = `Secret ${index + 1} of ${secrets.length} ${describeSecretProblem(secrets[index] ?? '')}`;
   return { name, ok: false, explanation: `${which}: copy the whole secret again, from whsec_ to its end.` };
 }
 
-/** Names common mistakes in a secret without showing the secret. */
-function whatIsWrong(secret: string): string {
+/** Names common mistakes in a secret without showing the secret: `has quotes around it`. */
+export function describeSecretProblem(secret: string): string {
+  if (secret.includes('\ufeff')) return 'has a byte order mark';
   if (isSecret(secret.trim())) return 'has white space around it';
   if (isSecret(secret.trim().replace(/^(["'])(.*)\1$/, '$2'))) return 'has quotes around it';
   if (!secret.startsWith('whsec_')) return 'does not begin with whsec_';

@@ -1,7 +1,9 @@
 //! Shows how to receive webhooks: `receiver serve` listens, `receiver check` verifies captured deliveries.
 
 mod check;
+mod events;
 mod receiver;
+mod secrets;
 mod verify;
 
 use std::process::ExitCode;

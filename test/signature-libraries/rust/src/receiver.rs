@@ -1,9 +1,10 @@
 //! A webhook receiver: `WEBHOOK_SECRET=whsec_… PORT=3000 receiver serve`
 
+use crate::events::Events;
+use crate::secrets::Secrets;
 use crate::verify::verify_with_standardwebhooks;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
-use std::collections::HashSet;
 use std::error::Error;
 use std::io::Read;
 use tiny_http::{Method, Request, Server};
@@ -12,17 +13,13 @@ const BODY_LIMIT_BYTES: u64 = 256 * 1024;
 
 /// Listens until it fails. The example handles one request at a time; in production, use your web framework.
 pub fn serve() -> Result<(), Box<dyn Error>> {
-    let secret = std::env::var("WEBHOOK_SECRET").map_err(|_| {
-        "WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created"
-    })?;
+    let secrets = Secrets::read(&std::env::var("WEBHOOK_SECRET").unwrap_or_default())?;
     let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
     let server = Server::http(format!("127.0.0.1:{port}")).map_err(|error| error.to_string())?;
     println!("listening on http://{}", server.server_addr());
-    // In memory for the example. In production, use a table with the event's id as its key, and write it in the
-    // transaction that does the work.
-    let mut seen = HashSet::new();
+    let mut events = Events::default();
     for mut request in server.incoming_requests() {
-        let status = receive(&mut request, &secret, &mut seen);
+        let status = receive(&mut request, &secrets, &mut events);
         // A sender that went away before the response comes again.
         let _ = request.respond(tiny_http::Response::empty(status));
     }
@@ -30,7 +27,7 @@ pub fn serve() -> Result<(), Box<dyn Error>> {
 }
 
 /// The status to answer with.
-fn receive(request: &mut Request, secret: &str, seen: &mut HashSet<String>) -> u16 {
+fn receive(request: &mut Request, secrets: &Secrets, events: &mut Events) -> u16 {
     if *request.method() != Method::Post {
         return 405;
     }
@@ -43,18 +40,30 @@ fn receive(request: &mut Request, secret: &str, seen: &mut HashSet<String>) -> u
     if body.len() as u64 > BODY_LIMIT_BYTES {
         return 413;
     }
-    if verify_with_standardwebhooks(&body, &headers_of(request), secret).is_err() {
+    let headers = headers_of(request);
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    };
+    let endpoint = header("webhook-endpoint");
+    let is_genuine =
+        |secret: &String| verify_with_standardwebhooks(&body, &headers, secret).is_ok();
+    if !secrets.of(endpoint).iter().any(is_genuine) {
         return 400;
     }
     let Ok(event) = serde_json::from_slice::<Value>(&body) else {
         return 400;
     };
-    // A test event is accepted like any other and never acted on: the ids in its data name nothing.
-    let is_test = event["test"] == true;
-    if !is_test && seen.insert(event["id"].to_string()) {
+    if events.is_due(
+        &event,
+        endpoint,
+        header("webhook-sequence").parse().unwrap_or(0),
+    ) {
         handle(&event);
     }
-    204 // a repeat is answered with success too, or it would be sent again
+    204 // what is not due is answered with success too, or it would be sent again
 }
 
 /// Your part, which is called once for each genuine event. Put slow work into a queue: the response is due within

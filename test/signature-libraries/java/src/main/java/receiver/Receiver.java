@@ -9,8 +9,6 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.stream.Collectors;
 
@@ -18,27 +16,18 @@ import java.util.stream.Collectors;
 final class Receiver {
   private static final int BODY_LIMIT_BYTES = 256 * 1024;
 
-  private final String secret;
+  private final Secrets secrets;
+  private final Events events = new Events();
 
-  /**
-   * In memory for the example. In production, use a table with the event's id as its key, and write it in the
-   * transaction that does the work.
-   */
-  private final Set<String> seen = ConcurrentHashMap.newKeySet();
-
-  private Receiver(String secret) {
-    this.secret = secret;
+  private Receiver(Secrets secrets) {
+    this.secrets = secrets;
   }
 
   static void serve() throws IOException {
-    String secret = System.getenv("WEBHOOK_SECRET");
-    if (secret == null || secret.isEmpty()) {
-      throw new IllegalStateException(
-          "WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created");
-    }
+    Secrets secrets = new Secrets(System.getenv().getOrDefault("WEBHOOK_SECRET", ""));
     int port = Integer.parseInt(System.getenv().getOrDefault("PORT", "3000"));
     HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", port), 0);
-    Receiver receiver = new Receiver(secret);
+    Receiver receiver = new Receiver(secrets);
     server.createContext("/", receiver::receive);
     server.setExecutor(Executors.newFixedThreadPool(4));
     server.start();
@@ -60,21 +49,29 @@ final class Receiver {
     if (body.length > BODY_LIMIT_BYTES) {
       return 413;
     }
-    try {
-      Verify.withStandardWebhooks(body, lowerCased(exchange.getRequestHeaders()), secret);
-    } catch (Exception rejected) {
+    Map<String, List<String>> headers = lowerCased(exchange.getRequestHeaders());
+    String endpoint = first(headers, "webhook-endpoint", "");
+    if (secrets.of(endpoint).stream().noneMatch(secret -> isGenuine(body, headers, secret))) {
       return 400;
     }
     JsonObject event = JsonParser.parseString(new String(body, StandardCharsets.UTF_8)).getAsJsonObject();
-    // A test event is accepted like any other and never acted on: the ids in its data name nothing.
-    if (!isTest(event) && seen.add(event.get("id").getAsString())) {
+    if (events.isDue(event, endpoint, Long.parseLong(first(headers, "webhook-sequence", "0")))) {
       handle(event);
     }
-    return 204; // a repeat is answered with success too, or it would be sent again
+    return 204; // what is not due is answered with success too, or it would be sent again
   }
 
-  private static boolean isTest(JsonObject event) {
-    return event.has("test") && event.get("test").getAsBoolean();
+  private static boolean isGenuine(byte[] body, Map<String, List<String>> headers, String secret) {
+    try {
+      Verify.withStandardWebhooks(body, headers, secret);
+      return true;
+    } catch (Exception rejected) {
+      return false;
+    }
+  }
+
+  private static String first(Map<String, List<String>> headers, String name, String otherwise) {
+    return headers.getOrDefault(name, List.of(otherwise)).get(0);
   }
 
   /**
