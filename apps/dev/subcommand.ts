@@ -39,6 +39,7 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
     security: { run: ['test/security/main.ts'], summary: 'proves the properties of SECURITY.md, and attacks' },
     migrate: { run: ['apps/migrate/main.ts'], summary: 'migrates a database' },
     listen: { run: ['apps/receiver/listen/main.ts'], summary: 'receives events on your machine, and verifies them' },
+    certify: { run: ['apps/receiver/certify/main.ts'], summary: 'tries a receiver, and says what it does wrong' },
     image: { run: ['charts/image/build.ts'], summary: 'builds the image' },
     release: { run: ['charts/release/main.ts'], summary: 'builds what a release publishes' },
     cluster: { run: ['test/cluster/kubernetes/main.ts'], summary: 'a Kubernetes of one node, for the cluster test' },

@@ -1,17 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { type AddressInfo, createServer as createNetServer } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import { makeCertificate } from '#test/certificates.ts';
+import { listenLocally } from '#test/listen-locally.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { readOptions } from '../../apps/receiver/listen/options.ts';
 import { verificationText, verifyFile } from '../../apps/receiver/listen/verify-file.ts';
 import { runListen, setupStack, startTarget } from './listen.ts';
 
 /** A delivery of org-api, posted to the tool's URL. */
-async function deliver(url: string, secret: string, type = 'client.started') {
+async function deliver(url: string, secret: string, type = 'client.started', more: Record<string, string> = {}) {
   const id = randomUUID();
   const body = `{"id":"${id}","type":"${type}","note":"é  spaces stay"}`;
   const timestampSeconds = Math.floor(Date.now() / 1000);
@@ -20,8 +25,19 @@ async function deliver(url: string, secret: string, type = 'client.started') {
     'Content-Type': 'application/json',
     'webhook-attempt': '2',
     'User-Agent': 'org-api-webhooks/1.0',
+    ...more,
   };
   return { id, body, headers, response: await fetch(url, { method: 'POST', headers, body }) };
+}
+
+/** A port on which nothing listens. */
+async function findFreePort(): Promise<number> {
+  const server = createNetServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 describe('npm run tool -- listen --forward-to URL --secret S', () => {
@@ -77,6 +93,75 @@ describe('npm run tool -- listen --forward-to URL --secret S', () => {
     expect(target.came).toHaveLength(1);
   });
 
+  it('prints the sequence number of an event that has one', async () => {
+    const secret = generateSecret();
+    const listen = runListen(['--forward-to', 'http://127.0.0.1:1/', '--secret', secret]);
+    const [, url = ''] = await listen.says(/Listening at (\S+)/);
+    await deliver(url, secret, 'client.started', { 'webhook-sequence': '4711' });
+    await listen.says(/client\.started {2}\S+ {2}sequence 4711 {2}attempt 2 {2}verified/);
+    await deliver(url, secret, 'client.ended');
+    await listen.says(/client\.ended {2}\S+ {2}attempt 2 {2}verified/);
+  });
+
+  it('forwards to an https receiver whose certificate --ca-file has signed, and to no other', async () => {
+    const certificate = makeCertificate({ subject: 'receiver', names: ['127.0.0.1'], isAuthority: true });
+    const came: string[] = [];
+    const server = createServer(certificate, (request, response) => {
+      came.push(String(request.headers['webhook-id']));
+      request.resume().on('end', () => response.writeHead(204).end());
+    });
+    const port = await listenLocally(server);
+    const secret = generateSecret();
+    const folder = temporaryFolder();
+    const caFile = path.join(folder, 'ca.pem');
+    writeFileSync(caFile, certificate.cert);
+    const target = ['--forward-to', `https://127.0.0.1:${port}/`, '--secret', secret];
+
+    const trusting = runListen([...target, '--ca-file', caFile]);
+    const [, url = ''] = await trusting.says(/Listening at (\S+)/);
+    const { id, response } = await deliver(url, secret);
+    expect(response.status).toBe(204);
+    expect(came).toEqual([id]);
+
+    const other = runListen(target);
+    const [, otherUrl = ''] = await other.says(/Listening at (\S+)/);
+    expect((await deliver(otherUrl, secret)).response.status).toBe(502);
+    await other.says(
+      /no response: the certificate of \S+ is not trusted \(\w+\); give the one that signed it with --ca-/,
+    );
+    expect(came).toEqual([id]);
+  });
+
+  it('starts the receiver of --exec with the secret and the port, and ends it with what it started', async () => {
+    const secret = generateSecret();
+    const port = await findFreePort();
+    const program = path.join(temporaryFolder(), 'receiver.mjs');
+    writeFileSync(
+      program,
+      `import { createServer } from 'node:http';
+       createServer((request, response) => {
+         console.log('receiver got', process.env.WEBHOOK_SECRET === ${JSON.stringify(secret)});
+         request.resume().on('end', () => response.writeHead(204).end());
+       }).listen(Number(process.env.PORT), '127.0.0.1');`,
+    );
+    // A child of the shell: the shell alone is not the receiver.
+    const exec = `true; "${process.execPath}" "${program}"; true`;
+    const listen = runListen(['--forward-to', `http://127.0.0.1:${port}/`, '--secret', secret, '--exec', exec]);
+    const [, url = ''] = await listen.says(/Listening at (\S+)/);
+    expect((await deliver(url, secret)).response.status).toBe(204);
+    await listen.says(/receiver got true/);
+    expect(await listen.stop()).toBe(0);
+    await expect.poll(() => fetch(`http://127.0.0.1:${port}/`).catch(() => 'nothing listens')).toBe('nothing listens');
+  });
+
+  it('ends with exit code 1 when the receiver of --exec ends before it listens', async () => {
+    const port = await findFreePort();
+    const target = `http://127.0.0.1:${port}/`;
+    const listen = runListen(['--forward-to', target, '--secret', generateSecret(), '--exec', 'exit 3']);
+    expect(await listen.ended).toBe(1);
+    expect(listen.output.text).toContain(`The receiver ended with status 3. It never listened on 127.0.0.1:${port}.`);
+  });
+
   it('answers 502 when nothing listens at the URL, and says so', async () => {
     const secret = generateSecret();
     const listen = runListen(['--forward-to', 'http://127.0.0.1:1/', '--secret', secret]);
@@ -111,6 +196,24 @@ describe('npm run tool -- listen on a development stack', () => {
 
     expect(await listen.stop()).toBe(0);
     expect((await webhooks()).rows).toMatchObject([{ state: 'deleted' }]);
+  });
+
+  it('keeps the secret of --secret-file from one run to the next, and prints it at none', async () => {
+    const { env } = await setupStack();
+    const file = path.join(temporaryFolder(), 'webhook-secret');
+    const secrets: string[] = [];
+    for (const run of ['first', 'second']) {
+      const listen = runListen(['--forward-to', 'http://127.0.0.1:1/', '--secret-file', file], env);
+      const [, url = ''] = await listen.says(/Listening at (\S+)/);
+      const secret = readFileSync(file, 'utf8').trim();
+      secrets.push(secret);
+      await deliver(url, secret);
+      await listen.says(/ verified {2}-> no response/);
+      expect(listen.output.text, run).not.toContain(secret);
+      expect(await listen.stop()).toBe(0);
+    }
+    expect(secrets[0]).toBe(secrets[1]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   it('deletes the webhook of a killed predecessor when it starts', async () => {
@@ -201,6 +304,19 @@ describe('npm run tool -- listen --verify FILE', () => {
     expect(verify(message(headersAt(600), '\r\n'), 900).ok).toBe(true);
   });
 
+  it('takes the secret from --secret-file, and names what is wrong with one', async () => {
+    const folder = temporaryFolder();
+    const [file, secretFile] = [path.join(folder, 'captured'), path.join(folder, 'secret')];
+    writeFileSync(file, message(headersAt(0), '\r\n'));
+    writeFileSync(secretFile, `${secret}\n`);
+    expect(await runListen(['--verify', file, '--secret-file', secretFile]).ended).toBe(0);
+    writeFileSync(secretFile, `\ufeff${secret}`);
+    const wrong = runListen(['--verify', file, '--secret-file', secretFile]);
+    expect(await wrong.ended).toBe(2);
+    expect(wrong.output.text).toMatch(/--secret-file: the secret in \S+ has a byte order mark\./);
+    expect(wrong.output.text).not.toContain(secret.slice(6));
+  });
+
   it('explains what is wrong with the file', () => {
     const options = { secrets: [secret], toleranceSeconds: 300 };
     expect(() => verifyFile({ ...options, file: '/nonexistent/file' })).toThrow(/cannot be read \(ENOENT\)/);
@@ -225,6 +341,8 @@ describe('an invalid call of npm run tool -- listen', () => {
     [['--forward-to', 'http://127.0.0.1:1', '--region', 'eu'], /use us or ca/],
     [['--forward-to', 'http://127.0.0.1:1', '--org', 'x'], /a UUID/],
     [['--forward-to', 'http://127.0.0.1:1', '--port=-1'], /a port/],
+    [['--trigger', 'seat.given', '--exec', 'x'], /need --forward-to/],
+    [['--forward-to', 'http://127.0.0.1:1', '--secret', generateSecret(), '--secret-file', 'x'], /either --secret or/],
     [[], /Say where events go/],
     [['--what'], /Unknown option '--what'/],
   ])('is rejected with one sentence: %j', (args, sentence) => {

@@ -6,6 +6,7 @@ import {
   validKeysPerOrganization,
 } from '#domain/contract/limits.ts';
 import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
+import { eventBytesAtMost } from '#domain/webhooks/limits.ts';
 import { exampleOrgId, exampleSecret } from './examples.ts';
 
 /** Returns what partners read before the operations, in Markdown: `info.description`. */
@@ -123,6 +124,7 @@ else is a refusal, and the event is sent again: by default after 5 s, 30 s, 5 mi
 20 and 24 hours. The event’s id stays the same, so a repeat can be ignored.
 A 429 or 503 with \`Retry-After\` delays everything of the webhook for that time, an hour at most; one delivery goes
 first then. A 410 suspends the webhook until a member resumes it.
+A body has at most ${eventBytesAtMost / 1024} KiB, and the headers of a delivery 8 KiB.
 Every delivery names its webhook in \`webhook-endpoint\`: a receiver of several webhooks chooses by it the secrets with
 which it checks the signature.
 The events of one seat (\`seatId\` of \`seat.given\` and \`seat.ended\`) arrive in order, and so do those of one grant

@@ -14,6 +14,8 @@ export const secretOverlapMaxDays = 7;
 export const secretOverlapDefaultSeconds = 86_400;
 /** The most secrets that sign at a time: each adds a signature to every post. */
 export const signingSecretsAtMost = 5;
+/** The most bytes of an event's body, which receivers have to accept. Today's have some hundred. */
+export const eventBytesAtMost = 64 * 1024;
 /** How long after its time an event can be sent again. */
 export const redeliverableDays = 30;
 /**

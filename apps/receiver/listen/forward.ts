@@ -1,8 +1,8 @@
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Verification, verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { readBody, send } from '../body.ts';
+import { describeProblem, post, type Target } from '../http.ts';
 
 /**
  * A delivery has 10 s in total. A forwarded request gets less, so that its response arrives in
@@ -37,6 +37,8 @@ export interface Listened {
   at: Date;
   eventId: string;
   type: string;
+  /** `webhook-sequence`; null for a test event. */
+  sequence: string | null;
   attempt: string | null;
   verification: Verification;
   response: ForwardedResponse;
@@ -55,9 +57,11 @@ export function startListener(options: {
   secrets: readonly string[];
   /** Null answers 204 without forwarding. */
   forwardTo: string | null;
+  /** PEM certificates beside the usual ones that an https receiver's may be signed by. */
+  ca?: string | null;
   onListened: (listened: Listened) => void;
 }): Promise<{ url: string; stop(): Promise<void> }> {
-  const { port, secrets, forwardTo, onListened } = options;
+  const { port, secrets, forwardTo, ca = null, onListened } = options;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method !== 'POST')
@@ -66,7 +70,7 @@ export function startListener(options: {
     const body = await readBody(request);
     if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
     const verification = verifyDelivery({ headers: request.headersDistinct, body, secrets, now: at });
-    const forwarded = forwardTo === null ? nowhere : await forward(forwardTo, request.rawHeaders, body);
+    const forwarded = forwardTo === null ? nowhere : await forward({ url: forwardTo, ca }, request.rawHeaders, body);
     if (forwarded.head === null)
       send(response, 502, { error: 'not_forwarded', message: forwarded.response.problem ?? '' });
     else response.writeHead(forwarded.head.status, forwarded.head.headers).end(forwarded.head.body);
@@ -80,6 +84,7 @@ export function startListener(options: {
       body,
       eventId: String(headers['webhook-id'] ?? '?'),
       type: readEventType(body),
+      sequence: (headers['webhook-sequence'] as string | undefined) ?? null,
       attempt: (headers['webhook-attempt'] as string | undefined) ?? null,
     });
   }
@@ -103,11 +108,15 @@ const nowhere: Forwarded = {
   head: { status: 204, headers: {}, body: Buffer.alloc(0) },
 };
 
-async function forward(forwardTo: string, rawHeaders: readonly string[], body: Buffer): Promise<Forwarded> {
+async function forward(target: Target, rawHeaders: readonly string[], body: Buffer): Promise<Forwarded> {
   const startedAt = performance.now();
   const durationMs = () => Math.round(performance.now() - startedAt);
   try {
-    const received = await post(forwardTo, rawHeaders, body);
+    const received = await post(target, {
+      headers: chooseHeaders(rawHeaders, body),
+      body,
+      timeoutMs: responseWithinMs,
+    });
     const responseBody = (await readBody(received)) ?? Buffer.alloc(0);
     const status = received.statusCode ?? 502;
     const kept = ['content-type', 'retry-after'].flatMap((name) => {
@@ -118,37 +127,21 @@ async function forward(forwardTo: string, rawHeaders: readonly string[], body: B
     return { response: { status, problem: null, durationMs: durationMs() }, head };
   } catch (error) {
     return {
-      response: { status: null, problem: describeProblem(error, forwardTo), durationMs: durationMs() },
+      response: { status: null, problem: describeProblem(error, target, responseWithinMs), durationMs: durationMs() },
       head: null,
     };
   }
 }
 
-function post(forwardTo: string, rawHeaders: readonly string[], body: Buffer): Promise<IncomingMessage> {
-  const url = new URL(forwardTo);
-  // A list of names and values keeps spelling, order and repetition.
+/** The event's headers, as names and values in turn. */
+function chooseHeaders(rawHeaders: readonly string[], body: Buffer): string[] {
   const headers: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2)
     if (!ofConnection.has(String(rawHeaders[index]).toLowerCase()))
       headers.push(String(rawHeaders[index]), String(rawHeaders[index + 1]));
   if (!headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length'))
     headers.push('Content-Length', String(body.length));
-  headers.push('Host', url.host);
-  return new Promise((resolve, reject) => {
-    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-    const request = send(url, { method: 'POST', headers, signal: AbortSignal.timeout(responseWithinMs) }, resolve);
-    request.on('error', reject);
-    request.end(body);
-  });
-}
-
-function describeProblem(error: unknown, forwardTo: string): string {
-  const { code, name } = error as NodeJS.ErrnoException;
-  const host = new URL(forwardTo).host;
-  if (name === 'AbortError' || name === 'TimeoutError' || code === 'ABORT_ERR')
-    return `${host} did not answer within 9 s`;
-  if (code === 'ECONNREFUSED') return `nothing listens at ${host}; start your receiver`;
-  return `${host} cannot be reached (${code ?? name})`;
+  return headers;
 }
 
 function readEventType(body: Buffer): string {

@@ -3,9 +3,10 @@ import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import { WebhookError } from '#domain/webhooks/errors.ts';
 import { printable, startCommand } from '#runtime/command-line.ts';
-import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
+import { StartupError, UsageError } from '#runtime/errors.ts';
 import { ListenError } from '#runtime/http-server.ts';
 import { onInterruption } from '#runtime/interruption.ts';
+import { keepSecretFile, readCertificates, readSecretFile } from '../files.ts';
 import { writeCapture } from './capture.ts';
 import { type Listened, startListener } from './forward.ts';
 import { type ListenOptions, readOptions, usage } from './options.ts';
@@ -33,7 +34,9 @@ function closeAll(): Promise<void> {
 async function main(args: string[]): Promise<void> {
   const options = readOptions(args);
   if (options.task === 'verify') {
-    const verification = verifyFile({ ...options, file: fromCaller(options.file) });
+    const { secretFile, ...rest } = options;
+    const secrets = secretFile === null ? options.secrets : [readSecretFile(fromCaller(secretFile))];
+    const verification = verifyFile({ ...rest, secrets, file: fromCaller(options.file) });
     console.log(verificationText(verification));
     process.exitCode = verification.ok ? 0 : 1;
     return;
@@ -53,8 +56,9 @@ async function openStack(requested: { region: Region | null; organizationId: str
 }
 
 async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack: OpenStack | null): Promise<void> {
-  const { forwardTo, port, captureTo } = options;
+  const { forwardTo, port, captureTo, exec } = options;
   const secrets = [...options.secrets];
+  const ca = options.caFile === null ? null : readCertificates(fromCaller(options.caFile));
   const folder = captureTo === null ? null : fromCaller(captureTo);
   if (folder !== null) mkdirSync(folder, { recursive: true });
   let kept = 0;
@@ -62,6 +66,7 @@ async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack
     port,
     secrets,
     forwardTo,
+    ca,
     onListened(listened) {
       kept += 1;
       if (folder !== null) {
@@ -76,13 +81,27 @@ async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack
   onInterruption(() => void closeAll().then(() => process.exit(0)));
   if (options.secrets.length === 0 && stack !== null) {
     const { subscribe } = await import('./subscription.ts');
-    const subscription = await subscribe(stack, { url: `${listener.url}/`, events: options.events });
+    const given = options.secretFile === null ? {} : { secret: keepSecretFile(fromCaller(options.secretFile)) };
+    const subscription = await subscribe(stack, { url: `${listener.url}/`, events: options.events, ...given });
     open.push(subscription.remove);
     secrets.push(subscription.secret);
     console.log(
       `A webhook of ${stack.organization.name} (${stack.organization.id}) sends ${options.events.join(', ')} here.`,
     );
-    console.log(`Its signing secret while this runs: ${subscription.secret}`);
+    console.log(
+      options.secretFile === null
+        ? `Its signing secret while this runs: ${subscription.secret}`
+        : `Its signing secret is in ${options.secretFile}.`,
+    );
+  }
+  if (exec !== null && forwardTo !== null) {
+    const { startReceiverCommand } = await import('./receiver-command.ts');
+    const onEnded = (sentence: string) => {
+      console.error(sentence);
+      void closeAll().then(() => process.exit(1));
+    };
+    const receiver = await startReceiverCommand({ command: exec, secret: secrets.join(' '), url: forwardTo, onEnded });
+    open.push(receiver.stop);
   }
   console.log(`Listening at ${listener.url}/ and forwarding to ${forwardTo}. Ctrl-C stops it.`);
 }
@@ -96,14 +115,17 @@ async function trigger(options: Extract<ListenOptions, { task: 'listen' }>, stac
 }
 
 /** Returns one line for an event, and one for each check that failed. */
-function listenedText({ at, type, eventId, attempt, verification, response }: Listened): string {
+function listenedText({ at, type, eventId, sequence, attempt, verification, response }: Listened): string {
   const result = verification.ok ? 'verified' : 'NOT VERIFIED';
   const answered =
     response.status === null ? `no response: ${response.problem}` : `${response.status} in ${response.durationMs} ms`;
   const failed = verification.checks.filter((check) => !check.ok);
+  const numbers = [
+    sequence === null ? [] : `sequence ${sequence}`,
+    attempt === null ? [] : `attempt ${attempt}`,
+  ].flat();
   return [
-    `${at.toISOString()}  ${type}  ${eventId}${attempt === null ? '' : `  attempt ${attempt}`}  ${result}  -> ` +
-      `${answered}`,
+    `${[at.toISOString(), type, eventId, ...numbers, result].join('  ')}  -> ${answered}`,
     ...failed.map((check) => `    ${check.name}: ${check.explanation}`),
   ]
     .map(printable)
@@ -120,9 +142,7 @@ try {
   await main(process.argv.slice(2));
 } catch (error) {
   await closeAll();
-  const isExpected = [UsageError, InvalidSettingsError, WebhookError, ListenError].some(
-    (kind) => error instanceof kind,
-  );
+  const isExpected = [UsageError, StartupError, WebhookError, ListenError].some((kind) => error instanceof kind);
   const message = error instanceof Error ? error.message : String(error);
   console.error(isExpected ? message : `listen failed with an internal error: ${message.split('\n')[0]}`);
   if (error instanceof UsageError) console.error('See npm run tool -- listen --help');

@@ -6,7 +6,7 @@ import { UsageError } from '#runtime/errors.ts';
 
 /** The options of `npm run tool -- listen`. */
 export type ListenOptions =
-  | { task: 'verify'; file: string; secrets: string[]; toleranceSeconds: number }
+  | { task: 'verify'; file: string; secrets: string[]; secretFile: string | null; toleranceSeconds: number }
   | {
       task: 'listen';
       /**
@@ -17,6 +17,12 @@ export type ListenOptions =
       events: EventType[];
       /** Empty: a webhook of a development stack is created, and deleted at the end. */
       secrets: string[];
+      /** Where the secret of that webhook is kept; null creates a new one each time. */
+      secretFile: string | null;
+      /** A command that starts the receiver at `forwardTo`. */
+      exec: string | null;
+      /** Certificates that the receiver's may be signed by, beside the usual ones. */
+      caFile: string | null;
       /** 0: any free port. */
       port: number;
       trigger: EventType[];
@@ -27,10 +33,11 @@ export type ListenOptions =
     };
 
 export const usage = `Usage: npm run tool -- listen --forward-to URL [--events a,b] [--org ID] [--region us]
-                         [--trigger TYPE]... [--capture FOLDER]
+                         [--secret-file FILE] [--exec COMMAND] [--ca-file FILE] [--trigger TYPE]...
+                         [--capture FOLDER]
        npm run tool -- listen --forward-to URL --secret whsec_... [--port N]
        npm run tool -- listen --trigger TYPE
-       npm run tool -- listen --verify FILE --secret whsec_... [--tolerance SECONDS]
+       npm run tool -- listen --verify FILE (--secret whsec_... | --secret-file FILE) [--tolerance SECONDS]
 
 For developers of receivers: signed events on your own machine.
 
@@ -39,6 +46,11 @@ For developers of receivers: signed events on your own machine.
   --secret SECRET    listens to every caller that knows the port, and verifies with this secret; may be
                      repeated. Without it, a webhook is created on the stack that npm start runs, and
                      deleted when this ends. No webhook is created elsewhere
+  --secret-file FILE keeps the secret of that webhook in FILE, which the first run creates, so that your receiver has
+                     the same secret each time
+  --exec COMMAND     starts your receiver, with WEBHOOK_SECRET and the port of --forward-to as PORT in its
+                     environment, waits until it listens, and ends it at the end
+  --ca-file FILE     PEM certificates that sign the one of an https receiver
   --port N           where to listen on 127.0.0.1 (any free port)
   --trigger TYPE     causes an event on that stack by changing its data; may be repeated. Alone, it ends
                      when that is done
@@ -61,7 +73,9 @@ export function readOptions(args: string[]): ListenOptions {
   const secrets = values.secret ?? [];
   if (!secrets.every(isSecret))
     throw new UsageError('--secret: a secret is whsec_ and 32 base64 characters; copy the whole one.');
-  if (values.verify !== undefined) return readVerify(values.verify, secrets, values.tolerance);
+  const secretFile = values['secret-file'] ?? null;
+  if (secretFile !== null && secrets.length > 0) throw new UsageError('Give either --secret or --secret-file.');
+  if (values.verify !== undefined) return readVerify(values.verify, { secrets, secretFile }, values.tolerance);
   return readListen(values, secrets);
 }
 
@@ -75,12 +89,17 @@ function readListen(values: ReturnType<typeof parse>, secrets: string[]): Listen
   }
   if (forwardTo !== null && !/^https?:$/.test(URL.parse(forwardTo)?.protocol ?? ''))
     throw new UsageError('--forward-to: give an http:// or https:// URL.');
+  if (forwardTo === null && (values.exec ?? values['ca-file']) !== undefined)
+    throw new UsageError('--exec and --ca-file need --forward-to, the URL of your receiver.');
   const events = readTypes('--events', values.events === undefined ? eventTypes : [values.events]);
   return {
     task: 'listen',
     forwardTo,
     events,
     secrets,
+    secretFile: values['secret-file'] ?? null,
+    exec: values.exec ?? null,
+    caFile: values['ca-file'] ?? null,
     trigger,
     captureTo: values.capture ?? null,
     port: readPort(values.port),
@@ -105,13 +124,17 @@ function readId(id: string | undefined): string | null {
   throw new UsageError('--org: give the organization’s id, a UUID.');
 }
 
-function readVerify(file: string, secrets: string[], tolerance = '300'): ListenOptions {
-  if (secrets.length === 0)
-    throw new UsageError('--verify needs --secret, the one shown when the webhook was created.');
+function readVerify(
+  file: string,
+  { secrets, secretFile }: { secrets: string[]; secretFile: string | null },
+  tolerance = '300',
+): ListenOptions {
+  if (secrets.length === 0 && secretFile === null)
+    throw new UsageError('--verify needs --secret, the one shown when the webhook was created, or --secret-file.');
   const toleranceSeconds = Number(tolerance);
   if (!Number.isInteger(toleranceSeconds) || toleranceSeconds < 0)
     throw new UsageError('--tolerance: give a number of seconds.');
-  return { task: 'verify', file, secrets, toleranceSeconds };
+  return { task: 'verify', file, secrets, secretFile, toleranceSeconds };
 }
 
 function readTypes(option: string, given: readonly string[]): EventType[] {
@@ -130,6 +153,9 @@ function parse(args: string[]) {
         'forward-to': text,
         events: text,
         secret: texts,
+        'secret-file': text,
+        exec: text,
+        'ca-file': text,
         port: text,
         trigger: texts,
         org: text,

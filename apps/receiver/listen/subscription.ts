@@ -18,7 +18,7 @@ const formatDescription = (pid: number) => `npm run tool -- listen, process ${pi
  */
 export async function subscribe(
   { database, sealingKeys, organization }: OpenStack,
-  { url, events }: { url: string; events: readonly EventType[] },
+  { url, events, secret: given }: { url: string; events: readonly EventType[]; secret?: string },
 ): Promise<{ id: string; secret: string; remove(): Promise<void> }> {
   const of = { organizationId: organization.id, by: 'orgctl' } as const;
   for (const webhook of await listWebhooks(database, of)) {
@@ -30,7 +30,7 @@ export async function subscribe(
   const description = formatDescription(process.pid);
   const { id, secret } = await createWebhook(
     database,
-    { ...of, url, eventTypes: events, description },
+    { ...of, url, eventTypes: events, description, ...(given !== undefined && { secret: given }) },
     { allow, sealingKeys },
   );
   return {

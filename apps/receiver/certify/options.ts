@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { isSecret } from '#domain/webhooks/secret.ts';
+import { describeSecretProblem } from '#domain/webhooks/verification/delivery-checks.ts';
+import { UsageError } from '#runtime/errors.ts';
+
+/** The options of `npm run tool -- certify`. */
+export interface CertifyOptions {
+  url: string;
+  secrets: string[];
+  secretFile: string | null;
+  stateUrl: string | null;
+  caFile: string | null;
+  endpoint: string;
+  organizationId: string;
+  deadlineMs: number;
+  json: boolean;
+}
+
+export const usage = `Usage: npm run tool -- certify URL (--secret whsec_... | --secret-file FILE) [--state-url URL] [--json]
+                          [--endpoint ID] [--org ID] [--deadline SECONDS] [--ca-file FILE]
+
+Sends a receiver what it will meet, and says what it does wrong: why it matters, and the fix. Use a receiver with data
+for tests: it gets events of clients and seats that do not exist.
+
+  --secret SECRET    the secret that the receiver has; may be repeated when it has two
+  --secret-file FILE a file with the secret, as listen --secret-file keeps it
+  --state-url URL    where the receiver tells what it applied. GET URL?event=ID&grant=ID&seat=ID answers
+                     {"events": {"ID": 1}, "grants": {"ID": "active"}, "seats": {"ID": "ended"}}: how often it applied
+                     an event, and the states of a client and of a seat, each only if asked and known. Without it, what
+                     answers do not show is not judged
+  --endpoint ID      the id in webhook-endpoint, for a receiver that chooses its secret by it (a new one)
+  --org ID           the organization of the events (a new one)
+  --deadline SECONDS how soon it has to answer (10, as the service)
+  --ca-file FILE     PEM certificates that sign the one of an https receiver
+  --json             prints the report as JSON
+
+Exit codes: 0 nothing failed, 1 something failed, 2 a wrong call, or nothing answers at URL.
+`;
+
+/** @throws UsageError with the correct usage. */
+export function readOptions(args: string[]): CertifyOptions {
+  const { values, positionals } = parse(args);
+  const [url, ...more] = positionals;
+  if (url === undefined || more.length > 0) throw new UsageError('Give the URL of your receiver.');
+  const secrets = values.secret ?? [];
+  if ((secrets.length === 0) === (values['secret-file'] === undefined))
+    throw new UsageError('Give the secret that the receiver has, with --secret or --secret-file.');
+  for (const secret of secrets)
+    if (!isSecret(secret)) throw new UsageError(`--secret: the secret ${describeSecretProblem(secret)}.`);
+  return {
+    url: readUrl('URL', url),
+    secrets,
+    secretFile: values['secret-file'] ?? null,
+    stateUrl: values['state-url'] === undefined ? null : readUrl('--state-url', values['state-url']),
+    caFile: values['ca-file'] ?? null,
+    endpoint: values.endpoint ?? randomUUID(),
+    organizationId: values.org ?? randomUUID(),
+    deadlineMs: readDeadline(values.deadline) * 1_000,
+    json: values.json === true,
+  };
+}
+
+function readUrl(name: string, given: string): string {
+  if (/^https?:$/.test(URL.parse(given)?.protocol ?? '')) return given;
+  throw new UsageError(`${name}: give an http:// or https:// URL.`);
+}
+
+function readDeadline(given = '10'): number {
+  const seconds = Number(given);
+  if (seconds > 0 && seconds <= 60) return seconds;
+  throw new UsageError('--deadline: give a number of seconds, 60 at most.');
+}
+
+function parse(args: string[]) {
+  const text = { type: 'string' } as const;
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        secret: { type: 'string', multiple: true },
+        'secret-file': text,
+        'state-url': text,
+        'ca-file': text,
+        endpoint: text,
+        org: text,
+        deadline: text,
+        json: { type: 'boolean' },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message.split('\n')[0]}`);
+  }
+}

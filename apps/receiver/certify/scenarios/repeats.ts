@@ -1,0 +1,72 @@
+import { generateSecret } from '#domain/webhooks/secret.ts';
+import { Finding, isAccepted, type Probe, type ProbeEvent } from '../probe.ts';
+import type { Scenario } from '../scenario.ts';
+
+/** @throws Finding unless the event was applied once. Returns false without the state. */
+async function assertAppliedOnce(probe: Probe, event: ProbeEvent): Promise<boolean> {
+  const state = await probe.state({ event: event.id });
+  if (state?.events === undefined) return false;
+  const times = state.events[event.id] ?? 0;
+  if (times !== 1) throw new Finding(`It applied the event ${times === 0 ? 'not at all' : `${times} times`}.`);
+  return true;
+}
+
+const rememberFix =
+  'Insert the event’s id (of the body, which is signed) into a table with a unique key, in the transaction of the ' +
+  'effect. When the row is there already, do nothing and answer 2xx.';
+
+/** What arrives more than once. */
+export const repeats: readonly Scenario[] = [
+  {
+    name: 'accepts-repeat',
+    title: 'answers a repeat with 2xx',
+    why: 'When its first answer is lost, the event comes again; a rejected repeat fails for three days.',
+    fix: 'Answer 2xx to an event whose id you know.',
+    async run(probe) {
+      const event = probe.started();
+      const sequence = probe.nextSequence();
+      await probe.accept('an event', event, { sequence });
+      await probe.accept('the same event again', event, { sequence, headers: { 'webhook-attempt': '2' } });
+      return true;
+    },
+  },
+  {
+    name: 'applies-repeat-once',
+    title: 'applies an event once that arrives twice',
+    why: 'Effects such as an e-mail or an entry would happen twice.',
+    fix: rememberFix,
+    async run(probe) {
+      const event = probe.started();
+      const sequence = probe.nextSequence();
+      await probe.accept('an event', event, { sequence });
+      await probe.accept('the same event again', event, { sequence });
+      return assertAppliedOnce(probe, event);
+    },
+  },
+  {
+    name: 'applies-simultaneous-repeat-once',
+    title: 'applies an event once that arrives twice at the same time',
+    why: 'A receiver that looks first and writes later applies both.',
+    fix: `${rememberFix} Do not look with a statement of its own before.`,
+    async run(probe) {
+      const event = probe.started();
+      const sequence = probe.nextSequence();
+      const answers = await Promise.all(Array.from({ length: 5 }, () => probe.send(event, { sequence })));
+      // A busy one may reject all but one; they come again.
+      if (!answers.some(isAccepted)) throw new Finding('It accepted none of five deliveries of one event at once.');
+      return assertAppliedOnce(probe, event);
+    },
+  },
+  {
+    name: 'forged-event-blocks-nothing',
+    title: 'applies a genuine event after a forged one with the same id',
+    why: 'A forged delivery could make the receiver take the genuine one for a repeat.',
+    fix: 'Remember an id only after its signature is verified.',
+    async run(probe) {
+      const event = probe.started();
+      await probe.reject('a forged event', event, { secrets: [generateSecret()] });
+      await probe.accept('the genuine event after a forged one', event);
+      return assertAppliedOnce(probe, event);
+    },
+  },
+];

@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import path from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { generateSecret } from '#domain/webhooks/secret.ts';
+import { childEnvironment } from '#test/child-environment.ts';
+import { certify } from '../../apps/receiver/certify/certify.ts';
+import { readOptions } from '../../apps/receiver/certify/options.ts';
+import { scenarios } from '../../apps/receiver/certify/scenarios.ts';
+import { readStateAt } from '../../apps/receiver/certify/state.ts';
+import { type Fault, faults, lateMs, startFaultyReceiver } from './faulty-receiver.ts';
+import { setupReceiver } from './setup.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** Certifies a receiver with two secrets; the names of the scenarios are by result. */
+async function certifyFaulty(fault: Fault | null, { withState = true } = {}) {
+  const secrets = [generateSecret(), generateSecret()];
+  const { url } = await startFaultyReceiver(secrets, fault);
+  const report = await certify({
+    target: { url: `${url}/hooks`, ca: null },
+    secrets,
+    organizationId: randomUUID(),
+    endpoint: randomUUID(),
+    deadlineMs: fault === 'answers late' ? lateMs / 3 : 10_000,
+    readState: withState ? readStateAt(`${url}/state`) : null,
+  });
+  const names = (result: string) => report.scenarios.filter((each) => each.result === result).map(({ name }) => name);
+  return { report, failed: names('failed'), notJudged: names('notJudged'), passed: names('passed') };
+}
+
+describe('npm run tool -- certify', () => {
+  it('passes a receiver that does all that it has to', async () => {
+    const { report, passed } = await certifyFaulty(null);
+    expect(report.scenarios.filter(({ result }) => result !== 'passed')).toEqual([]);
+    expect(passed).toHaveLength(scenarios.length);
+    expect(report.ok).toBe(true);
+  });
+
+  it.each(Object.entries(faults) as [Fault, string][])('finds a receiver that %s', async (fault, expected) => {
+    const { report, failed } = await certifyFaulty(fault);
+    expect(failed).toContain(expected);
+    expect(report.ok).toBe(false);
+    const found = report.scenarios.find(({ name }) => name === expected);
+    expect(found).toMatchObject({
+      found: expect.stringMatching(/^\S.*\.$/),
+      why: expect.any(String),
+      fix: expect.any(String),
+    });
+  });
+
+  it('has a fault for every scenario but the first, which finds a receiver that accepts nothing', () => {
+    expect(new Set(Object.values(faults))).toEqual(new Set(scenarios.slice(1).map(({ name }) => name)));
+  });
+
+  it('does not judge without the state what only the state shows, and does not fail it', async () => {
+    const { report, notJudged } = await certifyFaulty('keeps no order', { withState: false });
+    expect(notJudged).toEqual([
+      'applies-repeat-once',
+      'applies-simultaneous-repeat-once',
+      'forged-event-blocks-nothing',
+      'keeps-ended-client-ended',
+      'orders-by-created-at',
+      'orders-within-millisecond',
+      'keeps-seats-apart',
+      'keeps-clients-and-seats-apart',
+      'ignores-test-event',
+    ]);
+    expect(report.ok).toBe(true);
+  });
+
+  it('judges no rejection by a receiver that accepts nothing', async () => {
+    const secrets = [generateSecret()];
+    const { url } = await startFaultyReceiver([generateSecret()], null);
+    const options = { organizationId: randomUUID(), endpoint: randomUUID(), deadlineMs: 10_000, readState: null };
+    const { scenarios: judged } = await certify({ ...options, target: { url, ca: null }, secrets });
+    const counts = Object.groupBy(judged, ({ result }) => result);
+    expect(counts.failed?.map(({ name }) => name)).toEqual(['accepts-event']);
+    expect(counts.passed?.map(({ name }) => name)).toEqual([
+      'answers-in-time',
+      'answers-no-redirect',
+      'answers-no-410',
+    ]);
+  });
+
+  it('passes the sample receiver', async () => {
+    const { receiver, secret } = await setupReceiver();
+    const options = { organizationId: randomUUID(), endpoint: randomUUID(), deadlineMs: 10_000, readState: null };
+    const target = { url: `${receiver.url}/hooks/harbor`, ca: null };
+    const { scenarios: judged } = await certify({ ...options, target, secrets: [secret] });
+    expect(judged.filter(({ result }) => result === 'failed')).toEqual([]);
+  });
+});
+
+/** Runs the program to its end. */
+async function runCertify(args: readonly string[]) {
+  const child = spawn(process.execPath, [path.join(root, 'apps/receiver/certify/main.ts'), ...args], {
+    env: { ...childEnvironment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, [code]] = await Promise.all([
+    readText(child.stdout),
+    readText(child.stderr),
+    once(child, 'exit'),
+  ]);
+  return { code: code as number | null, stdout, stderr };
+}
+
+describe('the program of npm run tool -- certify', () => {
+  it('exits with 0, prints a line for each scenario and no secret', async () => {
+    const secret = generateSecret();
+    const { url } = await startFaultyReceiver([secret], null);
+    const { code, stdout, stderr } = await runCertify([url, '--secret', secret, '--state-url', `${url}/state`]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.split('\n').filter((line) => line.startsWith('ok '))).toHaveLength(scenarios.length);
+    expect(stdout).toContain(`${scenarios.length} passed, 0 failed, 0 not judged.`);
+    expect(stdout).not.toContain(secret.slice(6));
+  });
+
+  it('exits with 1 when something failed, and prints what, why and the fix, also as JSON', async () => {
+    const secret = generateSecret();
+    const { url } = await startFaultyReceiver([secret], 'accepts what is old');
+    const text = await runCertify([url, '--secret', secret]);
+    expect(text.code).toBe(1);
+    expect(text.stdout).toMatch(/^FAILED +rejects-old-timestamp .*\n +Found: It answered 204 .*\n +Why: .*\n +Fix: /m);
+    const json = await runCertify([url, '--secret', secret, '--json']);
+    expect(json.code).toBe(1);
+    const report = JSON.parse(json.stdout);
+    expect(report).toMatchObject({ url, ok: false, failed: 1 });
+    expect(report.scenarios.find((each: { result: string }) => each.result === 'failed')).toMatchObject({
+      name: 'rejects-old-timestamp',
+      found: 'It answered 204 to an event that was signed 10 minutes ago.',
+    });
+  });
+
+  it('exits with 2 when nothing answers, and for a state that cannot be read', async () => {
+    const secret = generateSecret();
+    const { url } = await startFaultyReceiver([secret], null);
+    const nothing = await runCertify(['http://127.0.0.1:1/', '--secret', secret]);
+    expect(nothing).toMatchObject({ code: 2, stderr: 'nothing listens at 127.0.0.1:1; start your receiver\n' });
+    const noState = await runCertify([url, '--secret', secret, '--state-url', 'http://127.0.0.1:1/state']);
+    expect(noState).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^--state-url: http:\S+ did not answer with/),
+    });
+  });
+
+  it.each([
+    [[], /Give the URL/],
+    [['http://127.0.0.1/'], /Give the secret/],
+    [['http://127.0.0.1/', '--secret', `"${generateSecret()}"`], /the secret has quotes around it/],
+    [['127.0.0.1', '--secret', generateSecret()], /http:\/\/ or https:\/\//],
+    [['http://127.0.0.1/', '--secret', generateSecret(), '--deadline', '0'], /--deadline/],
+    [['--what'], /Unknown option '--what'/],
+  ])('rejects a wrong call with one sentence: %j', (args, sentence) => {
+    expect(() => readOptions(args)).toThrow(sentence);
+  });
+});
