@@ -65,7 +65,6 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { owner, report = () => {}, migrations = allMigrations } = options;
   for (const login of options.logins) getLogin(login, owner.user); // before anything changes
   const lock = new PrimaryConnection(connectionOptions(owner, { applicationName, connectTimeoutMs, lockTimeoutMs }));
-  lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();
   try {
     await acquireMigrationLock(lock);

@@ -102,7 +102,6 @@ export async function withConnection<Result>(
 ) {
   const options = connectionOptions(server, { applicationName: 'org-api-dev', connectTimeoutMs: 10_000 });
   const connection = new PrimaryConnection(options);
-  connection.on('error', () => {}); // the failed query reports it as well
   try {
     await connection.connect();
     return await work(connection);

@@ -57,8 +57,6 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
   const client = new PrimaryConnection(
     connectionOptions(options.server, { applicationName: 'org-api-import', connectTimeoutMs: 10_000 }),
   );
-  // A broken connection fails the statement in progress; unheard, it would also end the process.
-  client.on('error', () => {});
   await client.connect();
   const progress = new Progress((line) => options.report?.(`${options.fileName}: ${line}`));
   try {

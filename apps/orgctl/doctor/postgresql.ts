@@ -30,7 +30,6 @@ export async function checkPostgres(logins: readonly CheckedLogin[]): Promise<Fi
     const connection = new PrimaryConnection(
       connectionOptions(server, { applicationName: 'org-api-orgctl', connectTimeoutMs }),
     );
-    connection.on('error', () => {}); // the failed query reports it as well
     try {
       await connection.connect();
       if (!isServerChecked) findings.push(...(await checkServer(connection)));

@@ -22,7 +22,6 @@ export async function tryLogin(server: PostgresServer, role: LoginRole): Promise
   const connection = new PrimaryConnection(
     connectionOptions(server, { applicationName: 'org-api-setting', ...bounds }),
   );
-  connection.on('error', () => {}); // the failed connect reports it as well
   try {
     await connection.connect();
     const { groups } = await readLoginRights(connection);

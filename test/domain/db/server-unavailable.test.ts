@@ -1,10 +1,11 @@
 /** Which errors of a database say that it is unavailable: API and console answer 503, and commands say so. */
 import { connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { isServerUnavailable, isStatementError, isTransient } from '#domain/db/driver/errors.ts';
 import { PrimaryConnection } from '#domain/db/driver/primary-connection.ts';
 import { connectionOptions } from '#domain/db/server.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { listenLocally } from '#test/listen-locally.ts';
@@ -50,7 +51,6 @@ it('a server that ends or holds a connection is unavailable, and a command says 
       password: 'p',
       ...options,
     });
-    connection.on('error', () => {});
     return connection.connect().then(
       () => null,
       (error: unknown) => error,
@@ -95,3 +95,32 @@ it('a connection that this side gives up while it logs in is closed, so that the
   // The server itself gives up a login after a minute.
   await vi.waitFor(() => expect(isClosed).toBe(true), 20_000);
 });
+
+it.each(['says nothing more', 'is closed'])(
+  'a connection that %s after its login fails the call that opened it, and nothing else',
+  async (end) => {
+    const { database } = await setupDatabase();
+    const server = parsePostgresUrl(database.urls.worker);
+    const port = await listenLocally(
+      createServer((client) => {
+        const upstream = connect(server.port, server.host);
+        for (const socket of [client, upstream]) socket.on('error', () => {});
+        client.on('close', () => upstream.destroy()).pipe(upstream);
+        upstream.on('data', (bytes) => {
+          client.write(bytes);
+          if (bytes.at(-6) !== 'Z'.charCodeAt(0)) return; // ReadyForQuery
+          client.unpipe(upstream);
+          if (end === 'is closed') client.end();
+        });
+      }),
+    );
+    const behind = { ...server, host: '127.0.0.1', port };
+    const opened = await openDatabase({ server: behind, applicationName: 'test', poolMax: 1, connectTimeoutMs: 500 });
+    onTestFinished(() => opened.close());
+    const connection = new PrimaryConnection(
+      connectionOptions(behind, { applicationName: 'test', connectTimeoutMs: 500 }),
+    );
+    for (const fail of [() => opened.pool.query('select 1'), () => connection.connect()])
+      expect(isServerUnavailable(await fail().catch((error: unknown) => error))).toBe(true);
+  },
+);

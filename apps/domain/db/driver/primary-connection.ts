@@ -28,6 +28,9 @@ export class PrimaryConnection extends pg.Client {
   constructor(config: pg.ClientConfig = {}) {
     super(config);
     this.#config = config;
+    // A lost connection fails `connect` and every statement. The event would also end the process of
+    // one that does not listen, as a pool while it opens a connection.
+    this.on('error', () => {});
     this.#watchQueries();
     // Before `pg` listens, so that no error reaches a caller as the server sent it.
     this.connection.on('errorMessage', (error: pg.DatabaseError) => {
