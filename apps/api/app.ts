@@ -27,8 +27,9 @@ import { ReadRoutes } from './read-routes.ts';
 import { logRequests } from './request-log.ts';
 
 /**
- * How long an idle connection without an accepted key is kept. Otherwise a client could collect
- * error responses that it never reads, and hold a connection with each for minutes.
+ * How long an idle connection is kept on which no known key was sent: one with a row in the database,
+ * also when it was revoked or has expired. Otherwise a client could collect error responses that it
+ * never reads, and hold a connection with each for minutes.
  */
 const unknownKeepAliveSeconds = 15;
 

@@ -42,7 +42,7 @@ export class Gate {
     if (bearer === null) throw this.#failAuthentication(ctx, apiError('no_key'));
     const check = checkKey(bearer, keys.region, keys.tagSecrets);
     if (check.ok) return fingerprints(bearer, keys.peppers);
-    if (check.reason === 'malformed') throw this.#failAuthentication(ctx, apiError('not_a_key'));
+    if (check.reason === 'not_a_key') throw this.#failAuthentication(ctx, apiError('not_a_key'));
     const otherRegion = { region: regions[check.region].name, baseUrl: baseUrls[check.region] };
     throw this.#failAuthentication(ctx, apiError('other_region', otherRegion));
   }

@@ -162,7 +162,7 @@ type Admission = AdmissionRow | { decision: 'unavailable' };
 
 /** Returns the next step of a run that may make no attempt now. */
 function nextWithoutAttempt(admission: Exclude<Admission, AdmittedRow>, { internalErrors }: AttemptInput): NextStep {
-  if (admission.decision === 'stop') return { kind: 'end' };
+  if (admission.decision === 'end') return { kind: 'end' };
   if (admission.decision === 'unavailable') {
     const waitMs = waitAfterInternalErrorMs('unavailable', internalErrors, Math.random());
     return { kind: 'wait', waitMs, isInternalError: true };
@@ -183,7 +183,7 @@ async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<
     try {
       const { rows } = await retried(ask, giveUpAt);
       const [row] = rows;
-      if (row === undefined) return { decision: 'stop' };
+      if (row === undefined) return { decision: 'end' };
       if (row.decision !== 'lock_busy' || performance.now() > giveUpAt) return row;
     } catch (error) {
       if (isStatementError(error)) throw error;

@@ -33,7 +33,7 @@ interface DeliveryConfig extends AllowSettings {
   /** How long the trial of a new process lasts; 0: it has none. */
   readyAfterMs: number;
   /** First attempts of healthy webhooks that a process makes at once, and as many others. */
-  slots: number;
+  workerSlots: number;
   /** Null: bundled when the worker starts. */
   workflowBundle: WorkflowBundleWithSourceMap | null;
 }
@@ -156,7 +156,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
   const temporal = await openTemporal({
     ...config.temporal,
     activities: { ...attempts, ...createTestActivities({ ...sender, database }) },
-    slots: config.slots,
+    workerSlots: config.workerSlots,
     bundle: config.workflowBundle,
     onProblem,
     signal,
@@ -171,7 +171,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
     pool,
     startRun: temporal.startRun,
     isUnavailable,
-    slots: config.slots,
+    workerSlots: config.workerSlots,
     onClaimed: (deliveries) => metrics.claimed.inc(deliveries),
     onStarted: traces.started,
     onError: errorLogger(log, 'deliveries could not be claimed or started; tried again soon'),

@@ -19,8 +19,8 @@ interface RelayOptions {
   /** Returns whether Temporal does not answer, and not only this start failed. */
   isUnavailable?: (cause: unknown) => boolean;
   /** First attempts of runs that this process makes at once for healthy webhooks. */
-  slots: number;
-  /** How often it claims for slots that other workers free. */
+  workerSlots: number;
+  /** How often (ms) it claims for concurrency slots that other workers free. */
   claimEveryMs?: number;
   onClaimed?: (deliveries: number) => void;
   /** Called for each delivery whose run has started; Unix, ms. */
@@ -52,7 +52,11 @@ export class Relay {
 
   constructor(options: RelayOptions) {
     this.#options = { isUnavailable: () => false, claimEveryMs: 500, onClaimed() {}, onStarted() {}, ...options };
-    this.#starts = new Starts({ start: (claim) => this.#start(claim), slots: options.slots, onFree: this.wake });
+    this.#starts = new Starts({
+      start: (claim) => this.#start(claim),
+      workerSlots: options.workerSlots,
+      onFree: this.wake,
+    });
     this.#scan = new Scan({ retryAllEveryMs: this.#options.claimEveryMs });
   }
 
@@ -89,7 +93,7 @@ export class Relay {
   /** Claims once for what waits, except for saturated webhooks. Returns whether it claimed any delivery. */
   async #claimNext(): Promise<boolean> {
     try {
-      // Degraded ones wait, too: a claim would pass the page without a slot for its healthy ones.
+      // Degraded ones wait, too: a claim would pass the page without a worker slot for its healthy ones.
       if (this.#starts.free().healthy === 0) return false;
       const isResting = performance.now() - this.#failedAt < retryEveryMs;
       if (this.#isTemporalUnavailable && (this.#starts.isBusy() || isResting)) return false;

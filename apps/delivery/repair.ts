@@ -7,8 +7,9 @@ import { type UnblockedRow, unblockSql } from './sql/unblock.ts';
 import { repairEveryMs } from './times.ts';
 
 /**
- * How many lost attempts follow a request at most, after those of the schedule. The receiver may
- * not have got the last one, but when the attempt itself kills its process, the delivery must end.
+ * How many lost attempts may follow those of the schedule, since the event or the last redelivery.
+ * The receiver may not have got the last one, but when the attempt itself kills its process, the
+ * delivery must end.
  */
 export const lostRepeats = 3;
 

@@ -32,7 +32,7 @@ interface StartsOptions {
   /** Resolves whether the run's first task came with the reply, so that its attempt begins here. Never rejects. */
   start: (claim: Claim) => Promise<boolean>;
   /** First attempts of runs that this process makes at once for healthy webhooks. */
-  slots: number;
+  workerSlots: number;
   /** Called when half of the claims are gone, so that more may come; not when time has passed. */
   onFree: () => void;
 }
@@ -48,7 +48,7 @@ const formatRunName = ({ webhookId, eventId, run }: DeliveryRun): string => `${w
  */
 export class Starts {
   readonly #options: StartsOptions;
-  /** Runs of healthy webhooks that use a slot here, and until when (`performance.now()`). */
+  /** Runs of healthy webhooks that use a worker slot, and until when (`performance.now()`). */
   readonly #occupied = new Map<string, number>();
   /** Those whose attempts have not begun and may begin here, and until when they count. */
   readonly #pending = new Map<string, number>();
@@ -78,11 +78,14 @@ export class Starts {
     const now = performance.now();
     for (const [run, until] of this.#pending) if (until < now) this.#pending.delete(run);
     for (const [run, until] of this.#occupied) if (until < now) this.#end(run);
-    const healthy = Math.min(claimable(this.#pending.size, pendingAtMost), this.#options.slots - this.#occupied.size);
+    const healthy = Math.min(
+      claimable(this.#pending.size, pendingAtMost),
+      this.#options.workerSlots - this.#occupied.size,
+    );
     return { healthy: Math.max(0, healthy), degraded: claimable(this.#queued.length, degradedAtMost) };
   }
 
-  /** Keeps a run's slot until its attempt ends. */
+  /** Keeps a run's worker slot until its attempt ends. */
   attemptStarted(delivery: DeliveryRun): void {
     const run = formatRunName(delivery);
     if (this.#occupied.has(run)) this.#occupied.set(run, Number.POSITIVE_INFINITY);
@@ -109,7 +112,7 @@ export class Starts {
     this.#occupied.set(run, reservedUntil);
     this.#pending.set(run, performance.now() + unansweredMs);
     const hasFirstTask = await this.#options.start(claim);
-    // A run without its first task uses a slot here until its attempt ends here, or its reservation.
+    // A run without its first task uses a worker slot until its attempt ends here, or its reservation.
     if (!hasFirstTask) this.#endPending(run);
     // Its task waits here for a processor, so more claims would expire beside it.
     else if (this.#occupied.get(run) === reservedUntil) this.#pending.set(run, reservedUntil);

@@ -13,7 +13,7 @@ import type { ClaimedDelivery } from './sql/claim.ts';
 interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & TestActivities;
   /** First attempts of healthy webhooks that this process makes at once, and as many others. */
-  slots: number;
+  workerSlots: number;
   /** Workflow code that was bundled before; null bundles it now (2 s). */
   bundle: WorkflowBundleWithSourceMap | null;
   /** Called with a sentence: what prevents it from opening, or what is missing. */
@@ -82,7 +82,7 @@ async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery
 }
 
 async function createWorker(connection: NativeConnection, options: TemporalOptions): Promise<Worker> {
-  const { namespace, activities, slots, bundle } = options;
+  const { namespace, activities, workerSlots, bundle } = options;
   const workflowBundle = bundle ?? (await bundleWorkflows());
   return await Worker.create({
     connection,
@@ -91,11 +91,11 @@ async function createWorker(connection: NativeConnection, options: TemporalOptio
     workflowBundle,
     taskQueue: deliverQueue,
     shutdownGraceTime: '25s',
-    maxConcurrentLocalActivityExecutions: slots,
-    maxConcurrentActivityTaskExecutions: slots,
+    maxConcurrentLocalActivityExecutions: workerSlots,
+    maxConcurrentActivityTaskExecutions: workerSlots,
     // A first attempt holds its workflow's task for its whole duration; the steps of other
     // workflows must not wait for it.
-    maxConcurrentWorkflowTaskExecutions: slots + otherWorkflowTasks,
+    maxConcurrentWorkflowTaskExecutions: workerSlots + otherWorkflowTasks,
     maxCachedWorkflows: 2_000,
   });
 }

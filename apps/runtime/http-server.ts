@@ -65,8 +65,8 @@ export interface ServerBounds
   responseDeadlineMs: number;
   /** Called for each connection that was cut; `Cut` says why. */
   onCut: (cut: Cut) => void;
-  /** Called for each connection that was refused because there were `maxConnections`. */
-  onRejected: () => void;
+  /** Called for each connection that was closed at once because there were `maxConnections`. */
+  onConnectionRefused: () => void;
 }
 
 /**
@@ -190,11 +190,17 @@ const idleClosedEveryMs = 1_000;
 
 /** Applies a server's bounds. Returns a function that stops the guard. */
 function bound(server: Server, bounds: ServerBounds, keepAliveSeconds: number): () => void {
-  const { maxConnections, headersTimeoutMs: _, responseDeadlineMs: deadlineMs, onRejected, ...guardOptions } = bounds;
+  const {
+    maxConnections,
+    headersTimeoutMs: _,
+    responseDeadlineMs: deadlineMs,
+    onConnectionRefused,
+    ...guardOptions
+  } = bounds;
   let idleClosedAtMs = Number.NEGATIVE_INFINITY;
   server.maxConnections = maxConnections;
   server.on('drop', () => {
-    onRejected();
+    onConnectionRefused();
     if (performance.now() - idleClosedAtMs < idleClosedEveryMs) return;
     idleClosedAtMs = performance.now();
     server.closeIdleConnections();

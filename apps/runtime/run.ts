@@ -10,9 +10,10 @@ interface AppConfig {
 }
 
 /**
- * Runs an app as this process: reads its settings, starts it, and stops it in order on a signal; a
- * later one ends it at once. An expected startup failure prints a sentence with the remedy and no
- * stack trace. The exit code of a failure is 1.
+ * Runs an app as this process: reads its settings, starts it, and stops it in order on a signal. A
+ * second signal ends it at once, unless it comes within a second of the first. An expected startup
+ * failure prints a sentence with the remedy and no stack trace. The exit code is 0 after a stop, and
+ * 1 after a failure or a second signal.
  */
 export async function runApp<C extends AppConfig>(app: {
   name: string;

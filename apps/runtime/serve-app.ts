@@ -56,7 +56,7 @@ export async function serveApp(
         metrics.responsesCut.inc({ reason: cut.reason });
         log.warn(cut, 'a connection was cut: its client did not read its responses in time');
       },
-      onRejected: () => metrics.connectionsRefused.inc(),
+      onConnectionRefused: () => metrics.connectionsRefused.inc(),
     },
     onDraining: () => {
       serving.isDraining = true;

@@ -24,7 +24,7 @@ export class TrackedResponse<Request extends IncomingMessage = IncomingMessage> 
     else this.#callbacks.push(callback);
   }
 
-  /** Keeps the connection, when idle, as long as the server keeps any: its client is known. */
+  /** Keeps the connection, when idle, as long as the server keeps any: its client has sent a known key. */
   keepConnection(): void {
     if (this.guarded === null || this.guarded.isKnown) return;
     this.guarded.isKnown = true;

@@ -78,8 +78,8 @@ export const Settings = z.object({
     .optional()
     .meta({
       description:
-        'How long a webhook accepts nothing before it is suspended, if two events in a row failed at their last ' +
-        'attempt (units s, m, h, d). Not shorter than the schedule.',
+        'How long after the first recorded failure since its last 2xx a webhook is suspended, if two events in a ' +
+        'row failed at their last attempt (units s, m, h, d). Not shorter than the schedule.',
       shown: 'the schedule with its jitter and 4 hours (83 hours)',
     }),
   REQUEUE_AFTER: oneWait('60s').describe(
@@ -101,8 +101,8 @@ export const Settings = z.object({
   DELIVERY_SLOTS: wholeNumber(1, 2_000)
     .default(200)
     .describe(
-      'First attempts of runs in progress at once, and as many others: later ones, and those at receivers that fail ' +
-        'or are slow.',
+      'Worker slots: first attempts of runs in progress at once, and as many others: later ones, and those at ' +
+        'receivers that fail or are slow.',
     ),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
   AUDIT_LOG_RETENTION: days
@@ -196,7 +196,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     lateMs: s.REQUEUE_AFTER,
     /** How long the trial of a new process lasts; 0: it has none. */
     readyAfterMs: s.READY_AFTER,
-    slots: s.DELIVERY_SLOTS,
+    workerSlots: s.DELIVERY_SLOTS,
     auditLogRetentionDays: s.AUDIT_LOG_RETENTION,
     deliveryRetentionDays: s.DELIVERY_RETENTION,
     host: s.HOST,

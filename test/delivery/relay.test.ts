@@ -213,12 +213,12 @@ describe('a relay with more deliveries than it can start', () => {
     await vi.waitFor(() => expect(begun).toHaveLength(150), patient);
   });
 
-  it.each([200, 20])('begins all that waits with %i slots, however its claims are cut', async (slots) => {
+  it.each([200, 20])('begins all that waits with %i slots, however its claims are cut', async (workerSlots) => {
     const { openRelay, addWebhooks } = await arrange();
     await addWebhooks(120);
     const { relay, begun } = await openRelay({
       claimEveryMs: 3_600_000,
-      slots,
+      workerSlots,
       startRun: async (delivery) => {
         void sleep(20).then(() => relay.attemptStarted(delivery));
         void sleep(40).then(() => relay.attemptEnded(delivery));
@@ -231,7 +231,7 @@ describe('a relay with more deliveries than it can start', () => {
   // Otherwise first tasks would wait in this process while their claims expire, and be started again.
   it('claims no more than the attempts that its process can make at once', async () => {
     const { openRelay, rows } = await arrange();
-    const { relay, begun, seen } = await openRelay({ hasFirstTask: true, slots: 20 });
+    const { relay, begun, seen } = await openRelay({ hasFirstTask: true, workerSlots: 20 });
     await vi.waitFor(() => expect(begun).toHaveLength(20), patient);
     for (const delivery of begun) relay.attemptStarted(delivery);
     relay.attemptEnded(begun[1] as ClaimedDelivery);
@@ -279,7 +279,7 @@ describe('a relay with more waiting webhooks than one claim covers', () => {
     const { openRelay, make, rows } = await arrange();
     await rows(insertWaitingWebhooksSql);
     await rows(`update receiver set concurrency = 5`);
-    const { begun } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000, slots: 10_000 });
+    const { begun } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000, workerSlots: 10_000 });
     await vi.waitFor(() => expect(begun).toHaveLength(3_030), patient);
     expect(new Set(begun.map(({ webhookId }) => webhookId)).size).toBe(630);
 
@@ -319,7 +319,7 @@ interface OpenOptions {
   isHeld?: boolean;
   /** First tasks come with the replies to starts. */
   hasFirstTask?: boolean;
-  slots?: number;
+  workerSlots?: number;
   startRun?: (delivery: ClaimedDelivery) => Promise<boolean>;
   isUnavailable?: (cause: unknown) => boolean;
   claimEveryMs?: number;
@@ -352,7 +352,7 @@ async function arrange() {
     const {
       isHeld = false,
       hasFirstTask = false,
-      slots = 200,
+      workerSlots = 200,
       isUnavailable = () => false,
       claimEveryMs = 500,
     } = options;
@@ -371,7 +371,7 @@ async function arrange() {
     const requested = countStatements(opened.pool);
     const relay = new Relay({
       pool: opened.pool,
-      slots,
+      workerSlots,
       claimEveryMs,
       isUnavailable,
       startRun: (delivery) => {

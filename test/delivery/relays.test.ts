@@ -140,7 +140,7 @@ class World {
       row = await this.engine.ask(run, id, undefined, slotMs / 1_000);
     }
     if (row.decision === 'wait') return Math.min(row.waitMs, slotMs);
-    if (row.decision === 'stop') return undefined;
+    if (row.decision === 'end') return undefined;
     const hook = this.hooks.find(({ webhookId }) => webhookId === run.webhookId);
     const isAccepted = await this.post(run, hook?.kind ?? 'prompt');
     if (this.dies()) return slotMs;

@@ -213,7 +213,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     const [cancelled] = (await engine.claim([hook])).filter((claim) => claim.eventId !== second?.eventId);
     await engine.cancel(cancelled as Run);
     await engine.returnClaims([cancelled as Run]);
-    expect(await engine.ask(cancelled as Run)).toMatchObject({ decision: 'stop' });
+    expect(await engine.ask(cancelled as Run)).toMatchObject({ decision: 'end' });
     await engine.pass([hook], 11);
     expect(await engine.repair()).toContainEqual(
       expect.objectContaining({ eventId: cancelled?.eventId, kind: 'old_slot', state: 'cancelled' }),
@@ -311,7 +311,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     await engine.events(organizationId, 10);
     expect(await engine.claim(others)).toHaveLength(20);
     await engine.pass([first], 60);
-    expect(await engine.ask(retry as Run)).toMatchObject({ decision: 'stop' });
+    expect(await engine.ask(retry as Run)).toMatchObject({ decision: 'end' });
 
     const degraded = await engine.webhook({ events: 1 });
     const [again] = await engine.claim([degraded]);
@@ -322,7 +322,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     for (const hook of [degraded, ...hooks]) await engine.setConcurrency(hook, 4);
     expect(await engine.claim(hooks)).toHaveLength(5);
     await engine.pass([degraded], 60);
-    expect(await engine.ask(again as Run)).toMatchObject({ decision: 'stop' });
+    expect(await engine.ask(again as Run)).toMatchObject({ decision: 'end' });
   },
 
   'an event is of the webhooks that get its type, and waits for those of its own webhook': async (engine) => {
@@ -650,7 +650,7 @@ const changes: Record<string, Example> = {
     change: async (engine, run) => {
       await makeDue(engine, run, '0 s');
       await engine.owner.query('update receiver set gone_at = now() where webhook_id = $1', [run.webhookId]);
-      expect(await engine.ask(run)).toMatchObject({ decision: 'stop' });
+      expect(await engine.ask(run)).toMatchObject({ decision: 'end' });
     },
   },
   'its run is late': {
@@ -696,7 +696,7 @@ const changes: Record<string, Example> = {
     before: stayClaimed,
     change: async (engine, run) => {
       expect(await engine.cancel(run)).toBe(true);
-      expect(await engine.ask(run)).toMatchObject({ decision: 'stop' });
+      expect(await engine.ask(run)).toMatchObject({ decision: 'end' });
     },
     unblocks: true,
   },

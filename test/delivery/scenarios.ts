@@ -110,7 +110,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.pass([hook], 59);
     expect(await engine.claim([hook])).toHaveLength(1); // the second event has the only slot
     await engine.pass([hook], 1);
-    expect(await engine.ask(first as Run)).toMatchObject({ decision: 'stop' });
+    expect(await engine.ask(first as Run)).toMatchObject({ decision: 'end' });
     expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 1, attempts: 1, hasAttempt: null });
   },
 
@@ -131,7 +131,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 1 });
     const [run] = await engine.claim([hook]);
     for (const id of ['organizationId', 'webhookId', 'eventId'])
-      expect(await engine.ask({ ...(run as Run), [id]: randomUUID() })).toMatchObject({ decision: 'stop' });
+      expect(await engine.ask({ ...(run as Run), [id]: randomUUID() })).toMatchObject({ decision: 'end' });
   },
 
   'a webhook is degraded while two of its attempts last longer than 3 s': async (engine) => {
@@ -156,7 +156,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.repair();
     const [current] = await engine.claim([other]);
     expect(current).toMatchObject({ run: 2 });
-    expect(await engine.ask(old as Run)).toMatchObject({ decision: 'stop' });
+    expect(await engine.ask(old as Run)).toMatchObject({ decision: 'end' });
     expect(await engine.ask(current as Run)).toMatchObject({ decision: 'admitted' });
   },
 
@@ -211,7 +211,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       const [first] = await engine.claim([hook], { healthy: 1 });
       try {
         await stop(hook);
-        expect(await engine.ask(first as Run)).toMatchObject({ decision: 'stop' });
+        expect(await engine.ask(first as Run)).toMatchObject({ decision: 'end' });
         expect(await engine.claim([hook])).toEqual([]);
       } finally {
         await engine.owner.query(`update delivery_switch set state = 'running'`);
@@ -236,7 +236,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(states).toEqual(['running', 'running', 'exhausted']);
     expect((await engine.attempts(hook)).map(({ endsSchedule }) => endsSchedule)).toEqual([false, false, true]);
     expect(await engine.delivery(hook)).toMatchObject({ failures: 3, attempts: 3, dueInSeconds: null });
-    expect(await engine.ask(claim as Run)).toMatchObject({ decision: 'stop' });
+    expect(await engine.ask(claim as Run)).toMatchObject({ decision: 'end' });
   },
 
   'an attempt that kills its worker counts, and at most three follow the schedule’s number': async (engine) => {
@@ -544,7 +544,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.receiver(hook)).toMatchObject({ concurrency: 1 });
     await engine.record(other, { outcome: 'delivered' }); // it was sent before the receiver said so
     expect(await engine.receiver(hook)).toMatchObject({ concurrency: 1 });
-    expect(await engine.ask(claims[2] as Run)).toMatchObject({ decision: 'stop' });
+    expect(await engine.ask(claims[2] as Run)).toMatchObject({ decision: 'end' });
     await engine.pass([hook], 19);
     expect(await engine.claim([hook])).toEqual([]);
     await engine.pass([hook], 1.5);

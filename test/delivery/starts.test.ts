@@ -2,11 +2,11 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { Starts } from '#delivery/starts.ts';
 
 /** Starts end at once; a first task comes with each reply, unless `hasFirstTask` is false. */
-function arrange({ hasFirstTask = true, slots = 1_000, replies = true } = {}) {
+function arrange({ hasFirstTask = true, workerSlots = 1_000, replies = true } = {}) {
   const onFree = vi.fn();
   const starts = new Starts({
     start: () => (replies ? Promise.resolve(hasFirstTask) : new Promise(() => {})),
-    slots,
+    workerSlots,
     onFree,
   });
   let count = 0;
@@ -51,7 +51,7 @@ it('allows more claims, and calls onFree, each time that half of its attempts ha
 });
 
 it('allows more claims at once when first tasks do not come here, and counts their slots', async () => {
-  const { starts, onFree, add } = arrange({ hasFirstTask: false, slots: 40 });
+  const { starts, onFree, add } = arrange({ hasFirstTask: false, workerSlots: 40 });
   const deliveries = add(32);
   await starts.drained();
   expect(onFree).toHaveBeenCalledTimes(1);
@@ -64,7 +64,7 @@ it('allows more claims at once when first tasks do not come here, and counts the
 it('a start without a reply counts for two seconds, and uses its slot on', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  const { starts, add } = arrange({ replies: false, slots: 40 });
+  const { starts, add } = arrange({ replies: false, workerSlots: 40 });
   add(32);
   expect(starts.free().healthy).toBe(0);
   vi.advanceTimersByTime(2_001);

@@ -77,7 +77,7 @@ describe('the schedule of a delivery', () => {
       address: inject('temporalAddress'),
       namespace: testNamespace(),
       activities: { ...attemptsThatFail(pool, steps), postTest: async () => null, checkSignatures: async () => null },
-      slots: 10,
+      workerSlots: 10,
       bundle: await bundleWorkflowCode({
         workflowsPath: fileURLToPath(import.meta.resolve('#workflows/index.ts')),
         workflowInterceptorModules: [

@@ -85,7 +85,7 @@ class World {
     const first = await this.engine.ask(run, id);
     const row = repeats ? await this.engine.ask(run, id) : first;
     expect(row.decision, 'a repeated request').toBe(first.decision);
-    if (row.decision === 'stop' && this.workflows.get(formatDeliveryId(run)) === run)
+    if (row.decision === 'end' && this.workflows.get(formatDeliveryId(run)) === run)
       this.workflows.delete(formatDeliveryId(run));
     if (row.decision !== 'admitted') return;
     const key = formatDeliveryId(run);

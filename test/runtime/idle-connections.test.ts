@@ -19,7 +19,7 @@ async function setupServer(bounds: Partial<ServerBounds> = {}) {
       responseDeadlineMs: 600_000,
       unknownKeepAliveSeconds: 1,
       onCut: () => {},
-      onRejected: () => {},
+      onConnectionRefused: () => {},
       ...bounds,
     },
   });

@@ -18,7 +18,7 @@ it('a malformed request behind one that is being answered ends the connection, a
       minBytesPerSecond: 1,
       responseDeadlineMs: 60_000,
       onCut: () => {},
-      onRejected: () => {},
+      onConnectionRefused: () => {},
     },
   });
   onTestFinished(stop);

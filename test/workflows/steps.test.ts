@@ -107,7 +107,7 @@ const shared = shareInstallation(async (onFinished) => {
       postTest: async () => null,
       checkSignatures: async () => null,
     },
-    slots: 10,
+    workerSlots: 10,
     bundle: await bundle,
   });
   onFinished(() => temporal.stop());

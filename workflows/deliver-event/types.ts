@@ -12,7 +12,7 @@ export interface DeliveryRun extends DeliveryId {
 }
 
 export interface StartedRun extends DeliveryRun {
-  /** Whether its receiver fails or is slow: its first attempt takes no slot of the healthy ones. */
+  /** Whether its receiver fails or is slow: its first attempt takes no worker slot of first attempts. */
   isDegraded: boolean;
   type: string;
   /** When it became due, Unix time in ms. */

@@ -16,7 +16,11 @@ const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempt
 const local = proxyLocalActivities<DeliveryActivities>(options);
 const remote = proxyActivities<DeliveryActivities>(options);
 
-/** The wait after an attempt that failed in Temporal: its process died, or had an internal error. */
+/**
+ * The wait after an activity that failed: it had an internal error, or did not end in time because
+ * its process died. A process that dies within a first task fails no activity: Temporal gives the
+ * task to another process after `workflowTaskTimeout`, which asks for the attempt again.
+ */
 const failedAttemptWaitMs = 15_000;
 
 /**

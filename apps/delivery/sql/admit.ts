@@ -1,11 +1,14 @@
 /** The decision about a run that asks for an attempt. */
 export type AdmissionRow =
-  /** Nothing may be sent now: the attempt is not due, or another one is in progress. */
+  /** The run asks again: the attempt is not due, or another one of the delivery is in progress. */
   | { decision: 'wait'; waitMs: number }
   /** Another connection assigns slots of the organization or has locked the delivery: ask again in some ms. */
   | { decision: 'lock_busy' }
-  /** The run has nothing more to do: its delivery is settled, queued, gone, or has a newer run. */
-  | { decision: 'stop' }
+  /**
+   * The run ends: its delivery is settled, gone or has a newer run, or is queued: the admission queues it when
+   * nothing may be sent to the webhook now or no slot is free.
+   */
+  | { decision: 'end' }
   | AdmittedRow;
 
 /** What an admitted attempt needs. */

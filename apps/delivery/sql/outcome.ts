@@ -1,4 +1,5 @@
 import type { AttemptOutcome } from '#domain/webhooks/causes.ts';
+import { maxConcurrency } from '#domain/webhooks/limits.ts';
 import { hasRetryAfterSql } from '#domain/webhooks/open-deliveries.ts';
 import type { DeliveryRun } from '#workflows/deliver-event/types.ts';
 import { unblockNextSql } from './order.ts';
@@ -93,7 +94,7 @@ const concurrencyAfter = /* sql */ `case
         when ${$.retryAfterSeconds} is not null or ${hasRetryAfterSql} then 1
         when not ${isDelivered} then greatest(1, r.concurrency / 2)
         when ${$.tookMs} > 3000 then greatest(3, r.concurrency / 2)
-        else least(10, r.concurrency * 2) end`;
+        else least(${maxConcurrency}, r.concurrency * 2) end`;
 
 /**
  * Records how an attempt ended and what follows for its delivery and its receiver.

@@ -34,23 +34,26 @@ export function generateKey(region: Region, tagSecret: Buffer): string {
   return tagged + toBase62(crc32(tagged), crcLength);
 }
 
-/** What a bearer token shows without I/O. `region` is the one that a known prefix names. */
+/**
+ * What a bearer token shows without I/O. `not_a_key`: its form, CRC or tag is wrong. `other_region`: it has the
+ * prefix of that region's keys; nothing else of it is checked.
+ */
 export type KeyCheck =
   | { ok: true }
-  | { ok: false; reason: 'malformed' }
-  | { ok: false; reason: 'wrong_region'; region: Region };
+  | { ok: false; reason: 'not_a_key' }
+  | { ok: false; reason: 'other_region'; region: Region };
 
 /** Checks prefix, form, CRC and tag of a key of `region`. `tagSecrets`: all that are in use. */
 export function checkKey(text: string, region: Region, tagSecrets: readonly Buffer[]): KeyCheck {
   const other = regionCodes.find((code) => code !== region && text.startsWith(regions[code].keyPrefix));
-  if (other !== undefined) return { ok: false, reason: 'wrong_region', region: other };
-  if (!keyForm.test(text)) return { ok: false, reason: 'malformed' };
+  if (other !== undefined) return { ok: false, reason: 'other_region', region: other };
+  if (!keyForm.test(text)) return { ok: false, reason: 'not_a_key' };
   const tagged = text.slice(0, -crcLength);
-  if (toBase62(crc32(tagged), crcLength) !== text.slice(-crcLength)) return { ok: false, reason: 'malformed' };
+  if (toBase62(crc32(tagged), crcLength) !== text.slice(-crcLength)) return { ok: false, reason: 'not_a_key' };
   const body = tagged.slice(0, -tagLength);
   const given = Buffer.from(tagged.slice(-tagLength));
   const isValid = tagSecrets.some((secret) => timingSafeEqual(Buffer.from(tag(body, secret)), given));
-  return isValid ? { ok: true } : { ok: false, reason: 'malformed' };
+  return isValid ? { ok: true } : { ok: false, reason: 'not_a_key' };
 }
 
 /** Returns what may be shown of a key later: its prefix, and its first and last four characters. */

@@ -61,8 +61,8 @@ export class DeliveryFunctions extends Migration {
     // queued deliveries. So it looks up the deliveries of one webhook after another in the index of
     // queued deliveries, and locks each by its key (`limit 1` prevents another join order).
     //
-    // A delivery that has not failed since its last request is due, whatever its time says: that is
-    // ahead when the clock was set back.
+    // A delivery that has not failed since the event or the last redelivery is due, whatever its time
+    // says: that is ahead when the clock was set back.
     //
     // `isFull`: the webhook, its organization or its host has no slot left after this claim, which
     // also counts deliveries that it then skips because another connection has locked them.
@@ -153,7 +153,7 @@ export class DeliveryFunctions extends Migration {
     // `waits`: those of the schedule in ms; it has one attempt more. The slot is the attempt's for
     // `slot_seconds`.
     //
-    // `decision` is explained by `AdmissionRow`. `stop` also puts the delivery back into the queue
+    // `decision` is explained by `AdmissionRow`. With `end` the delivery also goes back into the queue
     // when there is no free slot or the webhook may not be sent anything now.
     //
     // The run that was claimed last has a reserved slot and needs no lock. A delivery counts as due
@@ -192,7 +192,7 @@ export class DeliveryFunctions extends Migration {
             for no key update skip locked;
           if not found then
             decision := case when exists (select from delivery d where d.organization_id = organization
-              and d.webhook_id = webhook and d.event_id = event) then 'lock_busy' else 'stop' end;
+              and d.webhook_id = webhook and d.event_id = event) then 'lock_busy' else 'end' end;
             return next;
             return;
           end if;
@@ -200,7 +200,7 @@ export class DeliveryFunctions extends Migration {
             where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event;
           if found_slot.attempt_id is distinct from attempt then
             if found_delivery.run is distinct from asking_run or found_delivery.state not in ('queued', 'running') then
-              decision := 'stop';
+              decision := 'end';
             elsif found_slot.attempt_id is not null then
               decision := 'wait';
               "waitMs" := 1000 * (1 + least(slot_seconds, greatest(0,
@@ -229,7 +229,7 @@ export class DeliveryFunctions extends Migration {
               due_at = case when has_slot then clock_timestamp() else d.due_at end
             where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event;
             if not has_slot then
-              decision := 'stop';
+              decision := 'end';
               return next;
               return;
             end if;

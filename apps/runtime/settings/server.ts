@@ -25,7 +25,7 @@ export const serverSettings = (defaults: { port: number }) => ({
     .describe('Milliseconds of `Connection: close` before the server closes on SIGTERM.'),
   MAX_CONNECTIONS: wholeNumber(10, 100_000)
     .default(2_000)
-    .describe('Connections at a time. Further ones are rejected, and idle ones are closed to make room.'),
+    .describe('Connections at a time. Further connections are refused, and idle ones are closed to make room.'),
   LOG_LEVEL: logLevel,
 });
 

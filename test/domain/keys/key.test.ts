@@ -77,7 +77,7 @@ describe('an API key', () => {
       for (const other of `${alphabet}_-.`) {
         if (other === key[at]) continue;
         const changed = key.slice(0, at) + other + key.slice(at + 1);
-        expect(checkKey(changed, 'us', [tagSecret]), `${other} at ${at}`).toEqual({ ok: false, reason: 'malformed' });
+        expect(checkKey(changed, 'us', [tagSecret]), `${other} at ${at}`).toEqual({ ok: false, reason: 'not_a_key' });
         const intact = crc32(changed.slice(0, -6)) === crc32(key.slice(0, -6)) && changed.endsWith(key.slice(-6));
         expect(intact).toBe(false);
       }
@@ -114,8 +114,8 @@ describe('an API key', () => {
 
   it('of the other region is recognized by its prefix, well-formed or not', () => {
     for (const text of [generateKey('ca', tagSecret), 'aln_ca_', 'aln_ca_nonsense'])
-      expect(checkKey(text, 'us', [tagSecret])).toEqual({ ok: false, reason: 'wrong_region', region: 'ca' });
-    expect(checkKey('aln_us_', 'ca', [tagSecret])).toEqual({ ok: false, reason: 'wrong_region', region: 'us' });
+      expect(checkKey(text, 'us', [tagSecret])).toEqual({ ok: false, reason: 'other_region', region: 'ca' });
+    expect(checkKey('aln_us_', 'ca', [tagSecret])).toEqual({ ok: false, reason: 'other_region', region: 'us' });
   });
 
   it('is checked without an exception for any text', () => {

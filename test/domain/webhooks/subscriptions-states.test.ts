@@ -93,7 +93,7 @@ describe('pausing a webhook', () => {
     const [run] = await t.engine.claim([t.hook]);
     await t.open();
     await t.pause(t.id);
-    expect(await t.engine.ask(run as ClaimedDelivery)).toEqual(expect.objectContaining({ decision: 'stop' }));
+    expect(await t.engine.ask(run as ClaimedDelivery)).toEqual(expect.objectContaining({ decision: 'end' }));
     expect(await t.engine.claim([t.hook])).toEqual([]);
   });
 
@@ -105,7 +105,7 @@ describe('pausing a webhook', () => {
       ...Array.from({ length: 6 }, () => t.engine.claim([t.hook])),
     ]);
     expect(taken.flat().length).toBeLessThanOrEqual(10);
-    for (const run of taken.flat()) expect(await t.engine.ask(run)).toMatchObject({ decision: 'stop' });
+    for (const run of taken.flat()) expect(await t.engine.ask(run)).toMatchObject({ decision: 'end' });
     await t.resume(t.id);
     await t.engine.claim([t.hook]);
     const numbers = await t.rows<{ sequence: string }>(
