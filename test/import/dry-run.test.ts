@@ -113,8 +113,10 @@ describe('a dry run', () => {
       [imported, ended, created] = [imported + 1, ended + sum(dry.ended), created + sum(events)];
       stored = withStoredLists(document, stored);
     }
-    const enough = imported >= 20 && ended > 50 && created > 100;
-    expect(enough, JSON.stringify({ imported, ended, created })).toBe(true);
+    const never = `select count(*)::integer as withdrawn from client_grant where status = 'withdrawn'`;
+    const [{ withdrawn }] = await query(url, never);
+    const enough = imported >= 20 && ended > 50 && created > 100 && withdrawn > 2;
+    expect(enough, JSON.stringify({ imported, ended, created, withdrawn })).toBe(true);
   });
 
   it('writes nothing: no row gets a new version, and PostgreSQL rejects a write of any table', async () => {

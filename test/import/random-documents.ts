@@ -8,6 +8,8 @@ const pickFrom = (list: Loose[], pick: (below: number) => number): Loose | undef
 const lists = ['members', 'families', 'grants', 'seats', 'referralCodes', 'referralInvoices', 'familyDays', 'roles'];
 const ended = '2026-11-01T00:00:00.000Z';
 
+const later = (pick: (below: number) => number) => `2998-01-0${1 + pick(9)}T00:00:00.000Z`;
+const liesAhead = ({ since, endReason }: Loose) => since > '2998' && endReason === null;
 const isAssigned = (seat: Loose) => seat.endedAt === null;
 
 /** Leaves out some objects of a list, or all of it, and the assigned seats of grants that it leaves out. */
@@ -22,7 +24,7 @@ const leaveOut: Edit = (o, pick) => {
 
 const edits: Edit[] = [
   (o) => Object.assign(o, { name: `${o.name}!` }),
-  ...new Array<Edit>(4).fill(leaveOut),
+  ...new Array<Edit>(6).fill(leaveOut),
   (o, pick) => Object.assign(pickFrom(o.members, pick) ?? {}, { title: 'Of counsel' }),
   (o, pick) => Object.assign(pickFrom(o.members, pick) ?? {}, { roleKeys: pick(2) === 0 ? [] : ['member'] }),
   (o, _pick, fresh) =>
@@ -30,7 +32,9 @@ const edits: Edit[] = [
   (o, pick) => Object.assign(pickFrom(o.families, pick) ?? {}, { name: 'Renamed' }),
   (o, pick) => {
     const grant = pickFrom(o.grants, pick);
-    if (grant === undefined || grant.endReason !== null || grant.since > ended) return;
+    if (grant === undefined || grant.endReason !== null) return;
+    // Access that has not begun is withdrawn.
+    if (grant.since > ended) return void Object.assign(grant, { endsAt: grant.since, endReason: 'ended' });
     Object.assign(grant, { endsAt: ended, endReason: 'ended' });
     const isOfGrant = (seat: Loose) => seat.grantId === grant.id && isAssigned(seat);
     // The document says the same of the seat, or nothing.
@@ -41,6 +45,16 @@ const edits: Edit[] = [
     const grant = pickFrom(o.grants, pick);
     if (grant?.endReason === null && grant.endsAt === null)
       grant.endsAt = pick(2) === 0 ? null : '2999-01-01T00:00:00.000Z';
+  },
+  // Access that lies ahead: more of it, moved to another day, or begun.
+  (o, pick, fresh) => {
+    const grant = pickFrom(o.grants, pick);
+    if (grant !== undefined)
+      o.grants.push({ ...grant, id: fresh('f'), since: later(pick), endsAt: null, endReason: null });
+  },
+  (o, pick) => {
+    const grant = pickFrom(o.grants.filter(liesAhead), pick);
+    if (grant !== undefined) grant.since = pick(3) === 0 ? '2026-10-01T00:00:00.000Z' : later(pick);
   },
   (o, pick, fresh) => {
     const grant = pickFrom(o.grants, pick);

@@ -37,15 +37,23 @@ const states = [
   `select ${itemPath('g', 'grants', 'familyId')}, 'the grant belongs to another family in the database'
    from staged_grant g where g.family_id is not null and g.stored_family_id <> g.family_id`,
   `select ${itemPath('g', 'grants', 'endReason')},
-    'the grant has ended in the database and cannot become active again; access given again is a new grant'
-   from staged_grant g where g.stored_status = 'ended' and g.status = 'active' and not g.left_alone`,
+    concat('the grant ', case g.stored_status when 'ended' then 'has ended' else 'was withdrawn' end,
+      ' in the database and cannot become active again; access given again is a new grant')
+   from staged_grant g where g.stored_status in ('ended', 'withdrawn') and g.status = 'active' and not g.left_alone`,
+  `select ${itemPath('g', 'grants', 'since')}, 'lies ahead, but the grant has begun in the database'
+   from staged_grant g where g.lies_ahead and g.stored_status in ('active', 'ended')`,
   `select ${itemPath('s', 'seats', 'grantId')}, 'the seat belongs to another grant in the database'
    from staged_seat s where s.grant_id is not null and s.stored_grant_id <> s.grant_id`,
   `select ${itemPath('s', 'seats', 'endedAt')},
     'the seat has ended in the database and cannot be assigned again; a seat given again is a new one'
    from staged_seat s where s.stored_ended_at is not null and s.assigned_in_file and not s.left_alone`,
   `select ${itemPath('s', 'seats')}, 'is assigned, but its grant has ended'
-   from staged_seat s where s.assigned_in_file and s.grant_ended and not (s.stored and s.stored_ended_at is not null)`,
+   from staged_seat s where s.assigned_in_file and s.grant_status = 'ended'
+     and not (s.stored and s.stored_ended_at is not null)`,
+  // Also a seat that has ended: it would have been one of access that did not exist.
+  `select ${itemPath('s', 'seats')}, concat(case when s.assigned_in_file then 'is' else 'was' end, ' assigned, but its grant ',
+     case s.grant_status when 'scheduled' then 'has not begun' else 'was withdrawn' end)
+   from staged_seat s where s.grant_status in ('scheduled', 'withdrawn')`,
 ];
 
 /** Seats of the mentioned organizations that stay assigned and are not in the file. */
@@ -133,7 +141,7 @@ function endsInFuture(clock: DocumentClock): string[] {
   const latest = `${escapeLiteral(new Date(Math.max(endOfDay, clock.now.getTime())).toISOString())}::timestamptz`;
   return [
     `select ${itemPath('g', 'grants', 'endReason')}, 'is given, but endsAt lies ahead'
-     from staged_grant g where g.end_reason is not null and g.ends_at > ${latest}`,
+     from staged_grant g where g.status = 'ended' and g.ends_at > ${latest}`,
     `select ${itemPath('s', 'seats', 'endedAt')}, 'lies ahead'
      from staged_seat s where not s.assigned_in_file and s.ended_at > ${latest}`,
   ];

@@ -6,9 +6,9 @@ const leftOut = -1;
 
 /**
  * Stages the end of what the lists of a complete document leave out, so that checks, counts, events and
- * writes treat it like the rest. Grants and seats end now, members leave, subscriptions are canceled and
- * referral codes become inactive. A list that is absent is left alone, and an empty one ends all. Nothing
- * is deleted; families, roles and other organizations stay.
+ * writes treat it like the rest. Grants and seats end now, grants that have not begun are withdrawn,
+ * members leave, subscriptions are canceled and referral codes become inactive. A list that is absent is
+ * left alone, and an empty one ends all. Nothing is deleted; families, roles and other organizations stay.
  */
 export async function stageLeftOut(client: Client, clock: DocumentClock): Promise<void> {
   const now = `${escapeLiteral(clock.now.toISOString())}::timestamptz`;
@@ -16,20 +16,23 @@ export async function stageLeftOut(client: Client, clock: DocumentClock): Promis
     select from ${table} s where s.organization_id = o.id and s.${id} = t.${id})`;
   await client.query(`
     insert into staged_grant (organization_id, organization, position, id, kind, professional_id, family_id, since,
-      ends_at, end_reason, status, clock_ended, stored_status, stored_family_id, left_alone, repeated)
+      ends_at, end_reason, status, lies_ahead, clock_ended, stored_status, stored_family_id, left_alone, repeated)
     select o.id, o.position, ${leftOut}, t.id, t.kind, t.professional_id, t.family_id, t.since,
-      greatest(t.since, least(t.ends_at, ${now})), 'ended', 'ended', false, t.status, t.family_id, false, false
+      case when x.begun then greatest(t.since, least(t.ends_at, ${now})) else t.ends_at end,
+      case when x.begun then 'ended' end, case when x.begun then 'ended' else 'withdrawn' end, false, false, t.status,
+      t.family_id, false, false
     from import_organization o join client_grant t on t.organization_id = o.id
-    where o.has_grants and t.status = 'active' and ${missing('staged_grant')}`);
+    cross join lateral (select t.status = 'active' or t.since <= ${now} as begun) x
+    where o.has_grants and t.status in ('scheduled', 'active') and ${missing('staged_grant')}`);
   // A seat of the file on such a grant is a problem, like any seat on ended access.
   await client.query(`
-    update staged_seat s set grant_ended = true, assigned_after = false from staged_grant g
+    update staged_seat s set grant_status = g.status, assigned_after = false from staged_grant g
     where g.position = ${leftOut} and g.organization_id = s.organization_id and g.id = s.grant_id`);
   await client.query(`
     insert into staged_seat (organization_id, organization, position, id, grant_id, family_id, given_at, grant_found,
-      grant_ended, assigned_in_file, stored_grant_id, stored, left_alone, ended_at, end_reason, assigned_after)
+      grant_status, assigned_in_file, stored_grant_id, stored, left_alone, ended_at, end_reason, assigned_after)
     select o.id, o.position, ${leftOut}, t.id, t.grant_id, t.family_id, t.given_at, true,
-      g.id is not null, false, t.grant_id, true, false, greatest(t.given_at, coalesce(g.ends_at, ${now})),
+      case when g.id is null then 'active' else 'ended' end, false, t.grant_id, true, false, greatest(t.given_at, coalesce(g.ends_at, ${now})),
       case when g.id is null then 'ended_by_organization' else 'access_ended' end, false
     from import_organization o join seat t on t.organization_id = o.id
     left join staged_grant g on g.organization_id = o.id and g.id = t.grant_id and g.status = 'ended'

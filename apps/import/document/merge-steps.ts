@@ -61,8 +61,17 @@ export const grants = from('client_grant', 'grants', {
   source: 'staged_grant',
   columns: ['kind', 'professional_id', 'since', 'ends_at', 'status', 'end_reason'],
   fixed: ['family_id'],
-  updatable: `not s.left_alone and not (t.status = 'ended' and s.status = 'active')`,
+  updatable: `not s.left_alone and (t.status in (s.status, 'scheduled') or t.status = 'active' and s.status = 'ended')`,
 });
+/**
+ * The condition on stored access (`t`) that begins before the rest is written, because the import also ends it (both
+ * have an event) or because a seat of the file needs it.
+ */
+export const isBegunFirst = `t.status = 'scheduled' and (
+  exists (select from staged_grant s where s.organization_id = t.organization_id and s.id = t.id and s.status = 'ended')
+  or exists (select from staged_seat s where s.organization_id = t.organization_id and s.grant_id = t.id
+      and s.grant_status = 'active')
+    and not exists (select from staged_grant s where s.organization_id = t.organization_id and s.id = t.id))`;
 export const referralCodes = from('referral_code', 'referralCodes', { columns: ['code', 'link', 'label', 'active'] });
 export const referrals = from('referral', 'referrals', { columns: ['code_id', 'state'] });
 export const referralInvoices = from('referral_invoice', 'referralInvoices', {

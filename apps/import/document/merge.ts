@@ -4,6 +4,7 @@ import {
   familyDays,
   getOrganizationColumn,
   grants,
+  isBegunFirst,
   isInserted,
   isUpdated,
   type Merge,
@@ -75,7 +76,9 @@ const locks = [
      where not g.left_alone and (c.kind, c.professional_id, c.since, c.ends_at, c.status, c.end_reason)
        is distinct from (g.kind, g.professional_id, g.since, g.ends_at, g.status, g.end_reason)
      union all
-     select s.grant_id from staged_seat s where s.stored and s.stored_ended_at is null and not s.assigned_in_file)
+     select s.grant_id from staged_seat s where s.stored and s.stored_ended_at is null and not s.assigned_in_file
+     union all
+     select t.id from client_grant t where ${isBegunFirst})
    order by t.id for no key update`,
 ];
 
@@ -86,6 +89,7 @@ const locks = [
  */
 export async function mergeStaged(client: Client, report: (stage: string) => void): Promise<void> {
   for (const lock of locks) await client.query(lock);
+  await client.query(`update client_grant t set status = 'active' where ${isBegunFirst}`);
   for (const vacate of vacated) await client.query(vacate);
   report('writing organizations, roles and members');
   await merge(client, organizations);

@@ -5,6 +5,7 @@ import {
   familyDays,
   getOrganizationColumn,
   grants,
+  isBegunFirst,
   isInserted,
   isUpdated,
   type Merge,
@@ -152,8 +153,13 @@ export async function countPlannedEvents(client: Client): Promise<PlannedEvents[
       select s.organization_id, 'client.started' from staged_grant s
       where s.status = 'active' and (s.ends_at is null or s.ends_at > now()) and ${isInserted(grants)}
       union all
+      select t.organization_id, 'client.started' from client_grant t where ${isBegunFirst}
+      union all
+      select s.organization_id, 'client.started' from client_grant t join staged_grant s on ${isUpdated(grants)}
+      where t.status = 'scheduled' and s.status = 'active'
+      union all
       select s.organization_id, 'client.ended' from client_grant t join staged_grant s on ${isUpdated(grants)}
-      where t.status = 'active' and s.status = 'ended'
+      where t.status in ('scheduled', 'active') and s.status = 'ended'
       union all
       select s.organization_id, 'seat.given' from staged_seat s where s.ended_at is null and ${isInserted(seats)}
       union all

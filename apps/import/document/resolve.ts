@@ -18,6 +18,10 @@ export interface DocumentClock {
  * `staged_grant.clock_ended`: the file shows access as active, but its end has passed. Such a grant
  * and its seat, once ended in the database, are not changed (`left_alone`), so that the same file
  * can be imported again later. A new seat on such a grant is created as ended at that end.
+ *
+ * `staged_grant.status`: access that has not begun is `scheduled`, or `withdrawn` when the file ends it.
+ * `stored_status` is by the clock: access whose time has come is `active` before the worker has written
+ * it, too.
  */
 export async function resolveStaged(client: Client, clock: DocumentClock): Promise<void> {
   await client.query('create temp table import_problem (path text, problem text) on commit drop');
@@ -69,36 +73,51 @@ export async function resolveStaged(client: Client, clock: DocumentClock): Promi
       join import_referral_code c on c.organization = r.organization and c.position = r.code_position`);
   await client.query(grantSql(shift, now));
   await client.query(`analyze staged_grant`);
-  await client.query(seatSql(shift));
+  await client.query(seatSql(shift, now));
   await client.query(`analyze staged_seat`);
 }
+
+const statusByClock = (grant: string, now: string) =>
+  `case when ${grant}.status = 'scheduled' and ${grant}.since <= ${now} then 'active' else ${grant}.status end`;
 
 function grantSql(shift: string, now: string): string {
   return `
     create temp table staged_grant on commit drop as
       select o.id as organization_id, g.organization, g.position, g.id, g.kind, g.professional_id, g.family_id,
-        g.since + ${shift} as since, g.ends_at + ${shift} as ends_at, g.end_reason,
-        case when g.end_reason is null then 'active' else 'ended' end as status,
+        g.since + ${shift} as since, g.ends_at + ${shift} as ends_at,
+        case when y.status = 'ended' then g.end_reason end as end_reason, y.status, x.lies_ahead,
         coalesce(g.end_reason is null and g.ends_at + ${shift} <= ${now}, false) as clock_ended,
-        e.status as stored_status, e.family_id as stored_family_id,
-        coalesce(e.status = 'ended' and g.end_reason is null and g.ends_at + ${shift} <= ${now}, false) as left_alone,
+        x.stored_status, e.family_id as stored_family_id,
+        coalesce(x.stored_status in ('ended', 'withdrawn') and g.end_reason is null and g.ends_at + ${shift} <= ${now}
+          or x.stored_status = 'withdrawn' and y.status = 'withdrawn', false) as left_alone,
         row_number() over (partition by g.id order by g.organization, g.position) > 1 as repeated
       from import_organization o
       join import_grant g on g.organization = o.position
-      left join client_grant e on e.organization_id = o.id and e.id = g.id`;
+      left join client_grant e on e.organization_id = o.id and e.id = g.id
+      cross join lateral (
+        -- The minute is that of the trigger that schedules what other writers insert.
+        select coalesce(g.since + ${shift} > ${now} + interval '1 minute', false) as lies_ahead,
+          ${statusByClock('e', now)} as stored_status) x
+      cross join lateral (
+        select case
+          when x.lies_ahead and coalesce(x.stored_status, 'scheduled') = 'scheduled'
+            then case when g.end_reason is null then 'scheduled' else 'withdrawn' end
+          when g.end_reason is null then 'active'
+          when x.stored_status = 'withdrawn' then 'withdrawn'
+          else 'ended' end as status) y`;
 }
 
-function seatSql(shift: string): string {
+function seatSql(shift: string, now: string): string {
   return `
     create temp table staged_seat on commit drop as
       select s.organization_id, s.organization, s.position, s.id, s.grant_id, s.family_id, s.given_at,
-        s.grant_found, s.grant_ended,
+        s.grant_found, s.grant_status,
         s.assigned_in_file, s.stored_grant_id, s.stored, s.stored_ended_at,
         s.assigned_in_file and s.grant_clock_ended and s.stored as left_alone,
         case when s.assigned_in_file and s.grant_clock_ended then greatest(s.given_at, s.grant_ends_at)
           else s.ended_at end as ended_at,
         case when s.assigned_in_file and s.grant_clock_ended then 'access_ended' else s.end_reason end as end_reason,
-        s.assigned_in_file and not s.grant_ended and case when s.grant_clock_ended then s.stored
+        s.assigned_in_file and s.grant_status = 'active' and case when s.grant_clock_ended then s.stored
           and s.stored_ended_at is null else true end as assigned_after
       from (
         select o.id as organization_id, r.organization, r.position, r.id, r.grant_id, r.given_at + ${shift} as
@@ -106,8 +125,8 @@ function seatSql(shift: string): string {
           r.end_reason, r.ended_at is null and r.end_reason is null as assigned_in_file,
           coalesce(g.family_id, d.family_id) as family_id,
           g.position is not null or d.id is not null as grant_found,
-          coalesce(coalesce(g.status, d.status) = 'ended', false) as grant_ended,
-          coalesce(g.clock_ended, d.status = 'active' and d.ends_at <= now(), false) as grant_clock_ended,
+          coalesce(g.status, ${statusByClock('d', now)}, 'active') as grant_status,
+          coalesce(g.clock_ended, d.status in ('scheduled', 'active') and d.ends_at <= now(), false) as grant_clock_ended,
           coalesce(g.ends_at, d.ends_at) as grant_ends_at,
           e.id is not null as stored, e.grant_id as stored_grant_id, e.ended_at as stored_ended_at
         from import_organization o
