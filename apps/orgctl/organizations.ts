@@ -27,8 +27,8 @@ export const findOrganizationSql = /* sql */ `
   select o.id, o.name, o.slug, o.kind, o.status, api.utc(o.created_at) as "createdAt",
     (select count(*)::integer from membership m where m.organization_id = o.id
       and m.status = 'active') as "activeMembers",
-    (select count(*)::integer from client_grant g where g.organization_id = o.id and g.status = 'active'
-      and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
+    (select count(*)::integer from api.client_grant g where g.organization_id = o.id
+      and g.status = 'active') as "activeGrants",
     (select count(*)::integer from seat s where s.organization_id = o.id and s.ended_at is null) as "heldSeats",
     (select count(*)::integer from api_key k where k.organization_id = o.id and k.revoked_at is null
       and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())) as "validKeys",

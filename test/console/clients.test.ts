@@ -189,6 +189,48 @@ describe('the access of a client', () => {
   });
 });
 
+describe('access that lies ahead', () => {
+  it('is shown with its begin to members, moves, and is withdrawn after a warning, without an event', async () => {
+    const t = await setupClients();
+    const familyId = await t.make.family({ orgId: t.orgId, name: 'Verdi family' });
+    const since = new Date(Date.now() + 7 * 86_400_000);
+    const grant = await t.make.grant({ professional: t.bo, familyId, since });
+    const before = await events(t, t.orgId);
+    const owner = t.http(t.ada);
+    const read = async (path: string) => readText((await owner.get(path)).text);
+    const begin = `${since.toISOString().slice(0, 10)} ${since.toISOString().slice(11, 19)} UTC`;
+    const list = (state: string) => read(t.at(`/clients${state}`));
+
+    expect(await list('')).not.toContain('Verdi');
+    for (const state of ['?state=scheduled', '?state=all'])
+      expect(await list(state)).toMatch(new RegExp(`Verdi family .*Scheduled Begins on ${begin}`));
+    expect(await list('?state=scheduled')).not.toContain('Rossi');
+    expect(await read(t.at(''))).toMatch(/Clients 1 /);
+    expect(await owner.get(t.at('/search?q=verdi'))).toMatchObject({ to: t.at('/clients?q=verdi&state=all') });
+    expect(await read(t.at('/clients/seats/assign'))).not.toContain('Verdi');
+    const client = t.at(`/clients/${grant.id}`);
+    expect(await read(client)).toMatch(
+      new RegExp(`Begins ${begin} .*Scheduled Begins on ${begin} .*has not begun\\. Only active .*Withdraw access`),
+    );
+
+    const moveForm = await owner.get(`${client}/move`);
+    expect(readText(moveForm.text)).toMatch(new RegExp(`new access begins on ${begin} ?, .*receive nothing`));
+    const moved = await owner.submit(moveForm, `${client}/move`, { to: t.ada.personId });
+    expect(await read(client)).toMatch(/Withdrawn It never began/);
+    const end = await owner.get(`${moved.to}/end`);
+    expect(readText(end.text)).toMatch(
+      new RegExp(
+        `Withdraw access of Verdi family\\? .*Ada Rivers to Verdi family that begins on ${begin} is withdrawn`,
+      ),
+    );
+    expect(end.text).not.toContain('client.ended');
+    expect(await owner.submit(end, `${moved.to}/end`)).toMatchObject({ status: 303, to: moved.to });
+    expect(await list('?state=all')).not.toContain('Verdi');
+    expect(await read(`${moved.to}/end`)).toContain('This access was withdrawn before it began.');
+    expect(await events(t, t.orgId)).toEqual(before);
+  });
+});
+
 describe('the roster', () => {
   it('is filtered by state, by professional and by a part of a name, in which % is a letter', async () => {
     const t = await setupClients();

@@ -16,6 +16,7 @@ import {
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { type Html, html } from '../web/html.ts';
 import { badge, type NoticeKind } from './notice.ts';
+import { time } from './time.ts';
 
 /**
  * The words for the status of everything the console shows, each word in one place. Pages call
@@ -79,7 +80,7 @@ export const resultKinds: Record<Result, NoticeKind | 'plain'> = {
 };
 
 /** Renders a status with its explanation beside it. */
-const withRemark = (status: Html, remark: string | null): Html =>
+const withRemark = (status: Html, remark: string | Html | null): Html =>
   remark === null ? status : html`${status} <small class="quiet">${remark}</small>`;
 
 /** Returns the outcome of an attempt: its HTTP status, Delivering, Lost or No response. */
@@ -149,11 +150,15 @@ export const memberStatusLabel = (status: MemberStatus): string => memberStatuse
 export const memberStatus = (status: MemberStatus): Html => badge(...memberStatuses[status]);
 
 const clientStatuses: Record<ClientRow['status'], Status> = {
+  scheduled: ['info', 'Scheduled'],
   active: ['good', 'Active'],
   ended: ['plain', 'Ended'],
+  withdrawn: ['plain', 'Withdrawn'],
 };
 
 /** The label of a client's status, for filters. */
 export const clientStatusLabel = (status: ClientRow['status']): string => clientStatuses[status][1];
 
-export const clientStatus = ({ status }: Pick<ClientRow, 'status'>): Html => badge(...clientStatuses[status]);
+/** Renders a client's status, with the begin of access that lies ahead. */
+export const clientStatus = ({ status, since }: Pick<ClientRow, 'status' | 'since'>): Html =>
+  withRemark(badge(...clientStatuses[status]), status === 'scheduled' ? html`Begins on ${time(since)}` : null);

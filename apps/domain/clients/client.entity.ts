@@ -10,20 +10,27 @@ const ClientGrantSchema = defineEntity({
     familyId: p.uuid(),
     since: p.datetime(),
     endsAt: p.datetime().strictNullable(),
-    status: p.text().$type<'active' | 'ended'>(),
+    status: p.text().$type<'scheduled' | 'active' | 'ended' | 'withdrawn'>(),
     endReason: p.text().$type<'ended' | 'moved'>().strictNullable(),
   },
 });
 
-/** Access that a family gave to one professional. `endsAt` may be in the future while active. */
+/**
+ * Access that a family gave to one professional. `endsAt` may be in the future while active. Before it
+ * begins it is `scheduled`; `withdrawn` never began.
+ */
 export class ClientGrant extends ClientGrantSchema.class {
   /** Returns whether access is active at `now`, also before maintenance has ended it. */
   isActiveAt(now: Date): boolean {
     return this.status === 'active' && (this.endsAt === null || this.endsAt > now);
   }
 
-  /** Ends the access at the time of the database. Its seat ends by a trigger. */
+  /** Ends the access at the time of the database. Its seat ends by a trigger. What has not begun is withdrawn. */
   end(reason: 'ended' | 'moved'): void {
+    if (this.status === 'scheduled') {
+      this.status = 'withdrawn';
+      return;
+    }
     this.status = 'ended';
     this.endReason = reason;
     this.endsAt = sql<Date>`greatest(since, clock_timestamp())`;

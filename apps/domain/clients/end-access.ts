@@ -7,8 +7,9 @@ import { recordAuditEntry } from '../audit-log/record.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { shareLock, writeLock } from '../db/locks.ts';
 import { findDatabaseTime } from '../db/statement.ts';
+import { beginDueGrant } from './begin-due-grant.ts';
 import { ClientGrant } from './client.entity.ts';
-import { noSuchGrant } from './seats.ts';
+import { grantNotActive, noSuchGrant } from './seats.ts';
 
 /**
  * Ending a family's access to a professional, and moving it to a colleague. Both require
@@ -25,25 +26,29 @@ interface GrantRequest {
 }
 
 /**
- * Ends active access now (reason `ended`).
+ * Ends active access now (reason `ended`) and returns `ended`. Access that has not begun is withdrawn, without
+ * an event: `withdrawn`.
  *
  * @throws OrganizationError `no_such_grant`, `grant_not_active` and others.
  */
-export async function endGrant(database: Database, input: GrantRequest): Promise<void> {
+export async function endGrant(database: Database, input: GrantRequest): Promise<'ended' | 'withdrawn'> {
   const { organizationId, grantId, by } = input;
-  await database.change(async (tx) => {
+  return database.change(async (tx) => {
     await getActor(tx, organizationId, by, 'org.seats.manage');
-    const grant = await getActiveGrant(tx, input);
+    const grant = await getOpenGrant(tx, input);
+    const result = grant.status === 'scheduled' ? 'withdrawn' : 'ended';
     grant.end('ended');
     await tx.flush();
     await recordAuditEntry(tx, { organizationId, by, action: 'grant.end', detail: { grantId } });
+    return result;
   });
 }
 
 /**
  * Moves active access to another active member and returns the id of the new access: the old one
  * ends with reason `moved`, and one of the same kind, family and planned end begins, in one
- * transaction. A seat ends with the old access; `assignSeat` gives the new one another.
+ * transaction. A seat ends with the old access; `assignSeat` gives the new one another. Access that has
+ * not begun is withdrawn, and the new one begins at its time.
  *
  * @throws OrganizationError `no_such_grant`, `grant_not_active`, `no_such_member`,
  * `same_professional` and others.
@@ -55,8 +60,9 @@ export async function moveGrant(
   const { organizationId, grantId, by, toPersonId } = input;
   return database.change(async (tx) => {
     await getActor(tx, organizationId, by, 'org.seats.manage');
-    const grant = await getActiveGrant(tx, input);
-    const { kind, familyId, endsAt, professionalId } = grant;
+    const grant = await getOpenGrant(tx, input);
+    const { kind, familyId, endsAt, professionalId, status } = grant;
+    const begins = status === 'scheduled' ? grant.since : null;
     grant.end('moved');
     await tx.flush(); // before the member is locked: an import locks access before members too
     await assertActiveMember(tx, organizationId, toPersonId);
@@ -69,9 +75,9 @@ export async function moveGrant(
       kind,
       professionalId: toPersonId,
       familyId,
-      since: await findDatabaseTime(tx),
+      since: begins ?? (await findDatabaseTime(tx)),
       endsAt,
-      status: 'active',
+      status: begins === null ? 'active' : 'scheduled',
       endReason: null,
     });
     await tx.flush();
@@ -81,13 +87,17 @@ export async function moveGrant(
   });
 }
 
-/** Returns the access, locked. Access whose planned end has passed counts as ended. */
-async function getActiveGrant(tx: Transaction, { organizationId, grantId }: GrantRequest): Promise<ClientGrant> {
+/**
+ * Returns the access, locked: active, or scheduled when its time has not come. Access whose planned end has
+ * passed counts as ended.
+ */
+async function getOpenGrant(tx: Transaction, { organizationId, grantId }: GrantRequest): Promise<ClientGrant> {
+  await beginDueGrant(tx, organizationId, grantId);
   const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId }, writeLock);
   if (grant === null) throw noSuchGrant();
-  if (!grant.isActiveAt(await findDatabaseTime(tx)))
-    throw new OrganizationError('grant_not_active', 'This access has already ended.');
-  return grant;
+  const { status } = grant;
+  if (status === 'scheduled' || grant.isActiveAt(await findDatabaseTime(tx))) return grant;
+  throw grantNotActive(status === 'withdrawn' ? status : 'ended');
 }
 
 /** Locks the member's row, so that they cannot be suspended before the access has begun. */

@@ -3,6 +3,7 @@ import type { Queryable } from '../db/database.ts';
 import { contains } from '../db/fold.ts';
 import { buildPage, type ListPage } from '../db/list-page.ts';
 import { joinConditions, withDates } from '../db/statement.ts';
+import { isActiveGrant, isEndedGrant, isScheduledGrant } from './grant-conditions.ts';
 import { noSuchGrant } from './seats.ts';
 
 /** A family's access to a professional as the roster shows it: names and dates only. */
@@ -15,15 +16,15 @@ export interface ClientRow {
   since: Date;
   /** When it ends or ended; null: no end is planned. */
   endsAt: Date | null;
-  /** As of now, also before the maintenance loop has written the end. */
-  status: 'active' | 'ended';
+  /** As of now, also before the maintenance loop has written a begin or an end. */
+  status: 'scheduled' | 'active' | 'ended' | 'withdrawn';
   /** The seat that this access carries now; null: none. */
   seatId: string | null;
 }
 
-/** Selects access. An empty `text` and null match everything. */
+/** Selects access. An empty `text` and null match everything. No list has what was withdrawn. */
 export interface ClientFilter {
-  state: 'active' | 'ended' | 'all';
+  state: 'scheduled' | 'active' | 'ended' | 'all';
   /** Part of a family's or a professional's name. */
   text: string;
   professionalId: string | null;
@@ -43,7 +44,7 @@ export async function listClients(
 ): Promise<ListPage<ClientRow>> {
   const { state, text, professionalId } = filter;
   return selectPage(db, { organizationId, text, after, pageSize }, [
-    state === 'all' ? null : state === 'active' ? isActive : isOver,
+    conditions[state],
     professionalId && sql`g.professional_id = ${professionalId}`,
   ]);
 }
@@ -58,7 +59,7 @@ export async function listEligibleClients(
 ): Promise<ListPage<ClientRow>> {
   const hasNoSeat = sql`not exists (select from seat h where h.organization_id = g.organization_id
     and h.family_id = g.family_id and h.ended_at is null)`;
-  return selectPage(db, { organizationId, text, after, pageSize }, [isActive, hasNoSeat]);
+  return selectPage(db, { organizationId, text, after, pageSize }, [isActiveGrant, hasNoSeat]);
 }
 
 async function selectPage(
@@ -109,13 +110,17 @@ export async function getClient(db: Queryable, organizationId: string, grantId: 
   return withDates(client, 'since', 'endsAt');
 }
 
-const isActive = sql`g.status = 'active' and (g.ends_at is null or g.ends_at > now())`;
-const isOver = sql`(g.status = 'ended' or g.ends_at <= now())`;
+const conditions = {
+  scheduled: isScheduledGrant,
+  active: isActiveGrant,
+  ended: isEndedGrant,
+  all: sql`g.status <> 'withdrawn'`,
+} as const;
 
 const columns = sql`
   g.id as "grantId", g.kind, f.name as family, g.professional_id as "professionalId", m.name as professional, g.since,
     g.ends_at as "endsAt",
-  case when ${isOver} then 'ended' else 'active' end as status,
+  case when ${isEndedGrant} then 'ended' when ${isActiveGrant} then 'active' else g.status end as status,
   (select s.id from seat s where s.organization_id = g.organization_id and s.grant_id = g.id and s.ended_at is null
     limit 1) as "seatId"`;
 

@@ -7,6 +7,7 @@ import { brokenConstraint } from '../db/constraint.ts';
 import type { Database } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { findDatabaseTime } from '../db/statement.ts';
+import { beginDueGrant } from './begin-due-grant.ts';
 import { ClientGrant, Seat } from './client.entity.ts';
 
 /**
@@ -29,8 +30,10 @@ export async function assignSeat(
   try {
     await database.change(async (tx) => {
       await getActor(tx, organizationId, by, 'org.seats.manage');
+      await beginDueGrant(tx, organizationId, grantId);
       const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId });
       if (grant === null) throw noSuchGrant();
+      if (grant.status !== 'active') throw grantNotActive(grant.status, 'A seat needs active access.');
       const { familyId } = grant;
       const givenAt = await findDatabaseTime(tx);
       tx.create(Seat, { organizationId, id, grantId, familyId, givenAt, endedAt: null, endReason: null });
@@ -62,6 +65,15 @@ export async function endSeat(
   });
 }
 
+const whyNotActive = {
+  scheduled: 'This access has not begun.',
+  ended: 'This access has already ended.',
+  withdrawn: 'This access was withdrawn before it began.',
+} as const;
+
+export const grantNotActive = (status: keyof typeof whyNotActive, more = ''): OrganizationError =>
+  new OrganizationError('grant_not_active', `${whyNotActive[status]} ${more}`.trim());
+
 export const noSuchGrant = () => new OrganizationError('no_such_grant', 'The organization has no such client access.');
 
 function findRejection(error: unknown): OrganizationError | null {
@@ -72,7 +84,7 @@ function findRejection(error: unknown): OrganizationError | null {
     case 'seat_one_per_family':
       return new OrganizationError('family_has_seat', 'This client already has a seat.');
     case 'seat_needs_active_grant':
-      return new OrganizationError('grant_not_active', 'This access has ended. A seat needs active access.');
+      return grantNotActive('ended', 'A seat needs active access.');
     default:
       return null;
   }

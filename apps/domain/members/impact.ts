@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { isActiveGrant, isScheduledGrant } from '../clients/grant-conditions.ts';
 import { operationsOfScope } from '../contract/operations.ts';
 import type { Permission, Scope } from '../contract/scopes.ts';
 import type { Queryable } from '../db/database.ts';
@@ -25,10 +26,10 @@ export interface AffectedKey extends Omit<MemberKey, 'working'> {
   losesAllScopes: boolean;
 }
 
-/** What a change of a member affects. The access of `activeGrants` families continues. */
+/** What a change of a member affects. `openGrants`, active or not begun, continue. */
 export interface Impact {
   keys: AffectedKey[];
-  activeGrants: number;
+  openGrants: number;
 }
 
 export type MemberChange = { kind: 'suspend' } | { kind: 'remove' } | { kind: 'unassign'; roleId: string };
@@ -68,8 +69,8 @@ export async function previewImpact(
     change.kind === 'unassign'
       ? { ...creator, roles: creator.roles.filter(({ id }) => id !== change.roleId.toLowerCase()) }
       : { ...creator, isActive: false };
-  const activeGrants = change.kind === 'unassign' ? 0 : await countActiveGrants(db, organizationId, personId);
-  return { keys: findAffectedKeys(creators, after), activeGrants };
+  const openGrants = change.kind === 'unassign' ? 0 : await countOpenGrants(db, organizationId, personId);
+  return { keys: findAffectedKeys(creators, after), openGrants };
 }
 
 /** Returns which keys lose scopes when a role keeps only these permissions (none: deleted). */
@@ -143,10 +144,10 @@ async function listCreators(
     order by m.person_id`);
 }
 
-async function countActiveGrants(db: Queryable, organizationId: string, personId: string): Promise<number> {
+async function countOpenGrants(db: Queryable, organizationId: string, personId: string): Promise<number> {
   const rows = await db.query(sql<{ count: number }>`
-    select count(*)::int as count from client_grant
-    where organization_id = ${organizationId} and professional_id = ${personId} and status = 'active'
-      and (ends_at is null or ends_at > now())`);
+    select count(*)::int as count from client_grant g
+    where g.organization_id = ${organizationId} and g.professional_id = ${personId}
+      and ((${isActiveGrant}) or ${isScheduledGrant})`);
   return rows[0]?.count ?? 0;
 }

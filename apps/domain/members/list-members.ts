@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { MemberAccess } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
 import { OrganizationError } from '../access/errors.ts';
+import { isActiveGrant } from '../clients/grant-conditions.ts';
 import { canonicalEmail } from '../contract/email.ts';
 import type { Queryable } from '../db/database.ts';
 import { contains } from '../db/fold.ts';
@@ -108,8 +109,7 @@ export async function getMemberDetails(
   const [row] = await db.query(sql<MemberRow & { activeGrants: number; linkExpiresAt: string | null }>`
     select ${columns(now)},
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id
-        and g.professional_id = m.person_id
-        and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
+        and g.professional_id = m.person_id and ${isActiveGrant}) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
         and ${isLinkValid(now)}) as "linkExpiresAt"
     from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`);

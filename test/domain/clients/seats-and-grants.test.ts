@@ -159,3 +159,63 @@ describe('a client’s access', () => {
     }
   });
 });
+
+describe('access that lies ahead', () => {
+  async function setupScheduled() {
+    const t = await setupStaff();
+    const grant = await t.make.grant({ professional: t.member, since: new Date(Date.now() + 86_400_000) });
+    const request = { organizationId: t.orgId, by: { personId: t.boss.userId }, grantId: grant.id };
+    const comes = (id = grant.id) => t.owner.pool.query(`update client_grant set since = now() where id = $1`, [id]);
+    const listTypes = async () => (await t.events()).map(({ type }) => type);
+    const readGrants = async () =>
+      (
+        await t.owner.pool.query(
+          'select id, professional_id as professional, since, status from client_grant order by status',
+        )
+      ).rows;
+    return { ...t, grant, request, comes, listTypes, readGrants };
+  }
+
+  it('is withdrawn by its end, without an event', async () => {
+    const t = await setupScheduled();
+    await expect(assignSeat(t.db, t.request)).rejects.toMatchObject({
+      reason: 'grant_not_active',
+      message: 'This access has not begun. A seat needs active access.',
+    });
+    expect(await endGrant(t.db, t.request)).toBe('withdrawn');
+    for (const act of [endGrant, assignSeat])
+      await expect(act(t.db, t.request)).rejects.toMatchObject({
+        reason: 'grant_not_active',
+        message: expect.stringContaining('This access was withdrawn before it began.'),
+      });
+    const move = { ...t.request, toPersonId: t.admin.userId };
+    await expect(moveGrant(t.db, move)).rejects.toMatchObject({ reason: 'grant_not_active' });
+    expect([await t.listTypes(), await t.readGrants()]).toMatchObject([[], [{ status: 'withdrawn' }]]);
+    expect(await t.entries()).toEqual([
+      { action: 'grant.end', person: t.boss.userId, detail: { grantId: t.grant.id } },
+    ]);
+  });
+
+  it('moves with its begin', async () => {
+    const t = await setupScheduled();
+    const [before] = await t.readGrants();
+    const { id } = await moveGrant(t.db, { ...t.request, toPersonId: t.admin.userId });
+    expect(await t.listTypes()).toEqual([]);
+    expect(await t.readGrants()).toEqual([
+      { ...before, id, professional: t.admin.userId, status: 'scheduled' },
+      { ...before, status: 'withdrawn' },
+    ]);
+    await t.comes(id);
+    expect(await endGrant(t.db, { ...t.request, grantId: id })).toBe('ended');
+    expect(await t.listTypes()).toEqual(['client.started', 'client.ended']);
+  });
+
+  it('has begun once its time has come, also before the worker has written it', async () => {
+    const t = await setupScheduled();
+    await t.comes();
+    await assignSeat(t.db, t.request);
+    await moveGrant(t.db, { ...t.request, toPersonId: t.admin.userId });
+    expect((await t.listTypes()).slice(0, 2)).toEqual(['client.started', 'seat.given']);
+    expect((await t.listTypes()).slice(2).sort()).toEqual(['client.ended', 'client.started', 'seat.ended']);
+  });
+});

@@ -40,6 +40,10 @@ it('the preview lists the valid keys and reads that stop with a member or a role
   await t.make.keyExpired(expired);
   await t.make.apiKey({ creator: t.boss, scopes: ['org.read'] });
   await t.make.grant({ professional: creator });
+  const since = new Date(Date.now() + 86_400_000);
+  await t.make.grant({ professional: creator, since });
+  const { id: withdrawn } = await t.make.grant({ professional: creator, since });
+  await t.owner.pool.query(`update client_grant set status = 'withdrawn' where id = $1`, [withdrawn]);
   const now = new Date();
   expect(await listKeysOfCreator(t.db, orgId, creator.userId, now)).toMatchObject([
     { id: key.id, label: 'case tracking', working: ['org.read', 'org.roles.read', 'org.billing.manage'] },
@@ -53,7 +57,7 @@ it('the preview lists the valid keys and reads that stop with a member or a role
     now,
   );
   expect(onRoleLost).toEqual({
-    activeGrants: 0,
+    openGrants: 0,
     keys: [
       {
         id: key.id,
@@ -70,7 +74,7 @@ it('the preview lists the valid keys and reads that stop with a member or a role
   expect(onRoleChanged).toEqual(onRoleLost.keys);
   const onRemoval = await previewImpact(t.db, orgId, creator.userId, { kind: 'remove' }, now);
   expect(onRemoval).toMatchObject({
-    activeGrants: 1,
+    openGrants: 2,
     keys: [{ id: key.id, operations: ['getOrg', 'listRoles', 'getOrgSeats'], losesAllScopes: true }],
   });
   expect((await previewImpact(t.db, orgId, t.member.userId, { kind: 'suspend' }, now)).keys).toEqual([]);

@@ -37,18 +37,22 @@ async function clientPage(visit: MemberVisit): Promise<Page> {
         ['Professional', professional(visit, client)],
         ['Kind', kindLabels[client.kind]],
         ['Access ID', copyableId('access ID', client.grantId)],
-        ['Since', time(client.since)],
+        [hasBegun(client) ? 'Since' : 'Begins', time(client.since)],
         ['Ends', time(client.endsAt, 'No end date')],
         [
           'Status',
           html`${clientStatus(client)}
-            ${client.endReason === 'moved' ? html`<span class="quiet">Moved to a colleague.</span>` : nothing}`,
+            ${client.endReason === 'moved' ? html`<span class="quiet">Moved to a colleague.</span>` : nothing}
+            ${client.status === 'withdrawn' ? html`<span class="quiet">It never began.</span>` : nothing}`,
         ],
       ])}
       ${await seatSection(visit, client, seats)}
-      ${client.status === 'active' && visit.may('org.seats.manage') ? accessSection(visit, client) : nothing}`,
+      ${isOpen(client) && visit.may('org.seats.manage') ? accessSection(visit, client) : nothing}`,
   });
 }
+
+const hasBegun = ({ status }: ClientDetails) => status === 'active' || status === 'ended';
+const isOpen = ({ status }: ClientDetails) => status === 'active' || status === 'scheduled';
 
 function professional(visit: MemberVisit, { professionalId, professional: name }: ClientDetails): Html {
   const shown = html`<bdi>${truncate(name, 200)}</bdi>`;
@@ -78,7 +82,8 @@ function withSeat(visit: MemberVisit, { seatId, givenAt }: SeatRow): Html {
 }
 
 async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<Html> {
-  if (client.status === 'ended') return html`<p>This access has ended. Only active access can have a seat.</p>`;
+  if (client.status !== 'active')
+    return html`<p>${seatlessBecause[client.status]} Only active access can have a seat.</p>`;
   if (client.hasSeatElsewhere)
     return html`<p>This client already has a seat with another professional. Each client can have one seat.</p>`;
   if (!visit.may('org.seats.manage')) return html`<p>No seat.</p>`;
@@ -88,10 +93,20 @@ async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<H
     <p class="actions">${linkButton(visit.at(`/clients/${client.grantId}/seat`), 'Assign seat…')}</p>`;
 }
 
-function accessSection(visit: MemberVisit, { grantId }: ClientDetails): Html {
+const seatlessBecause = {
+  scheduled: 'This access has not begun.',
+  ended: 'This access has ended.',
+  withdrawn: 'This access was withdrawn before it began.',
+} as const;
+
+function accessSection(visit: MemberVisit, { grantId, status }: ClientDetails): Html {
   const here = visit.at(`/clients/${grantId}`);
+  const [what, end] =
+    status === 'scheduled'
+      ? ['Move the client to a colleague, or withdraw the access before it begins.', 'Withdraw access…']
+      : ['Move the client to a colleague, or end the access. Both also end the client’s seat.', 'End access…'];
   return html`<section aria-labelledby="access"><h2 id="access">Access</h2>
-    <p>Move the client to a colleague, or end the access. Both also end the client’s seat.</p>
+    <p>${what}</p>
     <p class="actions">${linkButton(`${here}/move`, 'Move client…', 'secondary')}
-      ${linkButton(`${here}/end`, 'End access…', 'secondary')}</p></section>`;
+      ${linkButton(`${here}/end`, end, 'secondary')}</p></section>`;
 }

@@ -6,12 +6,13 @@ import { listMembers, type MemberRow } from '#domain/members/list-members.ts';
 import { choiceField, form } from '../../components/form.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { displayName, truncate } from '../../components/text.ts';
+import { time } from '../../components/time.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { clientBreadcrumbs, endedNotice, seatImpact } from './end.ts';
+import { clientBreadcrumbs, endedNotice, nothingSent, seatImpact } from './end.ts';
 
 /** How many colleagues are offered. A search finds the others. */
 const maxColleagues = 20;
@@ -39,18 +40,24 @@ async function movePage(visit: MemberVisit, state: FormState, { q }: { q: string
   const filter = { status: 'active', text: q, roleId: null } as const;
   const { rows, next } = await listMembers(database, visit.organizationId, filter, null, maxColleagues + 1, now());
   const colleagues = rows.filter(({ personId }) => personId !== client.professionalId);
+  const isScheduled = client.status === 'scheduled';
   return page({
     title: `Move client ${truncate(client.family, 60)}`,
     breadcrumbs: clientBreadcrumbs(visit, client),
     body: html`
       <p>Moves ${displayName(client.family)} from ${displayName(client.professional)} to a colleague now. The
-        end date stays the same.</p>
+        end date stays the same.
+        ${isScheduled ? html`The new access begins on ${time(client.since)}, as the old one would have.` : nothing}</p>
       <ul>
         ${seatImpact(client)}
         ${client.seatId === null ? nothing : html`<li>Assign a new seat afterwards, if needed.</li>`}
-        <li>Your webhooks receive <code>client.ended</code> with the reason <code>moved</code>${
-          client.seatId === null ? '' : html`, <code>seat.ended</code>`
-        }, and <code>client.started</code> for the new access.</li>
+        ${
+          isScheduled
+            ? nothingSent
+            : html`<li>Your webhooks receive <code>client.ended</code> with the reason <code>moved</code>${
+                client.seatId === null ? '' : html`, <code>seat.ended</code>`
+              }, and <code>client.started</code> for the new access.</li>`
+        }
       </ul>
       ${endedNotice(client)}
       ${searchForm({

@@ -24,7 +24,7 @@ const clientsPerPage = 50;
 
 const querySchema = z.object({
   q: searchText,
-  state: z.enum(['active', 'ended', 'all']).catch('active'),
+  state: z.enum(['active', 'scheduled', 'ended', 'all']).catch('active'),
   professional: z.string().min(1).max(255).nullable().catch(null),
   after: z.guid().nullable().catch(null),
 });
@@ -88,6 +88,7 @@ function search(visit: MemberVisit, { q, state, professional }: Query): Html {
 
 const states = [
   { value: 'active', label: clientStatusLabel('active') },
+  { value: 'scheduled', label: clientStatusLabel('scheduled') },
   { value: 'ended', label: clientStatusLabel('ended') },
   { value: 'all', label: 'All' },
 ];

@@ -59,9 +59,9 @@ const hashAffectedKeys = (keys: readonly AffectedKey[]): string =>
     .digest('base64url');
 
 /** States that a member's clients stay with them. `href` leads to the clients; null: hidden. */
-export function affectedClients({ activeGrants }: Impact, href: string | null, whom: 'you' | 'them' = 'them'): Html {
-  if (activeGrants === 0) return html`<p>No clients are affected.</p>`;
-  return html`<p><strong>${formatCount(activeGrants, 'client stays', 'clients stay')} with ${whom}</strong>, including
+export function affectedClients({ openGrants }: Impact, href: string | null, whom: 'you' | 'them' = 'them'): Html {
+  if (openGrants === 0) return html`<p>No clients are affected.</p>`;
+  return html`<p><strong>${formatCount(openGrants, 'client stays', 'clients stay')} with ${whom}</strong>, including
     seats, until the access is ended or moved. ${href === null ? '' : html`<a href="${href}">View clients</a>`}</p>`;
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { isActiveGrant } from '#domain/clients/grant-conditions.ts';
 import type { Queryable } from '#domain/db/database.ts';
 import { isOpen } from '#domain/webhooks/deliveries.ts';
 
@@ -117,7 +118,7 @@ export async function getOverview(db: Queryable, id: string): Promise<Overview> 
       (select count(*)::int from membership m
         where m.organization_id = ${id} and m.status = 'active') as "activeMembers",
       (select count(distinct g.family_id)::int from client_grant g
-        where g.organization_id = ${id} and g.status = 'active') as "activeFamilies",
+        where g.organization_id = ${id} and ${isActiveGrant}) as "activeFamilies",
       (select count(*)::int from seat s where s.organization_id = ${id} and s.ended_at is null) as "seatsUsed"`);
   return overview as Overview;
 }
