@@ -144,4 +144,21 @@ describe('access that lies ahead', () => {
     const { rows } = await owner.pool.query('select sum(changes)::int as changes from ledger_count');
     expect(rows).toEqual([{ changes: events.length }]);
   });
+
+  it('is withdrawn by the erasure of its family; what has begun by the clock ends with both events', async () => {
+    const { call, client, id, start, listGrants, listEvents, comes } = await setupScheduled();
+    const due = randomUUID();
+    for (const grant of [id, due]) await call('start_grant', { ...start, id: grant });
+    await comes(due);
+    const { rows } = await client.query(
+      `select c -> 'counts' ->> 'grantsWithdrawn' as withdrawn, c -> 'counts' ->> 'grantsEnded' as ended
+       from jsonb_array_elements(platform.erase_family($1, 'case-1')) c`,
+      [start.family],
+    );
+    expect(rows).toEqual([{ withdrawn: '1', ended: '1' }]);
+    expect([await listGrants(), await listEvents()]).toEqual([
+      ['ada ended', 'ada withdrawn'],
+      ['client.started', 'client.ended'],
+    ]);
+  });
 });
