@@ -122,8 +122,8 @@ export const platformViews = {
       ...grantColumns,
       ...grantDefaults,
       status:
-        '`scheduled` (it has not begun), `active`, `ended`, or `withdrawn` (it never began). The worker writes a begin ' +
-        'and a planned end within seconds; reads of the API show them by the clock.',
+        '`scheduled` (it has not begun), `active`, `ended`, or `withdrawn` (it never began). The worker writes a ' +
+        'begin and a planned end within seconds; reads of the API show them by the clock.',
       end_reason: '`ended`, or `moved` when the professional moved the work out. Null until it has ended.',
     },
   },

@@ -51,8 +51,8 @@ const states = [
    from staged_seat s where s.assigned_in_file and s.grant_status = 'ended'
      and not (s.stored and s.stored_ended_at is not null)`,
   // Also a seat that has ended: it would have been one of access that did not exist.
-  `select ${itemPath('s', 'seats')}, concat(case when s.assigned_in_file then 'is' else 'was' end, ' assigned, but its grant ',
-     case s.grant_status when 'scheduled' then 'has not begun' else 'was withdrawn' end)
+  `select ${itemPath('s', 'seats')}, concat(case when s.assigned_in_file then 'is' else 'was' end,
+     ' assigned, but its grant ', case s.grant_status when 'scheduled' then 'has not begun' else 'was withdrawn' end)
    from staged_seat s where s.grant_status in ('scheduled', 'withdrawn')`,
 ];
 

@@ -32,7 +32,8 @@ export async function stageLeftOut(client: Client, clock: DocumentClock): Promis
     insert into staged_seat (organization_id, organization, position, id, grant_id, family_id, given_at, grant_found,
       grant_status, assigned_in_file, stored_grant_id, stored, left_alone, ended_at, end_reason, assigned_after)
     select o.id, o.position, ${leftOut}, t.id, t.grant_id, t.family_id, t.given_at, true,
-      case when g.id is null then 'active' else 'ended' end, false, t.grant_id, true, false, greatest(t.given_at, coalesce(g.ends_at, ${now})),
+      case when g.id is null then 'active' else 'ended' end, false, t.grant_id, true, false,
+      greatest(t.given_at, coalesce(g.ends_at, ${now})),
       case when g.id is null then 'ended_by_organization' else 'access_ended' end, false
     from import_organization o join seat t on t.organization_id = o.id
     left join staged_grant g on g.organization_id = o.id and g.id = t.grant_id and g.status = 'ended'

@@ -126,7 +126,8 @@ function seatSql(shift: string, now: string): string {
           coalesce(g.family_id, d.family_id) as family_id,
           g.position is not null or d.id is not null as grant_found,
           coalesce(g.status, ${statusByClock('d', now)}, 'active') as grant_status,
-          coalesce(g.clock_ended, d.status in ('scheduled', 'active') and d.ends_at <= now(), false) as grant_clock_ended,
+          coalesce(g.clock_ended, d.status in ('scheduled', 'active') and d.ends_at <= now(), false)
+            as grant_clock_ended,
           coalesce(g.ends_at, d.ends_at) as grant_ends_at,
           e.id is not null as stored, e.grant_id as stored_grant_id, e.ended_at as stored_ended_at
         from import_organization o

@@ -199,8 +199,8 @@ export class ClientsAndSeats extends Migration {
         for each row when (new.status = 'active' and new.since > clock_timestamp() + interval '1 minute')
           execute function client_grant_is_scheduled();
 
-      -- Begins access whose time has come and that the worker has not begun yet. Whoever changes a grant
-      -- or gives its seat calls this first: by the clock, it is active. Locks plan, then grant.
+      -- Begins access whose time has come and that the worker has not begun yet. Every change of a grant,
+      -- and every new seat of it, calls this first: by the clock, it is active. Locks plan, then grant.
       create function begin_due_grant(org uuid, grant_id uuid) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin

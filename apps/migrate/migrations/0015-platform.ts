@@ -337,7 +337,7 @@ export class Platform extends Migration {
         if of_grant.status <> 'active' or of_grant.ends_at <= now() then
           perform platform.reject('grant_not_active', '23514', 'a seat needs active access',
             case when of_grant.status = 'active' then 'ended' else of_grant.status end,
-            case when of_grant.status = 'scheduled' then 'Give the seat when the access has begun.'
+            case when of_grant.status = 'scheduled' then 'Repeat the call when the access has begun.'
               else 'Start a new grant, then give the seat to it.' end);
         end if;
         select s.id into other from seat s where s.organization_id = organization

@@ -22,9 +22,9 @@ export class GrantModel {
   /** Carries out a call; one that is rejected changes nothing. */
   call(change: (model: this) => string): string {
     const before = structuredClone(this.grants);
-    const answer = change(this);
-    if (!/^(created|changed|unchanged)$/.test(answer)) this.grants = before;
-    return answer;
+    const result = change(this);
+    if (!/^(created|changed|unchanged)$/.test(result)) this.grants = before;
+    return result;
   }
 
   start({ id, professional, family, since, ends }: Start): string {
@@ -69,7 +69,7 @@ export class GrantModel {
     return 'changed';
   }
 
-  giveSeat(id: string): string {
+  assignSeat(id: string): string {
     const grant = this.#lock(id);
     if (grant.status !== 'active' || !this.#isOpen(grant)) return 'grant_not_active';
     if ([...this.grants.values()].some(({ family, hasSeat }) => hasSeat && family === grant.family))

@@ -50,13 +50,13 @@ async function setupSequences() {
     const model = new GrantModel();
     const begunAt = Date.now();
     const calls: { name: string; values: Record<string, unknown>; apply: () => string }[] = [];
-    /** The clock of the database goes on by itself; an hour of the model moves what is stored. */
+    /** The clock of the database continues by itself; an hour of the model moves what is stored. */
     const at = (hours: number | null) =>
       hours === null ? null : new Date(begunAt + (hours - model.now) * hourMs).toISOString();
     /** Calls the function, and the model. */
     const call = async (name: string, values: Record<string, unknown>, apply: () => string): Promise<void> => {
-      const answer = await t.call(name, { organization, ...values });
-      const code = /^\w+ (\w+):/.exec(answer)?.[1] ?? answer;
+      const result = await t.call(name, { organization, ...values });
+      const code = /^\w+ (\w+):/.exec(result)?.[1] ?? result;
       seen.add(`${name} ${code}`);
       expect([name, code]).toEqual([name, model.call(apply)]);
     };
@@ -71,7 +71,7 @@ async function setupSequences() {
         calls.push({ name: 'start_grant', values: { ...grant, kind: 'neutral' }, apply });
       },
       end: ({ reason }, id) => call('end_grant', { id, reason }, () => model.end(id, reason)),
-      seat: (_, id) => call('give_seat', { id: randomUUID(), grant_id: id }, () => model.giveSeat(id)),
+      seat: (_, id) => call('give_seat', { id: randomUUID(), grant_id: id }, () => model.assignSeat(id)),
       async plan({ endsIn }, id) {
         const ends = model.now + endsIn;
         await call('plan_end', { id, ends_at: at(ends) }, () => model.planEnd(id, ends));
