@@ -5,7 +5,7 @@ import { routes } from '../../apps/console/routes.ts';
 import { pages } from './pages/all.ts';
 
 /** Routes that answer with a file. */
-const files = new Set(['downloadAuditLog']);
+const files = new Set(['downloadAuditLog', 'downloadEvidence']);
 
 it('every page is among those that `npm run tool -- long` checks', () => {
   const seen = new Set(pages.map(({ route }) => route));

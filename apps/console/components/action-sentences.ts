@@ -221,7 +221,17 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   ],
   'session.end_all': ['Ended all sessions', (e) => sentence`Ended all sessions of ${member(e)}`],
   'session.end_others': ['Ended other sessions', () => sentence`Ended their other sessions`],
-  'audit_log.download': ['Downloaded the audit log', () => sentence`Downloaded the audit log as CSV`],
+  'audit_log.download': [
+    'Downloaded the audit log',
+    (_, d) =>
+      d.format === 'evidence'
+        ? sentence`Started to download an evidence package`
+        : sentence`Downloaded the audit log as CSV`,
+  ],
+  'audit_log.evidence': [
+    'Downloaded an evidence package',
+    (_, d) => sentence`Downloaded an evidence package of ${text(d.from)} to ${text(d.to)}`,
+  ],
   import: ['Imported data', () => sentence`Imported a file`],
   'import.backfill': ['Imported data without events', () => sentence`Imported a file without events`],
   'platform.put_organization': [

@@ -280,13 +280,16 @@ export class AuditLog extends Migration {
       );
       insert into audit_progress default values;
 
-      -- The content of an entry as SHA-256. No setting of a session changes it.
-      create function audit_entry_digest(entry audit_entry) returns bytea language sql stable parallel safe
-      set search_path = pg_catalog, public, pg_temp
-      return sha256(convert_to(json_build_array(entry.id,
+      -- The content of an entry, as its digest covers it and evidence packages contain it. No setting
+      -- of a session changes it.
+      create function audit_entry_text(entry audit_entry) returns text language sql stable parallel safe
+      return json_build_array(entry.id,
         to_char(entry.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), entry.organization_id, entry.person_id,
         entry.key_id, entry.action, entry.status, entry.code, entry.address::text, entry.count, entry.detail,
-        encode(entry.names_digest, 'hex'))::text, 'UTF8'));
+        encode(entry.names_digest, 'hex'))::text;
+      create function audit_entry_digest(entry audit_entry) returns bytea language sql stable parallel safe
+      set search_path = pg_catalog, public, pg_temp
+      return sha256(convert_to(audit_entry_text(entry), 'UTF8'));
 
       -- Whether the names of an entry are those of its digest. Without names, they were erased: an
       -- entry \`family.erase\` lists it, which is in the chain or among those that are appended next.

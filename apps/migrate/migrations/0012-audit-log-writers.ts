@@ -38,6 +38,7 @@ const memberActions = [
   'grant.move',
   'sign_in.confirm',
   'audit_log.download',
+  'audit_log.evidence',
 ];
 
 /** What people do in the console on their own sign-in, in the log of each organization. */

@@ -159,8 +159,9 @@ export class ReadApi extends Migration {
     `);
 
     // A key sent to the console is rejected without a query, and counted in one row per key and
-    // minute, with the address of the last request. The console may add to that row and change no
-    // other.
+    // minute, with the address of the first request: nothing but the count of an entry changes, so
+    // that each version in the chain can be written again. The console may add to that row and
+    // change no other.
     this.addSql(/* sql */ `
       create function api.record_keys_at_console(fingerprints bytea[], counts bigint[], addresses inet[])
       returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -176,7 +177,7 @@ export class ReadApi extends Migration {
         order by k.id
         on conflict (key_id, at) where action = 'api.console'
           do update set count = least(audit_entry.count::bigint + excluded.count, 2147483647)::integer,
-            address = excluded.address, serial = excluded.serial;
+            serial = excluded.serial;
       end $$;
     `);
   }

@@ -36,7 +36,8 @@ export class Rights extends Migration {
       -- The console creates keys, changes members and roles, assigns and ends seats, shows the log.
       grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan,
         subscription, seat, api_key,
-        audit_entry, webhook_deletion, delivery_cancellation to org_api_console;
+        audit_entry, audit_link, audit_chain, webhook_deletion, delivery_cancellation to org_api_console;
+      grant execute on function audit_entry_text, audit_chain_start to org_api_console;
       grant insert on person, membership, role, client_grant, seat to org_api_console;
       grant delete on role to org_api_console;
       grant update (status, ends_at, end_reason) on client_grant to org_api_console;

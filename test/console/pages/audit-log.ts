@@ -39,4 +39,12 @@ export const pages: readonly JudgedPage[] = [
       return `/o/${orgId}/audit-log/${entries[0]?.id}`;
     },
   },
+  {
+    route: 'showEvidence',
+    picture: 'audit-log-evidence',
+    async path(t, { orgId }) {
+      await t.owner.pool.query('select append_audit_chain(20000)');
+      return `/o/${orgId}/audit-log/evidence`;
+    },
+  },
 ];

@@ -78,6 +78,9 @@ const detailNames: Record<string, string> = {
   added: 'Added',
   removed: 'Removed',
   sha256: 'SHA-256 of the file',
+  manifestSha256: 'SHA-256 of the manifest',
+  from: 'From',
+  to: 'To',
   cause: 'Cause',
 };
 

@@ -111,4 +111,5 @@ const download = (visit: MemberVisit, query: FilterQuery): Html =>
     isFiltered(query) ? 'Download filtered CSV' : 'Download CSV',
     'secondary',
   )}
+    ${linkButton(visit.at('/audit-log/evidence'), 'Evidence package…', 'secondary')}
     <span class="quiet">Includes all pages. Times are in UTC. The download is recorded in the log.</span></p>`;
