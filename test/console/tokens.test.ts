@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { contrast } from './contrast.ts';
 
-const css = readFileSync(new URL('../../apps/console/assets/tokens.css', import.meta.url), 'utf8');
+const css = readFileSync(new URL('../../apps/runtime/pages/tokens.css', import.meta.url), 'utf8');
 const [light = '', dark = ''] = css.split('@media (prefers-color-scheme: dark)');
 const listColors = (text: string) =>
   Object.fromEntries([...text.matchAll(/--([\w-]+): #([0-9a-f]{6});/g)].map(([, name, color]) => [name, color]));
