@@ -123,7 +123,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.use(rejectFaults);
   app.use(routes.handle);
   app.use(health({ pool, isDraining }));
-  app.use(servePublicPages(config.baseUrls, largeBodySender));
+  app.use(servePublicPages(config, largeBodySender));
   app.use(routes.rejectOther);
 
   return serveApp(serving, {

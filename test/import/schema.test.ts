@@ -105,7 +105,7 @@ const borders: unknown[] = [
 describe('the JSON Schema of the import format', () => {
   it('is the committed file, and is served byte for byte (if not: npm run tool -- import-schema)', () => {
     expect(importSchemaText()).toBe(committed);
-    const findPage = publicPages({ baseUrls: defaultBaseUrls });
+    const findPage = publicPages({ baseUrls: defaultBaseUrls, region: 'us' });
     expect(findPage('/v1/import-1.schema.json')).toEqual({
       ...findPage('/v1/openapi.json'),
       body: Buffer.from(committed),

@@ -1,70 +1,147 @@
-import { eventTypes } from '#domain/contract/events.ts';
-import { endpoints } from '../endpoints.ts';
-import { eventOperationId } from '../openapi/webhooks.ts';
+import { errorCodes, errorStatus } from '#domain/contract/errors.ts';
+import { type Region, regions } from '#domain/contract/regions.ts';
+import { attributes, type Child, type Html, html } from '#runtime/pages/html.ts';
+import { exampleOrgId } from '../openapi/examples.ts';
+import type { Reference } from './document.ts';
+import { chapters } from './markdown.ts';
+import { environmentSample, languages } from './samples.ts';
+import * as sections from './sections.ts';
+import { tools } from './tools.ts';
 
 /**
- * What `/docs` may load: its own origin, no inline script or style, no frames. `data:` is for the
- * library's small icons.
+ * What `/docs` may load and do: files of its own origin, no inline script or style, no frames, no
+ * form that is sent, and no text that becomes a script or markup.
  */
 export const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  "img-src 'self' data:",
+  "img-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join('; ');
 
+/** What a page depends on beside the document. */
+export interface Installation {
+  region: Region;
+  /** The base URL of the region, which samples name. */
+  baseUrl: string;
+  /** Whether the clients know this address by themselves. */
+  isDefaultBaseUrl: boolean;
+}
+
 /**
- * Returns the reference page. The navigation is written here; start.js renders the rest from the
- * document. `introduction` is its Markdown.
+ * Returns the reference as a page that is complete without a script. The script adds search, copying and requests
+ * with the reader's key.
  */
-export function referencePage({ title, introduction }: { title: string; introduction: string }): string {
-  const chapters = [...introduction.matchAll(/^# (.+)$/gm)].map(([, heading = ''], index) =>
-    item(`#chapter-${index + 1}`, heading),
-  );
-  const reads = endpoints.map(({ operationId, summary }) => blockItem(operationId, summary));
-  const events = eventTypes.map((type) => blockItem(eventOperationId(type), `<code>${type}</code>`));
-  return `<!doctype html>
+export function referencePage(reference: Reference, installation: Installation): string {
+  const { title, version } = reference;
+  const [opening, ...guide] = chapters(reference.introduction, { errors: 'table' });
+  return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="${reference.summary}">
 <title>${title}: reference</title>
 <link rel="icon" href="/docs/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-<link rel="stylesheet" href="/docs/style.css">
+<link rel="alternate" href="/docs.md" type="text/markdown">
+<link rel="stylesheet" href="/docs/reference.css">
+<script src="/docs/reference.js" defer></script>
 </head>
 <body>
-<nav aria-label="Contents">
-<strong>${title}</strong>
-<ul>${chapters.join('')}</ul>
-<h2>Reads</h2>
-<ul>${reads.join('')}</ul>
-<h2>Events</h2>
-<ul>${events.join('')}</ul>
-<h2>For tools</h2>
-<ul>${item('/v1/openapi.json', 'openapi.json')}${item('/v1/import-1.schema.json', 'import-1.schema.json')}</ul>
-</nav>
-<main id="reference">
-<noscript>
-  This page is rendered by a script. Without one, read <a href="/v1/openapi.json">the OpenAPI document</a>.
-</noscript>
+<a class="skip" href="#main">Skip to main content</a>
+<header class="top">
+<a class="mark" href="/docs"><img src="/docs/icon.svg" alt="" width="24" height="24"><span>${title}</span></a>
+<span class="region">${regions[installation.region].name}</span>
+${search}${keyBox(regions[installation.region].keyPrefix)}
+</header>
+${languageChoice}
+<div class="frame">
+${navigation(reference, guide)}
+<main id="main" tabindex="-1">
+${sections.row({
+  id: 'introduction',
+  text: html`<h1>${title} <span class="type">${version}</span></h1>${opening?.text}`,
+  code: environmentBox(installation),
+})}
+${guide.map(sections.chapterRow)}
+${sections.readsRow(reference)}
+${reference.reads.map((read) => sections.readRow(read, reference, installation.baseUrl))}
+${sections.eventsRow(reference)}
+${reference.events.map((event) => sections.eventRow(event, reference))}
+${sections.errorsRow(reference)}
+${sections.errorRows(reference)}
+${sections.toolRows()}
+${sections.changesRow()}
 </main>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
+</div>
 </body>
 </html>
-`;
+`.toString();
 }
 
-function item(href: string, label: string): string {
-  return `<li><a href="${href}">${label}</a></li>`;
+const search = html`<search hidden><label class="visually-hidden" for="search">Search the reference</label>
+<input type="search" id="search" placeholder="Search" autocomplete="off" aria-keyshortcuts="/"><kbd>/</kbd>
+<div id="results" hidden><p role="status"></p><ol></ol></div></search>`;
+
+const keyBox = (prefix: string): Html => html`<details id="key-box" hidden><summary>Your key</summary>
+<form><label>API key <input type="password" id="api-key" autocomplete="off" spellcheck="false"
+placeholder="${prefix}…"></label>
+<label>Organization ID <input id="org-id" autocomplete="off" spellcheck="false" placeholder="${exampleOrgId}"></label>
+<p>The key stays in the memory of this page until you reload or leave it, and is sent to this server only. Requests
+count against its limit and are in the organization’s activity log.</p></form></details>`;
+
+const languageChoice = html`<section class="languages" aria-label="Samples"><fieldset>
+<legend class="visually-hidden">Language of the samples</legend>
+${languages.map(
+  ({ id, name }, index) =>
+    html`<label><input type="radio" name="language"${attributes({
+      id: `language-${id}`,
+      value: id,
+      checked: index === 0,
+    })}><span>${name}</span></label>`,
+)}</fieldset></section>`;
+
+const environmentBox = ({ region, baseUrl, isDefaultBaseUrl }: Installation): Html =>
+  sections.codeBox(
+    'What the samples use',
+    environmentSample(regions[region].keyPrefix, exampleOrgId, isDefaultBaseUrl ? null : baseUrl),
+    { label: 'What the samples use' },
+  );
+
+function navigation({ reads, events }: Reference, guide: readonly { id: string; heading: string }[]): Html {
+  return html`<nav aria-label="Contents"><details open><summary>Contents</summary>
+${group(
+  'Guide',
+  guide.map(({ id, heading }) => link(`#${id}`, heading)),
+)}
+${group('Reads', [link('#reads', 'Every read'), ...reads.map(({ id, summary }) => link(`#${id}`, summary))])}
+${group('Events', [
+  link('#events', 'Every event'),
+  ...events.map(({ id, type }) => link(`#${id}`, html`<code>${type}</code>`)),
+])}
+${group(
+  'Error codes',
+  errorCodes.map((code) =>
+    link(`#${sections.errorId(code)}`, html`<code>${code}</code> <span>${errorStatus[code]}</span>`),
+  ),
+)}
+${group('Clients and tools', [
+  ...tools.map(({ id, heading }) => link(`#${id}`, heading)),
+  link('#changelog', 'Changelog'),
+  link('/v1/openapi.json', 'OpenAPI document'),
+  link('/v1/import-1.schema.json', 'Schema of imports'),
+  link('/docs.md', 'This page as Markdown'),
+  link('/llms.txt', 'llms.txt'),
+])}
+</details></nav>`;
 }
 
-/** Returns a link to the block of an operation or event; start.js opens it. */
-function blockItem(operationId: string, label: string): string {
-  return `<li><a href="#${operationId}" data-operation="${operationId}">${label}</a></li>`;
-}
+const group = (title: string, links: readonly Html[]): Html => html`<h2>${title}</h2><ul>${links}</ul>`;
+const link = (href: string, label: Child): Html => html`<li><a href="${href}">${label}</a></li>`;

@@ -1,15 +1,18 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import type { Region } from '#domain/contract/regions.ts';
 import { once } from '#runtime/flow/once.ts';
+import { designTokens } from '#runtime/pages/design-tokens.ts';
 import { chooseEncoding, type Encoding, findEncoding } from '../accept-encoding.ts';
+import { defaultBaseUrls } from '../config.ts';
 import { encodeFile } from '../encode.ts';
 import type { LargeBodySender } from '../large-body.ts';
 import { chunkBytes } from '../large-statement.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
+import { readDocument } from './document.ts';
 import { pagePolicy, referencePage } from './page.ts';
+import { eventMarkdown, llmsText, readMarkdown, referenceMarkdown } from './text-pages.ts';
 
 /**
  * One public page or file. `headers` contain everything but type and length; the caller compares
@@ -30,32 +33,54 @@ const types = {
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
   json: 'application/json',
+  markdown: 'text/markdown; charset=utf-8',
+  text: 'text/plain; charset=utf-8',
 };
 
+/** What the pages of an installation name. */
+interface PublishedApi {
+  baseUrls: Record<Region, string>;
+  region: Region;
+}
+
 /**
- * Serves the OpenAPI document, the schema of import documents and the reference page without a key, and
- * ignores one that is sent.
- * All readers share the bytes of a page.
+ * Serves the OpenAPI document, the schema of import documents and the reference without a key, and ignores one that
+ * is sent. A browser that opens `/` is sent to the reference. All readers share the bytes of a page.
  */
-export function servePublicPages(baseUrls: Record<Region, string>, largeBodySender: LargeBodySender): Middleware {
-  const findPage = publicPages({ baseUrls });
+export function servePublicPages(api: PublishedApi, largeBodySender: LargeBodySender): Middleware {
+  const findPage = publicPages(api);
 
   return async (ctx, next) => {
-    const page = ctx.method === 'GET' || ctx.method === 'HEAD' ? findPage(ctx.path) : null;
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next();
+    if (ctx.path === '/' && acceptsPages(ctx)) return sendToReference(ctx);
+    const page = findPage(ctx.path);
     if (page === null) return next();
-    ctx.state.operation = 'docs';
-    ctx.status = page.status;
-    ctx.type = page.type;
-    ctx.set(page.headers);
-    const encoding = findEncoding(chooseEncoding(ctx.get('Accept-Encoding')), page.body.length);
-    const body = encoding === null ? page.body : await page.encoded[encoding]();
-    if (encoding !== null) ctx.set({ ETag: `W/${page.headers.ETag}`, 'Content-Encoding': encoding });
-    if (body.length <= chunkBytes) ctx.body = body;
-    else largeBodySender.send(ctx, splitIntoChunks(body), body.length);
-    if (!ctx.fresh) return;
-    ctx.status = 304;
-    ctx.remove('Content-Encoding');
+    await sendPage(ctx, page, largeBodySender);
   };
+}
+
+async function sendPage(ctx: Context, page: PublicPage, largeBodySender: LargeBodySender): Promise<void> {
+  ctx.state.operation = 'docs';
+  ctx.status = page.status;
+  ctx.type = page.type;
+  ctx.set(page.headers);
+  const encoding = findEncoding(chooseEncoding(ctx.get('Accept-Encoding')), page.body.length);
+  const body = encoding === null ? page.body : await page.encoded[encoding]();
+  if (encoding !== null) ctx.set({ ETag: `W/${page.headers.ETag}`, 'Content-Encoding': encoding });
+  if (body.length <= chunkBytes) ctx.body = body;
+  else largeBodySender.send(ctx, splitIntoChunks(body), body.length);
+  if (!ctx.fresh) return;
+  ctx.status = 304;
+  ctx.remove('Content-Encoding');
+}
+
+/** Programs accept anything, and get the error response of an unknown path. */
+const acceptsPages = (ctx: Context): boolean => ctx.accepts('json', 'html') === 'html';
+
+function sendToReference(ctx: Context): void {
+  ctx.state.operation = 'docs';
+  ctx.status = 303;
+  ctx.set({ Location: '/docs', Vary: 'Accept', 'Cache-Control': 'no-cache' });
 }
 
 /** Yields a shared file in chunks without copying it. */
@@ -64,35 +89,36 @@ function* splitIntoChunks(bytes: Buffer): Generator<Buffer> {
 }
 
 /**
- * Returns the OpenAPI document at `/v1/openapi.json`, the JSON Schema of import documents at
- * `/v1/import-1.schema.json` and the reference page at `/docs` by path, and null for any other path. They
- * ignore every key. Everything is read once, here, and nothing is
+ * Returns the public pages by path, and null for any other path: the OpenAPI document, the JSON Schema of import
+ * documents, and the reference, as a page and as Markdown. Everything is read and rendered once, here, and nothing is
  * fetched from another host.
- *
- * Swagger UI renders the page. It was the only one of those tried that runs without inline styles
- * and scripts and without a request to another host: redoc 3.0.1 needs inline styles and shows a
- * picture from a CDN, `@scalar/api-reference` 1.72.1 requests its creator's registry,
- * `@stoplight/elements` 9.0.25 and rapidoc 9.3.8 need inline styles, and the former does not list
- * the webhooks.
  */
-export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }): (path: string) => PublicPage | null {
-  const { info } = openApiDocument({ baseUrls });
-  const html = page('html', referencePage({ title: info.title, introduction: info.description }), {
-    'Content-Security-Policy': pagePolicy,
-  });
+export function publicPages({ baseUrls, region }: PublishedApi): (path: string) => PublicPage | null {
+  const document = openApiDocument({ baseUrls });
+  const reference = readDocument(document);
+  const baseUrl = baseUrls[region];
+  const installation = { region, baseUrl, isDefaultBaseUrl: baseUrl === defaultBaseUrls[region] };
+  const html = page('html', referencePage(reference, installation), { 'Content-Security-Policy': pagePolicy });
   const pages = new Map<string, PublicPage>([
     ['/v1/openapi.json', page('json', openApiText(baseUrls), anyOrigin)],
     ['/v1/import-1.schema.json', page('json', importSchemaFile(), anyOrigin)],
     ['/docs', html],
     ['/docs/', html],
-    ['/docs/start.js', page('js', ownFile('start.js'))],
-    ['/docs/style.css', page('css', ownFile('style.css'))],
+    ['/docs/reference.css', page('css', Buffer.concat([designTokens, ownFile('reference.css')]))],
+    ['/docs/reference.js', page('js', ownFile('reference.js'))],
     ['/docs/icon.svg', page('svg', ownFile('icon.svg'))],
-    ['/docs/swagger-ui.css', page('css', libraryFile('swagger-ui.css'))],
-    ['/docs/swagger-ui-bundle.js', page('js', libraryFile('swagger-ui-bundle.js'))],
+    ['/docs.md', page('markdown', referenceMarkdown(reference, installation))],
+    ['/llms.txt', page('text', llmsText(reference, baseUrl))],
+    ...reference.reads.map((read) => markdownPage(read.id, readMarkdown(read, baseUrl))),
+    ...reference.events.map((event) => markdownPage(event.id, eventMarkdown(event))),
   ]);
   return (path) => pages.get(path) ?? null;
 }
+
+const markdownPage = (id: string, text: string): [path: string, page: PublicPage] => [
+  `/docs/${id}.md`,
+  page('markdown', `${text}\n`),
+];
 
 /** The pages of any origin may read a document. */
 const anyOrigin = { 'Access-Control-Allow-Origin': '*' };
@@ -120,8 +146,4 @@ function ownFile(name: string): Buffer {
 /** The committed file: apps do not import each other. */
 function importSchemaFile(): Buffer {
   return readFileSync(new URL('../../import/import-1.schema.json', import.meta.url));
-}
-
-function libraryFile(name: string): Buffer {
-  return readFileSync(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`));
 }

@@ -1,5 +1,6 @@
 import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
 import { endpoints } from '../endpoints.ts';
+import { versions } from './changes.ts';
 import { errorComponents } from './error-responses.ts';
 import { exampleOrgId } from './examples.ts';
 import { headerComponents } from './headers.ts';
@@ -18,7 +19,7 @@ export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string>
     openapi: '3.1.1',
     info: {
       title: 'Organization API',
-      version: '1.0.0',
+      version: versions[0].version,
       summary: 'One organization’s own data: nine reads and four webhooks.',
       description: introduction(baseUrls),
       contact: { name: 'Organization API', url: `${baseUrls.us}/docs` },

@@ -1,4 +1,4 @@
-import { errorStatus } from '#domain/contract/errors.ts';
+import { type ErrorCode, errorCodes, errorHelp, errorStatus } from '#domain/contract/errors.ts';
 import {
   failedAuthenticationsPerMinute,
   requestsPerWindow,
@@ -84,22 +84,10 @@ body. Both count against the limit.
 A body of 1,400 bytes or more comes in br or gzip if \`Accept-Encoding\` asks for it, with the same \`ETag\` as a weak
 one (\`W/"…"\`). \`If-None-Match\` matches either form.`;
 
-const errorRows: [code: keyof typeof errorStatus, meaning: string][] = [
-  [
-    'invalid_request',
-    'The organization’s id is not a UUID, or a query parameter was sent; with 408, 417 or 431: not valid HTTP',
-  ],
-  ['unauthenticated', 'No key was sent'],
-  ['invalid_api_key', 'The key is not valid, revoked, expired, or for the other region; `message` says which'],
-  ['insufficient_scope', 'The key lacks the scope that the read needs'],
-  ['forbidden', 'The key is for another organization, or the person who created it can no longer do this'],
-  ['api_key_not_accepted', 'A key was sent to something that is not a read of this API'],
-  ['not_found', 'There is no such organization, or nothing at this path'],
-  ['method_not_allowed', 'Another method than GET, without a key'],
-  ['rate_limited', 'Too many requests: wait as long as `Retry-After` says'],
-  ['internal', 'An internal error; quote `requestId`'],
-  ['unavailable', 'Temporarily unavailable: wait as long as `Retry-After` says'],
-];
+const errorRow = (code: ErrorCode): string => {
+  const { meaning, remedy } = errorHelp[code];
+  return `| ${errorStatus[code]} | \`${code}\` | ${meaning} | ${remedy} |`;
+};
 
 const errors = `\
 # Errors
@@ -111,9 +99,9 @@ Every refusal is JSON. Decide by \`error\`; \`message\` is for people and may ch
 needs." }
 \`\`\`
 
-| Status | \`error\` | When |
-| --- | --- | --- |
-${errorRows.map(([code, meaning]) => `| ${errorStatus[code]} | \`${code}\` | ${meaning} |`).join('\n')}`;
+| Status | \`error\` | When | What to do |
+| --- | --- | --- | --- |
+${errorCodes.map(errorRow).join('\n')}`;
 
 const events = `\
 # Webhooks

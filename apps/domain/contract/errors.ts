@@ -17,6 +17,67 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
+/** Every code, in the order of the reference. */
+export const errorCodes = Object.keys(errorStatus) as ErrorCode[];
+
+/** What a code means and what a partner does about it, each in a sentence or two of Markdown. */
+interface ErrorHelp {
+  meaning: string;
+  remedy: string;
+}
+
+/** The help for every code. A new code does not compile without one. */
+export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
+  invalid_request: {
+    meaning: 'The organization’s id is not a UUID, or a query parameter was sent; with 408, 417 or 431: not valid HTTP',
+    remedy: 'Correct the request. Sending it again as it is gives the same answer.',
+  },
+  unauthenticated: {
+    meaning: 'No key was sent',
+    remedy: 'Send the key in the header `Authorization: Bearer …`. A redirect or a proxy may have removed it.',
+  },
+  invalid_api_key: {
+    meaning: 'The key is not valid, revoked, expired, or for the other region; `message` says which',
+    remedy:
+      'Compare the key with the one that the console showed, or send it to the server of its region. For a key that ' +
+      'was revoked or has expired, ask the organization for a new one.',
+  },
+  insufficient_scope: {
+    meaning: 'The key lacks the scope that the read needs',
+    remedy: 'Ask the organization for a key with the scope that `message` names. Scopes of a key never change.',
+  },
+  forbidden: {
+    meaning: 'The key is for another organization, or the person who created it can no longer do this',
+    remedy:
+      'Check that the id in the path is that of the key’s organization. Otherwise `message` says what the key’s ' +
+      'creator has lost: a person who may do this creates a new key.',
+  },
+  api_key_not_accepted: {
+    meaning: 'A key was sent to something that is not a read of this API',
+    remedy: 'Use `GET` and a path of this reference. A key opens nothing else.',
+  },
+  not_found: {
+    meaning: 'There is no such organization, or nothing at this path',
+    remedy: 'Check the path and the id. The organization’s people see the id in the console.',
+  },
+  method_not_allowed: {
+    meaning: 'Another method than GET, without a key',
+    remedy: 'Use `GET`. The API changes nothing.',
+  },
+  rate_limited: {
+    meaning: 'Too many requests: wait as long as `Retry-After` says',
+    remedy: 'Wait as long as `Retry-After` says, then send the request again. `RateLimit` of each answer helps before.',
+  },
+  internal: {
+    meaning: 'An internal error; quote `requestId`',
+    remedy: 'Try again after a moment, at most a few times. If it persists, quote `requestId` to support.',
+  },
+  unavailable: {
+    meaning: 'Temporarily unavailable: wait as long as `Retry-After` says',
+    remedy: 'Wait as long as `Retry-After` says, then send the request again. It lasts seconds in most cases.',
+  },
+};
+
 /** What messages of errors name. */
 export interface ErrorValues {
   scope: string;

@@ -23,7 +23,7 @@ it('every response has HSTS and its own content type: reads, error responses and
     api.get(`/v1/orgs/${orgId}`, { key, method: 'POST' }),
     api.get('/nowhere'),
     api.get('/livez'),
-    ...['/v1/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/style.css'].map((path) => api.get(path)),
+    ...['/v1/openapi.json', '/docs', '/docs/reference.js', '/docs/reference.css'].map((path) => api.get(path)),
   ]);
   expect(responses.map(({ status }) => status)).toEqual([200, 304, 400, 401, 403, 404, 200, 200, 200, 200, 200]);
   for (const { headers } of responses) {
@@ -103,7 +103,7 @@ it('idle connections are closed for new ones when the connection limit is reache
 
 it('a client that pipelines requests and reads nothing is disconnected at once; one that reads steadily is not', async () => {
   const { api } = await setup({ [constants]: { minBytesPerSecond: 20_000 } });
-  const path = '/docs/swagger-ui-bundle.js';
+  const path = '/docs';
   const steady = await openReader(api.url, { path, bytesPerSecond: 100_000, times: 6 });
   await openReader(api.url, { path: '/docs', bytesPerSecond: 0, times: 500 });
   for (let n = 0; n < 3; n += 1) await openReader(api.url, { path: '/docs/icon.svg', bytesPerSecond: 0, times: 10 });

@@ -1,124 +1,164 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventTypes } from '#domain/contract/events.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openBrowser } from '#test/chromium.ts';
-import { defaultBaseUrls } from '../../../apps/api/config.ts';
-import { publicPages } from '../../../apps/api/docs/public-pages.ts';
+import { shareApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
+import { violations } from '../../console/browser.ts';
 
-const findPage = publicPages({ baseUrls: defaultBaseUrls });
+const wide = { width: 1280, height: 850 };
+const phone = { width: 390, height: 844 };
 
-/** Maximum time (ms) that a loaded machine needs to render. */
-const patient = { timeout: 30_000 };
-
-/** A visit of the page, with the browser's messages and requests. */
+/** A visit of the page, with the browser's messages and its requests to other origins. */
 interface Visit {
   page: Page;
-  requested: string[];
   complaints: string[];
+  strangers: string[];
 }
 
-describe('the reference page at /docs', { timeout: 120_000 }, () => {
-  let server: Server;
-  let origin: string;
+describe('the reference page at /docs', () => {
+  const installation = shareApi();
   let browser: Browser;
-
   beforeAll(async () => {
-    server = createServer((request, response) => {
-      const found = findPage(new URL(request.url ?? '/', 'http://localhost').pathname);
-      if (found === null) return void response.writeHead(404).end();
-      response.writeHead(found.status, { ...found.headers, 'Content-Type': found.type }).end(found.body);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     browser = await openBrowser();
   }, 300_000);
+  afterAll(() => browser?.close());
 
-  afterAll(async () => {
-    await browser?.close();
-    server?.close();
-  });
-
-  async function visit(path: string): Promise<Visit> {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-    const requested: string[] = [];
+  async function visit(path: string, options: Parameters<Browser['newContext']>[0] = {}): Promise<Visit> {
+    const origin = new URL(installation().api.url).origin;
+    const context = await browser.newContext({ viewport: wide, reducedMotion: 'reduce', ...options });
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
     const complaints: string[] = [];
-    page.on('request', (request) => requested.push(request.url()));
+    const strangers: string[] = [];
     page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
     });
     page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(`${origin}/`)) strangers.push(request.url());
+    });
     await page.goto(`${origin}${path}`);
-    await page.waitForSelector('body[data-ready]');
-    return { page, requested, complaints };
+    return { page, complaints, strangers };
   }
 
-  it('shows all nine reads and all four webhooks in full, without a browser error or a request to another origin', async () => {
-    const { page, requested, complaints } = await visit('/docs');
+  it.each([
+    ['light', wide],
+    ['light', phone],
+    ['dark', wide],
+    ['dark', phone],
+  ] as const)(
+    'has no accessibility violation, no scrolling sideways and nothing that its policy rejects: %s, %o',
+    async (colorScheme, viewport) => {
+      const { page, complaints, strangers } = await visit('/docs', { colorScheme, viewport });
+      await page.locator('#search').waitFor();
+      for (const details of await page.locator('.text details').all())
+        await details.evaluate((one: { open: boolean }) => {
+          one.open = true;
+        });
+      expect(await violations(page)).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width);
+      expect([complaints, strangers]).toEqual([[], []]);
+    },
+  );
 
-    const paths = await page.locator('.opblock-get .opblock-summary-path').allTextContents();
-    expect(paths.map(withoutBreaks).sort()).toEqual(
-      endpoints.map(({ resource }) => `/v1/orgs/{orgId}${resource}`).sort(),
-    );
-    const events = await page.locator('.opblock-post .opblock-summary-path').allTextContents();
-    expect(events.map(withoutBreaks)).toEqual(eventTypes);
-
-    await page.evaluate(`document.querySelectorAll('nav a[data-operation]').forEach((link) => link.click())`);
-    const opened = endpoints.length + eventTypes.length;
-    const bodies = page.locator('.opblock.is-open .opblock-body');
-    await bodies.nth(opened - 1).waitFor({ state: 'attached', ...patient });
-    await page
-      .getByText('Rossi & Tremblay Family Law')
-      .first()
-      .waitFor({ state: 'attached', ...patient });
-    expect(await bodies.count()).toBe(opened);
-
+  it('is complete without JavaScript, also the choice of a language', async () => {
+    const { page, complaints } = await visit('/docs', { javaScriptEnabled: false, viewport: phone });
+    expect(await page.locator('.sample.curl:visible').count()).toBe(endpoints.length);
+    await page.getByRole('radio', { name: 'Go' }).check();
+    expect(await page.locator('.sample.go:visible').count()).toBe(endpoints.length);
+    expect(await page.locator('.sample:visible').count()).toBe(endpoints.length);
+    expect(await page.locator('.sample.go').first().innerText()).toContain('func main()');
+    for (const needsScript of ['#search', '#key-box', '.try button'])
+      expect(await page.locator(needsScript).first().isVisible(), needsScript).toBe(false);
     expect(complaints).toEqual([]);
-    expect(requested.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:'))).toEqual([]);
-    await page.close();
   });
 
-  it('explains what a partner needs before the first request: servers, a curl line, limits, errors, the signature check', async () => {
-    const { page } = await visit('/docs#chapter-2');
+  it('remembers the language, and nothing else', async () => {
+    const { page } = await visit('/docs');
+    await page.getByRole('radio', { name: 'Python' }).check();
+    await page.reload();
+    await page.locator('.sample.python').first().waitFor();
+    expect(await page.locator('.sample.curl:visible').count()).toBe(0);
+    expect(await page.evaluate('({ ...localStorage })')).toEqual({ language: 'python' });
+  });
 
-    const text = await page.locator('.info').textContent();
-    for (const part of [
-      defaultBaseUrls.us,
-      defaultBaseUrls.ca,
-      'curl -i',
-      '120 requests',
-      'Retry-After',
-      'rate_limited',
-      'timingSafeEqual',
+  it('finds words in any order, shows where they stand, and leads there with the keyboard', async () => {
+    const { page, complaints } = await visit('/docs');
+    await page.keyboard.press('/');
+    await page.keyboard.type('retry wait 429');
+    const results = page.locator('#results a');
+    await results.first().waitFor();
+    expect(await results.locator('mark').allInnerTexts()).toContain('429');
+    expect(await results.allInnerTexts()).toContainEqual(expect.stringContaining('Limits'));
+    await page.locator('#search').fill('referral earnings');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#getOrgReferralEarnings$/);
+    expect(await results.first().isVisible()).toBe(false);
+    await page.locator('#search').fill('<img src=x>');
+    expect(await page.locator('#results').innerText()).toBe('Nothing found.');
+    expect(complaints).toEqual([]);
+  });
+
+  it('copies a sample', async () => {
+    const { page } = await visit('/docs', { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.locator('#getOrgSeats .curl .copy').click();
+    await page.locator('#getOrgSeats .curl .copy', { hasText: 'Copied' }).waitFor();
+    const copied = await page.evaluate('navigator.clipboard.readText()');
+    expect(copied).toContain('/v1/orgs/$ORG_ID/seats"');
+    expect(copied).toBe(await page.locator('#getOrgSeats .curl pre').textContent());
+  });
+
+  it('sends a read with a key that is kept in the memory of the page only', async () => {
+    const { make } = installation();
+    const { key, orgId } = await make.apiKey();
+    const { page, complaints, strangers } = await visit('/docs#getOrg');
+    await page.locator('#getOrg .try button').click();
+    expect(await page.locator('#getOrg output').innerText()).toContain('Enter your key');
+    await page.getByLabel('API key').fill(key);
+    await page.getByLabel('Organization ID').fill(orgId);
+    await page.keyboard.press('Enter');
+    await page.locator('#getOrg .try button').click();
+    await page.locator('#getOrg output', { hasText: 'Status 200' }).waitFor();
+    const response = await page.locator('#getOrg .try pre').innerText();
+    expect(response).toMatch(/^ETag: "[\w-]+"\nRateLimit: "key";r=119;t=\d+\n/);
+    expect(response).toContain(`"id": "${orgId}"`);
+
+    expect(await page.content()).not.toContain(key);
+    expect(
+      await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'),
+    ).not.toContain(key);
+    expect(page.url()).not.toContain(key);
+    await page.goto(`${new URL(page.url()).origin}/llms.txt`);
+    await page.goBack();
+    expect(await page.getByLabel('API key').inputValue()).toBe('');
+    expect([complaints, strangers]).toEqual([[], []]);
+  });
+
+  it('shows an error response with its code', async () => {
+    const { make } = installation();
+    const { orgId } = await make.apiKey();
+    const { page } = await visit('/docs');
+    await page.locator('#key-box summary').click();
+    await page.getByLabel('API key').fill('aln_us_not_a_key');
+    await page.getByLabel('Organization ID').fill(orgId);
+    await page.keyboard.press('Enter');
+    await page.locator('#listRoles .try button').click();
+    await page.locator('#listRoles output', { hasText: 'Status 401' }).waitFor();
+    expect(await page.locator('#listRoles .try pre').innerText()).toContain('"error": "invalid_api_key"');
+  });
+
+  it('lets no script make markup or code of text', async () => {
+    const { page } = await visit('/docs');
+    for (const attack of [
+      "document.body.innerHTML = '<img src=x onerror=alert(1)>'",
+      "document.createElement('script').text = 'alert(1)'",
+      "trustedTypes.createPolicy('any', {})",
     ]) {
-      expect(text).toContain(part);
+      const outcome = await page.evaluate(
+        `(() => { try { ${attack}; return 'done'; } catch (error) { return error.name; } })()`,
+      );
+      expect(outcome, attack).toBe('TypeError');
     }
-    expect(await page.locator('#chapter-2').textContent()).toBe('Keys');
-    await page.close();
-  });
-
-  it('forbids inline scripts, inline styles, frames and other origins, and revalidates every file before use', () => {
-    const policy = findPage('/docs')?.headers['Content-Security-Policy'];
-    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'");
-    expect(policy).not.toMatch(/unsafe|\*|http/);
-    for (const path of ['/docs', '/docs/', '/docs/start.js', '/docs/swagger-ui-bundle.js', '/v1/openapi.json']) {
-      expect(findPage(path)?.headers).toMatchObject({
-        ETag: expect.stringMatching(/^"[\w-]{22}"$/),
-        'Cache-Control': 'public, no-cache',
-        'Referrer-Policy': 'no-referrer',
-      });
-    }
-  });
-
-  it('serves only its own files', () => {
-    for (const path of ['/docs/package.json', '/docs/../package.json', '/docs/page.ts', '/v1/openapi', '/'])
-      expect(findPage(path)).toBeNull();
   });
 });
-
-/** The library breaks long paths with zero-width spaces. */
-function withoutBreaks(text: string): string {
-  return text.replaceAll('\u200b', '').trim();
-}

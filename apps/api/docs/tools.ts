@@ -1,0 +1,41 @@
+/** What the project has for partners and receivers beside the API, for the page and its Markdown. */
+export interface Tool {
+  id: string;
+  heading: string;
+  /** Markdown. */
+  text: string;
+  /** The title of the code, and the code: shell lines. */
+  title: string;
+  code: string;
+}
+
+export const tools: readonly Tool[] = [
+  {
+    id: 'clients',
+    heading: 'Clients for TypeScript and Python',
+    text:
+      '`@org-api/client` runs on Node, Deno, Bun and at the edge, `org-api` on Python 3.9 and newer. Both wait as ' +
+      'long as a 429 or 503 says, keep answers by their `ETag`, and never print a key. The samples use them.',
+    title: 'Install',
+    code: 'npm install @org-api/client\npip install org-api',
+  },
+  {
+    id: 'kits',
+    heading: 'Receiver kits',
+    text:
+      '`@org-api/receiver` and `org-api-receiver` check the signature, ignore repeats, and apply the events of each ' +
+      'seat and grant in order, in one transaction of your own database (PostgreSQL, MySQL or SQLite).',
+    title: 'Install',
+    code: 'npm install @org-api/receiver\npip install org-api-receiver',
+  },
+  {
+    id: 'certify',
+    heading: 'Certify a receiver',
+    text:
+      '`certify` sends about twenty scenarios to your receiver: a bad signature, an old timestamp, a repeat, two ' +
+      'events in the wrong order, a redirect. It reports what failed, why it matters and how to fix it, and ends ' +
+      'with an exit code for CI. The console checks the signature of a webhook too.',
+    title: 'From a checkout of the project',
+    code: 'npm run tool -- certify http://127.0.0.1:3000/webhooks',
+  },
+];
