@@ -1,17 +1,20 @@
 /** docs/platform.md: its examples run in their order, and its words are the comments of the database. */
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { platformFunctions, platformViews } from '#domain/contract/platform.ts';
 import { platformErrors } from '#domain/contract/platform-errors.ts';
+import { childEnvironment } from '#test/child-environment.ts';
+import { runCommand } from '#test/run-command.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { functionComment } from '../../apps/migrate/comments.ts';
-import { importText } from '../import/document.ts';
 import { readPlatformFunctions, readPlatformViews } from '../migrate/platform-catalog.ts';
 
 const page = readFileSync(path.join(import.meta.dirname, '../../docs/platform.md'), 'utf8');
-const example = /^```(?<language>sql|json)\n(?<code>[\s\S]*?)^```\n(?:\n```text\n(?<shown>[\s\S]*?)^```\n)?/gm;
+const example = /^```(?<language>sql|json|sh)\n(?<code>[\s\S]*?)^```\n(?:\n```text\n(?<shown>[\s\S]*?)^```\n)?/gm;
 
 /** Returns rows as lines of values, or an error as `code (SQLSTATE): message`, detail and hint. */
 async function answer(client: pg.Client, text: string): Promise<string> {
@@ -31,12 +34,28 @@ it('every example of the page answers what it shows, in the order of the page', 
   await client.connect();
   onTestFinished(() => client.end());
   const examples = [...page.matchAll(example)].map(({ groups = {} }) => groups);
-  expect(examples.map(({ language }) => language)).toEqual(expect.arrayContaining(['sql', 'json']));
+  expect(examples.map(({ language }) => language)).toEqual(expect.arrayContaining(['sql', 'json', 'sh']));
+  let document = '';
+  const folder = temporaryFolder();
+  const env = { ...childEnvironment, REGION: 'us', DATABASE_URL: database.ownerUrl, INIT_CWD: folder };
+  /** Runs imports of the page on its last document. Returns what they print. */
+  async function carryOut(code: string, text: string): Promise<string> {
+    const printed: string[] = [];
+    for (const [, args = ''] of code.matchAll(/^npm run -s import -- (.*)$/gm)) {
+      const flags = args.split(' ');
+      await writeFile(path.join(folder, flags.at(-1) ?? ''), text);
+      const { stdout, stderr } = await runCommand(['apps/import/main.ts', ...flags], env);
+      printed.push(stdout || stderr);
+    }
+    expect(printed).toHaveLength(code.trim().split('\n').length);
+    return printed.join('');
+  }
   for (const { language, code = '', shown } of examples) {
-    if (language === 'json') {
-      const { organizations } = await importText(database.ownerUrl, code);
-      expect(organizations).toHaveLength(1);
-    } else expect(`${code}${await answer(client, code)}`).toBe(`${code}${shown}`);
+    if (language === 'json') document = code;
+    else {
+      const answered = language === 'sql' ? await answer(client, code) : await carryOut(code, document);
+      expect(`${code}${answered}`).toBe(`${code}${shown}`);
+    }
   }
 });
 
