@@ -49,8 +49,38 @@ export async function stockDatabase(t: ConsoleInstallation): Promise<[Scene, Sce
   await pool.query(
     'update console_session set second_factor_at = now(), last_seen_at = now() where expires_at > now()',
   );
+  await eraseOne(t, scenes[0]);
   await pool.query('select append_audit_chain(100000)');
   return scenes;
+}
+
+/** Erases a family with days of each age, and leaves the erasure open with a response that came late. */
+async function eraseOne({ make, owner: { pool } }: ConsoleInstallation, scene: Scene): Promise<void> {
+  const { orgId, owner, webhook } = scene;
+  const familyId = await make.family({ orgId });
+  const grant = await make.grant({ professional: { orgId, userId: owner.personId, roleId: null }, familyId });
+  await pool.query(
+    `insert into family_day select $1, $2, current_date - n, 1, 1, 1, 1, 1, 1 from generate_series(80, 100) n`,
+    [orgId, familyId],
+  );
+  await pool.query(`select platform.erase($1, 'case-1', 'orgctl')`, [familyId]);
+  // Days that left the window after the erasure.
+  await pool.query(
+    `insert into family_day select organization_id, kept_as, current_date - n, 1, 1, 1, 1, 1, 1
+     from erasure, generate_series(95, 100) n`,
+  );
+  const eventId = await make.delivery({ webhook, state: 'delivered', attempts: [{ status: 200 }] });
+  await pool.query(`update event set subject_id = $2 where id = $1`, [eventId, grant.id]);
+  await pool.query(`update delivery_attempt set response = 'late' where event_id = $1`, [eventId]);
+  await pool.query(
+    `update delivery set settled_at = settled_at - interval '6 minutes' where settled_at > now() - interval '6 minutes'`,
+  );
+  await pool.query(
+    `update delivery set state = 'cancelled', due_at = null, settled_at = now() - interval '6 minutes'
+     where settled_at is null and event_id in (select id from event where subject_id = $1)`,
+    [grant.id],
+  );
+  await pool.query(`update erasure set erased_at = erased_at - interval '10 minutes'`);
 }
 
 /** Writes a line of a past day, into the partition of its month. */
