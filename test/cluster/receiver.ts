@@ -65,7 +65,8 @@ export async function startReceiver(
                     valueFrom: { secretKeyRef: { name: 'receiver-secrets', key: 'secrets' } },
                   },
                 ],
-                readinessProbe: { httpGet: { path: '/deliveries', port }, periodSeconds: 1 },
+                // It listens: a slow one must not leave its Service, because there is no other.
+                readinessProbe: { tcpSocket: { port }, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 10 },
                 securityContext: {
                   allowPrivilegeEscalation: false,
                   readOnlyRootFilesystem: true,

@@ -24,9 +24,9 @@ export async function acrossRollout(
   rollout: () => Promise<void>,
 ): Promise<void> {
   const { regions, receiver, report } = options;
-  await ask(receiver, 'for=30m&status=503');
   const waiting = new Map<Region, string[]>();
   try {
+    await ask(receiver, 'for=30m&status=503'); // may have been heard also when it fails
     for (const region of regions) waiting.set(region, await untilFailed(region));
     await rollout();
     for (const region of regions) {
