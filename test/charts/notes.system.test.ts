@@ -48,6 +48,7 @@ describe('NOTES.txt', () => {
   });
 
   it('lists what an uninstall leaves', () => {
+    expect(notes()).toMatch(/everything of this release but the migration Job of an upgrade that failed\. It leaves/);
     expect(notes()).toMatch(/It leaves what is not the release's: your Secrets, the data in PostgreSQL/);
   });
 });

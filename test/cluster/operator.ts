@@ -86,11 +86,6 @@ export async function declareWebhook(
   return { endpoint: subscription, webhookId, secret };
 }
 
-interface Job {
-  metadata: { name: string };
-  spec: { template: { spec: { containers: { image: string }[] } } };
-}
-
 /**
  * Kills the leading pod of the operator, and suspends and resumes the declared webhook. Returns the
  * problems: the other pod must lead and apply the changes.
@@ -152,21 +147,11 @@ export async function releaseFailingWorkers(
       async () => (await countDelivered(pool)) > delivered,
       'no delivery was made beside stopped workers',
     );
-    await deleteMigrationJobs(cluster, namespace, failing);
     await release.upgrade(repaired);
     await release.upgrade(current);
   } finally {
     await uninstallOperator(cluster, namespace);
   }
-}
-
-/** Deletes the migration Jobs of an image: Helm keeps those of a release that it rejected. */
-async function deleteMigrationJobs(cluster: Cluster, namespace: string, image: Image): Promise<void> {
-  const jobs = ['jobs', '-n', namespace, '-l', 'app.kubernetes.io/component=migrations'];
-  const { items } = JSON.parse(await cluster.kubectl(['get', ...jobs, '-o', 'json'])) as { items: Job[] };
-  for (const { metadata, spec } of items)
-    if (spec.template.spec.containers.some((one) => one.image === `${image.repository}:${image.tag}`))
-      await cluster.kubectl(['delete', `job/${metadata.name}`, '-n', namespace]);
 }
 
 async function isTaken(upgrade: Promise<void>): Promise<boolean> {

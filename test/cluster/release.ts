@@ -112,6 +112,9 @@ export function createRelease(
     currentRevision: revision,
     async uninstall() {
       await cluster.helm(['uninstall', name, '-n', namespace, '--wait', '--timeout', '120s'], { timeoutMs: 180_000 });
+      // Of an upgrade that failed, as in docs/operations/remove-a-region.md.
+      const migrations = `app.kubernetes.io/instance=${name},app.kubernetes.io/component=migrations`;
+      await cluster.kubectl(['delete', 'jobs', '-n', namespace, '-l', migrations]);
     },
   };
 }

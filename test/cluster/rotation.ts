@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from './cluster.ts';
-import { runCommand } from './command.ts';
+import { CommandFailedError, runCommand } from './command.ts';
 import { addKey, type Installation } from './installation.ts';
 import { listStaying, type Pod } from './pods.ts';
 import { buildSecret, type Release } from './release.ts';
@@ -82,8 +82,14 @@ async function patchSecret(cluster: Cluster, region: Rotated, settings: readonly
   const giveUpAt = performance.now() + readDeadlineMs;
   for (;;) {
     const readings: Reading[] = [];
+    // One by one, because each starts a program. A container that restarts has none, and counts as late.
     for (const pod of await listStaying(cluster, release))
-      readings.push(...(await listReadings(cluster, release, pod))); // one by one, because each starts a program
+      readings.push(
+        ...(await listReadings(cluster, release, pod).catch((error: unknown) => {
+          if (!(error instanceof CommandFailedError)) throw error;
+          return settings.map((setting) => ({ pod: pod.metadata.name, setting, readAt: 0 }));
+        })),
+      );
     const ofInterest = readings.filter(({ setting }) => settings.includes(setting));
     const unseen = settings.filter((setting) => !ofInterest.some((one) => one.setting === setting));
     const late = ofInterest.filter(({ readAt }) => readAt < changedAt);
