@@ -33,10 +33,11 @@ const waitMs = waitAfterFailureSql({
  *
  * Frees slots whose time has passed: an attempt in progress is closed as lost and counts as a
  * failure, so at most `$1` attempts fail or are lost after the event or a redelivery, even if each
- * kills its worker; a claim whose attempt was not admitted goes back to the queue. Runs that have not
- * asked `$2` seconds after they were due go back to the queue, too. The run's number stays: one that
- * was only late may still ask until another is claimed. `$3`: the wait after each failure in ms, in order; the last one is used
- * for all further ones, and a tenth is added at random. At most `deliveriesPerStatement` of each.
+ * kills its worker; a claim whose attempt was not admitted goes back to the queue. Runs that have
+ * not asked `$2` seconds after they were due go back to the queue, too. The run's number stays: one
+ * that was only late may still ask until another is claimed. `$3`: the wait after each failure in
+ * ms, in order; the last one is used for all further ones, and a tenth is added at random. At most
+ * `deliveriesPerStatement` of each.
  * Returns a `RepairedRow` per delivery.
  *
  * A slot that has longer than an attempt may have, by more than a statement takes, is from before the
