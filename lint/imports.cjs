@@ -2,7 +2,7 @@
  * Import boundaries, checked by dependency-cruiser (`npm run lint`). Types count like values.
  * `docs/architecture.md` says what belongs in each layer.
  */
-const production = '^(apps|workflows|charts)/';
+const production = '^(apps(?!/clients/generate/)|workflows|charts)/';
 
 /** What finds, builds or installs the programs of other languages, browsers and Kubernetes. */
 const tools = [
@@ -85,8 +85,15 @@ module.exports = {
       name: 'apps-do-not-import-each-other',
       comment: 'Except apps/dev, which starts all apps. charts, which packages them, is no app.',
       severity: 'error',
-      from: { path: '^apps/([^/]+)/', pathNot: '^apps/(delivery|domain|runtime|dev)/' },
+      from: { path: '^apps/([^/]+)/', pathNot: '^apps/(delivery|domain|runtime|dev|clients/generate)/' },
       to: { path: production, pathNot: '^(apps/($1|delivery|domain|runtime)|workflows)/' },
+    },
+    {
+      name: 'client-imports-nothing',
+      comment: 'It is published as a package without dependencies, for every runtime that has fetch.',
+      severity: 'error',
+      from: { path: '^apps/clients/typescript/' },
+      to: { pathNot: '^apps/clients/typescript/' },
     },
     {
       name: 'apps-import-no-charts',

@@ -25,6 +25,7 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
       summary: 'writes docs/configuration.md, tables of docs/platform.md and the index of the decisions',
     },
     openapi: { run: ['apps/api/openapi/write.ts'], summary: 'writes apps/api/openapi/openapi.json' },
+    clients: { run: ['apps/clients/generate/main.ts'], summary: 'writes the generated files of the clients' },
     'import-schema': { run: ['apps/import/write-schema.ts'], summary: 'writes apps/import/import-1.schema.json' },
     charts: { run: ['charts/docs/main.ts'], summary: 'writes schemas and READMEs of the charts and custom resources' },
     pictures: {

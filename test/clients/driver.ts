@@ -1,0 +1,42 @@
+/** What a test drives a client by, in whatever language it is. */
+
+/** Options of a client, in the units of Python. */
+export interface ClientSettings {
+  key?: string;
+  baseUrl?: string;
+  timeoutSeconds?: number;
+  maxRetries?: number;
+  maxWaitSeconds?: number;
+  hasCache?: boolean;
+}
+
+/** A response or an error as the client returned it. */
+export interface Result {
+  data?: unknown;
+  isUnchanged?: boolean;
+  etag?: string;
+  requestId?: string | null;
+  rateLimit?: { remaining: number; seconds: number } | null;
+  keyExpires?: string | null;
+  error?: { code: string; status: number | null; requestId: string | null; retryAfterSeconds: number | null };
+}
+
+export interface DrivenClient {
+  /** Calls a read by its operation id. */
+  call(operationId: string, organizationId: string, ifNoneMatch?: string): Promise<Result>;
+  /** The seconds of each wait so far. Its clock moves only by these waits. */
+  waits: number[];
+  /** Everything that the language prints of the client and of the errors that it has thrown. */
+  print(): Promise<string>;
+}
+
+export interface Driver {
+  name: string;
+  /**
+   * Creates a client with a clock of the test.
+   *
+   * @param onWait - runs while the client waits.
+   * @returns the text of the error when the client cannot be created.
+   */
+  create(settings: ClientSettings, onWait?: () => Promise<void>): Promise<DrivenClient | string>;
+}

@@ -1,0 +1,5 @@
+import type { Driver } from './driver.ts';
+import { typescriptDriver } from './typescript-driver.ts';
+
+/** The clients, in each language. */
+export const drivers: readonly Driver[] = [typescriptDriver];

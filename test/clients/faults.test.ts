@@ -1,0 +1,93 @@
+/** The clients against a server with faults: the same guarantees in each language. */
+import { createServer } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { listenLocally } from '#test/listen-locally.ts';
+import type { ClientSettings, DrivenClient } from './driver.ts';
+import { drivers } from './drivers.ts';
+import { faultCases } from './fault-cases.ts';
+import { startFaultServer } from './fault-server.ts';
+
+const orgId = '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d';
+const key = `aln_us_${'k'.repeat(43)}`;
+
+describe.each(drivers)('the client in $name, against a server with faults,', ({ create }) => {
+  const open = async (settings: ClientSettings): Promise<DrivenClient> => {
+    const client = await create({ key, ...settings });
+    if (typeof client === 'string') throw new Error(client);
+    return client;
+  };
+
+  it.each(faultCases)('$name', async ({ settings = {}, replies, results, waits = [], requests }) => {
+    const server = await startFaultServer(replies);
+    const client = await open({ ...settings, baseUrl: server.url });
+    for (const expected of results) {
+      const result = await client.call('getOrg', orgId);
+      expect(result).toMatchObject(expected);
+    }
+    expect(client.waits).toHaveLength(waits.length);
+    for (const [index, [from, to]] of waits.entries()) {
+      expect(client.waits[index]).toBeGreaterThanOrEqual(from);
+      expect(client.waits[index]).toBeLessThanOrEqual(to);
+    }
+    if (requests !== undefined) expect(server.requests).toHaveLength(requests);
+    for (const { path, headers } of server.requests) {
+      expect(path).toBe(`/v1/orgs/${orgId}`);
+      expect(headers.authorization).toBe(`Bearer ${key}`);
+      expect(headers['user-agent']).toMatch(/^org-api-(typescript|python)\/1\.\d+\.\d+$/);
+      expect(headers['if-none-match']).toBeUndefined();
+    }
+    const printed = await client.print();
+    expect(printed).not.toContain(key);
+    expect(printed).not.toContain('Rossi');
+  });
+
+  it('reports that no server listens, after two more attempts', async () => {
+    const unused = createServer();
+    const port = await listenLocally(unused);
+    await new Promise((resolve) => unused.close(resolve));
+    const client = await open({ baseUrl: `http://127.0.0.1:${port}` });
+    expect(await client.call('getOrg', orgId)).toMatchObject({ error: { code: 'connection', status: null } });
+    expect(client.waits).toHaveLength(2);
+  });
+
+  it('sends its requests below the path of the base URL', async () => {
+    const server = await startFaultServer([{ status: 200, body: '{}' }]);
+    const client = await open({ baseUrl: `${server.url}/gateway/` });
+    await client.call('getOrg', '../x?y');
+    expect(server.requests[0]?.path).toBe('/gateway/v1/orgs/..%2Fx%3Fy');
+  });
+
+  it.each([` ${key}\n`, `"${key}"`, `'${key} '`, `\uFEFF${key}\r\n`, `"\uFEFF${key}"`])(
+    'reads the key %j without what files and shells add',
+    async (given) => {
+      const server = await startFaultServer([{ status: 200, body: '{}' }]);
+      const client = await open({ key: given, baseUrl: server.url });
+      await client.call('getOrg', orgId);
+      expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${key}`);
+    },
+  );
+
+  it.each(['sk_live_51H', 'aln_eu_xxxxxxxxxxxx', 'aln_us_with space', 'aln_us_with\u0000zero', 'aln_us_ü'])(
+    'rejects the key %j without quoting it',
+    async (given) => {
+      const error = await create({ key: given });
+      expect(error).toMatch(/is not an API key: keys begin with aln_us_ or aln_ca_/);
+      expect(error).not.toContain(given.slice(7));
+    },
+  );
+
+  it.each(['', ' \n', '""'])('says how to pass a key instead of %j', async (given) => {
+    expect(await create({ key: given })).toMatch(/There is no API key: pass .*key.* or set ORG_API_KEY/);
+  });
+
+  it.each([
+    'http://us.example',
+    'http://127.0.0.1.example',
+    'ftp://127.0.0.1',
+    'https://user:x@us.example',
+    'https://us.example/?a',
+    'https://us.example/#a',
+  ])('rejects the base URL %s', async (baseUrl) => {
+    expect(await create({ key, baseUrl })).toMatch(/The base URL must (begin with https:\/\/|have a host and a path)/);
+  });
+});

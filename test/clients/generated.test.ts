@@ -1,0 +1,36 @@
+/** The generated files are those of the committed OpenAPI document, by the digests that they carry. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import {
+  getTypeScriptInputs,
+  listHeaderLines,
+  readVersion,
+  typescriptFile,
+} from '../../apps/clients/generate/digests.ts';
+import { readModel } from '../../apps/clients/generate/document.ts';
+
+const model = readModel();
+
+it.each([[typescriptFile, getTypeScriptInputs(model)]])('%s: run npm run tool -- clients', (name, inputs) => {
+  const text = readFileSync(path.join(import.meta.dirname, '../../apps/clients', name), 'utf8');
+  const header = text.split('\n', 3).map((line) => line.replace(/^(\/\/|#) /, ''));
+  expect(header).toEqual(listHeaderLines(model, inputs));
+});
+
+it('a digest changes with a schema, a read and the generator, and a version must be that of the document', () => {
+  const inputs = getTypeScriptInputs(model);
+  const { openapi, schemas, reads } = model;
+  const lines = [
+    listHeaderLines(model, inputs),
+    listHeaderLines({ ...model, schemas: { ...schemas, Roster: { type: 'object' } } }, inputs),
+    listHeaderLines({ ...model, reads: reads.slice(1) }, inputs),
+    listHeaderLines(model, { ...inputs, files: inputs.files.slice(1) }),
+    listHeaderLines(model, { ...inputs, version: '1.0.1' }),
+  ];
+  expect(new Set(lines.map((one) => one.join())).size).toBe(lines.length);
+  const later = { ...model, openapi, info: { ...model.info, version: '1.1.0' } };
+  expect(() => readVersion('typescript/package.json', /"version": "(.+)"/, later)).toThrow(
+    /typescript\/package.json has version 1\.0\.\d+, and the OpenAPI document 1\.1\.0/,
+  );
+});
