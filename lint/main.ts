@@ -11,7 +11,7 @@ const root = path.join(import.meta.dirname, '..');
 
 /** Generated or recorded files, and the list of words that the terminology check looks for. */
 const unchecked =
-  /^(package-lock\.json|apps\/(api\/openapi\/openapi|import\/import-1\.schema)\.json|apps\/clients\/.*generated|lint\/terms|test\/(fixtures|golden)\/)|\/histories\//;
+  /^(package-lock\.json|apps\/(api\/openapi\/openapi|import\/import-1\.schema)\.json|apps\/clients\/.*(generated|models)|lint\/terms|test\/(fixtures|golden)\/)|\/histories\//;
 const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
   .split('\n')
   .filter(

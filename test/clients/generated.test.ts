@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import {
+  getPythonInputs,
   getTypeScriptInputs,
   listHeaderLines,
+  pythonFiles,
   readVersion,
   typescriptFile,
 } from '../../apps/clients/generate/digests.ts';
@@ -12,7 +14,12 @@ import { readModel } from '../../apps/clients/generate/document.ts';
 
 const model = readModel();
 
-it.each([[typescriptFile, getTypeScriptInputs(model)]])('%s: run npm run tool -- clients', (name, inputs) => {
+const files = [
+  [typescriptFile, getTypeScriptInputs(model)] as const,
+  ...pythonFiles.map((name) => [name, getPythonInputs(model)] as const),
+];
+
+it.each(files)('%s: run npm run tool -- clients', (name, inputs) => {
   const text = readFileSync(path.join(import.meta.dirname, '../../apps/clients', name), 'utf8');
   const header = text.split('\n', 3).map((line) => line.replace(/^(\/\/|#) /, ''));
   expect(header).toEqual(listHeaderLines(model, inputs));

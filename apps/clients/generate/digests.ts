@@ -42,3 +42,11 @@ export const getTypeScriptInputs = (model: ApiModel): Inputs => ({
   files: ['generate/document.ts', 'generate/typescript.ts', 'generate/packages/package-lock.json'],
   version: readVersion('typescript/package.json', /"version": "(.+)"/, model),
 });
+
+/** The reads, and the types of their bodies. */
+export const pythonFiles = ['python/org_api/_generated.py', 'python/org_api/models.py'] as const;
+
+export const getPythonInputs = (model: ApiModel): Inputs => ({
+  files: ['generate/document.ts', 'generate/python.ts', 'generate/packages/requirements.txt'],
+  version: readVersion('python/pyproject.toml', /^version = "(.+)"/m, model),
+});

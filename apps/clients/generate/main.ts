@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { typescriptFile } from './digests.ts';
 import { readModel } from './document.ts';
+import { generatePython } from './python.ts';
 import { generateTypeScript } from './typescript.ts';
 
 const usage = `Usage: npm run tool -- clients [--check]
@@ -24,6 +25,7 @@ const { check = false } = startCommand({
 const model = readModel();
 const texts: Record<string, string> = {
   [typescriptFile]: await generateTypeScript(model),
+  ...(await generatePython(model)),
 };
 for (const [name, text] of Object.entries(texts)) {
   const file = path.join(import.meta.dirname, '..', name);
