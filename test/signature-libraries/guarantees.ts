@@ -125,7 +125,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         expect(await applied(arrivals)).toEqual([ended, other]);
       });
 
-      it('applies the end of a seat after the next seat of its grant was given, and after the grant ended', async () => {
+      it('applies the end of a seat after the next seat of its grant was given and the grant ended', async () => {
         const grantId = randomUUID();
         const [first, second] = [randomUUID(), randomUUID()];
         const ids = Array.from({ length: 4 }, () => randomUUID());
@@ -138,7 +138,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         expect(await applied(arrivals)).toEqual(ids.slice(0, 3));
       });
 
-      it('decides within a millisecond by the sequence of a webhook as a number, and between two by the ids', async () => {
+      it('decides within a millisecond by the sequence as a number, and between two webhooks by the ids', async () => {
         const [tenth, ninth, eleventh] = [randomUUID(), randomUUID(), randomUUID()];
         const data = { grantId: randomUUID() };
         const arrivals = [

@@ -8,7 +8,7 @@ import { countResults, reportText } from './report.ts';
 import { readStateAt } from './state.ts';
 
 /**
- * `npm run tool -- certify`: runs every scenario against somebody's receiver. Exit code 0 when nothing failed, 1 when
+ * `npm run tool -- certify`: runs every scenario against a receiver. Exit code 0 when nothing failed, 1 when
  * something did, 2 for a wrong call and when nothing answers.
  */
 async function main(args: string[]): Promise<void> {

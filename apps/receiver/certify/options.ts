@@ -17,15 +17,15 @@ export interface CertifyOptions {
   json: boolean;
 }
 
-export const usage = `Usage: npm run tool -- certify URL (--secret whsec_... | --secret-file FILE) [--state-url URL] [--json]
-                          [--endpoint ID] [--org ID] [--deadline SECONDS] [--ca-file FILE]
+export const usage = `Usage: npm run tool -- certify URL (--secret whsec_... | --secret-file FILE) [--state-url URL]
+                          [--json] [--endpoint ID] [--org ID] [--deadline SECONDS] [--ca-file FILE]
 
 Sends a receiver what it will meet, and says what it does wrong: why it matters, and the fix. Use a receiver with data
 for tests: it gets events of clients and seats that do not exist.
 
   --secret SECRET    the secret that the receiver has; may be repeated when it has two
   --secret-file FILE a file with the secret, as listen --secret-file keeps it
-  --state-url URL    where the receiver tells what it applied. GET URL?event=ID&grant=ID&seat=ID answers
+  --state-url URL    where the receiver reports its state. GET URL?event=ID&grant=ID&seat=ID answers
                      {"events": {"ID": 1}, "grants": {"ID": "active"}, "seats": {"ID": "ended"}}: how often it applied
                      an event, and the states of a client and of a seat, each only if asked and known. Without it, what
                      answers do not show is not judged

@@ -33,7 +33,7 @@ export interface Sending {
 }
 
 /** A receiver's response; `status` is null when there was none, and `problem` says why. */
-export interface Answer {
+export interface ReceiverResponse {
   status: number | null;
   problem: string | null;
   durationMs: number;
@@ -59,7 +59,7 @@ const applyWithinMs = 10_000;
 
 /** Sends events to a receiver, and reads what became of them. */
 export class Probe {
-  readonly answers: Answer[] = [];
+  readonly answers: ReceiverResponse[] = [];
   readonly options: ProbeOptions;
   #sequence = 0;
   #lastMs = Date.now() - 60_000;
@@ -95,7 +95,7 @@ export class Probe {
     return this.#sequence;
   }
 
-  async send(event: ProbeEvent, sending: Sending = {}): Promise<Answer> {
+  async send(event: ProbeEvent, sending: Sending = {}): Promise<ReceiverResponse> {
     const { target, deadlineMs, endpoint, onSend } = this.options;
     const { secrets = this.options.secrets.slice(0, 1), ageSeconds = 0, sequence = this.nextSequence() } = sending;
     const signed = sending.text ?? JSON.stringify(event);
@@ -115,31 +115,31 @@ export class Probe {
     };
     onSend?.(event);
     const from = performance.now();
-    const answer: Answer = { status: null, problem: null, durationMs: 0 };
+    const received: ReceiverResponse = { status: null, problem: null, durationMs: 0 };
     const timeoutMs = deadlineMs;
     try {
       const list = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
       const response = await post(target, { headers: list, body, timeoutMs });
-      answer.status = response.statusCode ?? null;
+      received.status = response.statusCode ?? null;
       response.on('error', () => {}).resume();
     } catch (error) {
-      answer.problem = describeProblem(error, target, timeoutMs);
+      received.problem = describeProblem(error, target, timeoutMs);
     }
-    answer.durationMs = Math.round(performance.now() - from);
-    this.answers.push(answer);
-    return answer;
+    received.durationMs = Math.round(performance.now() - from);
+    this.answers.push(received);
+    return received;
   }
 
   /** @throws Finding unless the receiver accepts the event. */
   async accept(what: string, event: ProbeEvent, sending?: Sending): Promise<void> {
-    const answer = await this.send(event, sending);
-    if (!isAccepted(answer)) throw new Finding(`It answered ${describeAnswer(answer)} to ${what}.`);
+    const received = await this.send(event, sending);
+    if (!isAccepted(received)) throw new Finding(`It answered ${describeResponse(received)} to ${what}.`);
   }
 
   /** @throws Finding unless the receiver rejects the event. */
   async reject(what: string, event: ProbeEvent, sending?: Sending): Promise<void> {
-    const answer = await this.send(event, sending);
-    if (isAccepted(answer)) throw new Finding(`It answered ${describeAnswer(answer)} to ${what}.`);
+    const received = await this.send(event, sending);
+    if (isAccepted(received)) throw new Finding(`It answered ${describeResponse(received)} to ${what}.`);
   }
 
   /**
@@ -169,7 +169,7 @@ export class Probe {
   }
 }
 
-export const isAccepted = ({ status }: Answer): boolean => status !== null && status >= 200 && status <= 299;
+export const isAccepted = ({ status }: ReceiverResponse): boolean => status !== null && status >= 200 && status <= 299;
 
-export const describeAnswer = ({ status, problem }: Answer): string =>
+export const describeResponse = ({ status, problem }: ReceiverResponse): string =>
   status === null ? `nothing (${problem})` : String(status);

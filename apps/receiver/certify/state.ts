@@ -36,8 +36,8 @@ export function readStateAt(url: string): ReadState {
       return State.parse(await response.json());
     } catch (error) {
       throw new StartupError(
-        `--state-url: ${at.origin}${at.pathname} did not answer with {"events": {"ID": 1}, "grants": {"ID": "active"}, ` +
-          `"seats": {"ID": "ended"}} (${(error as Error).name}).`,
+        `--state-url: ${at.origin}${at.pathname} did not answer with {"events": {"ID": 1}, ` +
+          `"grants": {"ID": "active"}, "seats": {"ID": "ended"}} (${(error as Error).name}).`,
       );
     }
   };

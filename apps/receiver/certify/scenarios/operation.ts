@@ -1,5 +1,5 @@
 import { maxConcurrency } from '#domain/webhooks/limits.ts';
-import { describeAnswer, Finding, isAccepted } from '../probe.ts';
+import { describeResponse, Finding, isAccepted } from '../probe.ts';
 import type { Scenario } from '../scenario.ts';
 
 /** How it answers, in all scenarios together. */
@@ -14,7 +14,7 @@ export const operation: readonly Scenario[] = [
       const rejected = answers.filter((answer) => !isAccepted(answer));
       const [first] = rejected;
       if (first !== undefined)
-        throw new Finding(`It answered ${describeAnswer(first)} to ${rejected.length} of ${maxConcurrency} at once.`);
+        throw new Finding(`It answered ${describeResponse(first)} to ${rejected.length} of ${maxConcurrency} at once.`);
       return true;
     },
   },

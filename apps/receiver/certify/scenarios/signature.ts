@@ -2,8 +2,8 @@ import { generateSecret } from '#domain/webhooks/secret.ts';
 import type { Scenario } from '../scenario.ts';
 
 const verifyFix =
-  'Verify webhook-signature with a library for Standard Webhooks, or Service-Signature with Stripe’s, before anything ' +
-  'else, and answer 400 when it does not verify.';
+  'Verify webhook-signature with a library for Standard Webhooks, or Service-Signature with Stripe’s, before ' +
+  'anything else, and answer 400 when it does not verify.';
 
 /** Which deliveries are genuine. */
 export const signature: readonly Scenario[] = [
@@ -54,8 +54,8 @@ export const signature: readonly Scenario[] = [
   {
     name: 'rejects-old-timestamp',
     title: 'rejects what was signed more than five minutes ago',
-    why: 'Whoever recorded a delivery could send it again at any time.',
-    fix: 'Reject a timestamp that is more than five minutes from your clock. Libraries do; do not raise their tolerance.',
+    why: 'Anyone who recorded a delivery could send it again at any time.',
+    fix: 'Reject a timestamp that is more than five minutes from your clock, and do not raise a library’s tolerance.',
     async run(probe) {
       await probe.reject('an event that was signed 10 minutes ago', probe.started(), { ageSeconds: 600 });
       return true;

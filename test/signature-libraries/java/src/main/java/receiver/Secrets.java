@@ -8,8 +8,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * WEBHOOK_SECRET: the secret of the only webhook, or {@code <webhook-endpoint>=whsec_…} for each of several, with spaces
- * between. An endpoint may have two, while one is being rotated.
+ * WEBHOOK_SECRET: the secret of the only webhook, or {@code <webhook-endpoint>=whsec_…} for each of several, with
+ * spaces between. An endpoint may have two, while one is being rotated.
  */
 final class Secrets {
   private static final Pattern INVISIBLE = Pattern.compile("[^\\t\\n\\r -~]");
