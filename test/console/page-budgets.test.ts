@@ -3,8 +3,47 @@ import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { watchStatements } from '#test/watch-statements.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
+import { routes } from '../../apps/console/routes.ts';
 import { createShares } from '../../apps/console/web/shares.ts';
+import { pathIn } from '../security/console/requests.ts';
+import { arrange } from '../security/console/scene.ts';
+import { keepConnection } from './kept-connection.ts';
 import { setupConsole } from './setup.ts';
+
+it('of the requests of one session for any page, one runs a statement, and the others wait for it', async () => {
+  const t = await setupConsole();
+  const scene = await arrange(t, 'Harbor');
+  const cookie = `${cookieName('session', t.origin)}=${scene.owner.sessionToken}`;
+  const { host } = new URL(t.origin);
+  const open = () => {
+    const connection = keepConnection(t.console.url, { host, cookie });
+    onTestFinished(() => void connection.close());
+    return connection;
+  };
+  const [pulse, ...connections] = Array.from({ length: 7 }, open);
+  for (const { get } of connections) expect(await get('/livez')).toBe(200);
+  const { lock } = watchStatements(t.owner, 'org-console');
+  const counts: [page: string, statements: number][] = [];
+  const pages = routes.filter(({ method }) => method === 'GET');
+  for (const route of pages) {
+    const unlock = await lock('console_session'); // which the first statement of each page reads
+    const requests = connections.map(({ get }) => get(pathIn(route, scene)));
+    // Requests that came before on open connections were read before this one is answered.
+    expect(await pulse?.get('/livez')).toBe(200);
+    counts.push([route.name, await countStatements(t.console.metricsUrl)]);
+    await unlock();
+    await Promise.all(requests);
+  }
+  expect(counts).toEqual(pages.map(({ name }) => [name, 1]));
+});
+
+/** Counts the statements that run or wait for a connection of the console's pool. */
+async function countStatements(metricsUrl: string): Promise<number> {
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  const count = (state: string) =>
+    Number(new RegExp(`^org_console_database_connections\\{state="${state}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
+  return count('open') - count('idle') + count('waiting');
+}
 
 it('30 pages of one session run one statement at a time, and another organization’s page is answered meanwhile', async () => {
   const t = await setupConsole();
