@@ -26,7 +26,8 @@ function checkOutOther(): string {
 it('a base with another migration differs, and this checkout does not differ from itself', {
   timeout: 180_000,
 }, async () => {
-  await using started = new AsyncDisposableStack();
+  const started = new AsyncDisposableStack();
+  onTestFinished(() => started.disposeAsync());
   const compare = (before: string) => compareSchemas({ before, after: repository }, started, () => {});
   expect(await compare(repository)).toEqual([]);
   expect(await compare(checkOutOther())).toEqual([

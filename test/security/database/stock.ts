@@ -73,7 +73,8 @@ async function eraseOne({ make, owner: { pool } }: ConsoleInstallation, scene: S
   await pool.query(`update event set subject_id = $2 where id = $1`, [eventId, grant.id]);
   await pool.query(`update delivery_attempt set response = 'late' where event_id = $1`, [eventId]);
   await pool.query(
-    `update delivery set settled_at = settled_at - interval '6 minutes' where settled_at > now() - interval '6 minutes'`,
+    `update delivery set settled_at = settled_at - interval '6 minutes'
+     where settled_at > now() - interval '6 minutes'`,
   );
   await pool.query(
     `update delivery set state = 'cancelled', due_at = null, settled_at = now() - interval '6 minutes'
