@@ -136,6 +136,7 @@ ${group('Clients and tools', [
   ...tools.map(({ id, heading }) => link(`#${id}`, heading)),
   link('#changelog', 'Changelog'),
   link('/v1/openapi.json', 'OpenAPI document'),
+  link('/v1/postman-collection.json', 'Postman collection'),
   link('/v1/import-1.schema.json', 'Schema of imports'),
   link('/docs.md', 'This page as Markdown'),
   link('/llms.txt', 'llms.txt'),

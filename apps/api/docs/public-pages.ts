@@ -10,6 +10,8 @@ import { encodeFile } from '../encode.ts';
 import type { LargeBodySender } from '../large-body.ts';
 import { chunkBytes } from '../large-statement.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
+import { exampleOrgId } from '../openapi/examples.ts';
+import { postmanCollection } from './collection.ts';
 import { readDocument } from './document.ts';
 import { pagePolicy, referencePage } from './page.ts';
 import { eventMarkdown, llmsText, readMarkdown, referenceMarkdown } from './text-pages.ts';
@@ -99,9 +101,11 @@ export function publicPages({ baseUrls, region }: PublishedApi): (path: string) 
   const baseUrl = baseUrls[region];
   const installation = { region, baseUrl, isDefaultBaseUrl: baseUrl === defaultBaseUrls[region] };
   const html = page('html', referencePage(reference, installation), { 'Content-Security-Policy': pagePolicy });
+  const collection = `${JSON.stringify(postmanCollection(reference, baseUrl, exampleOrgId), null, 2)}\n`;
   const pages = new Map<string, PublicPage>([
     ['/v1/openapi.json', page('json', openApiText(baseUrls), anyOrigin)],
     ['/v1/import-1.schema.json', page('json', importSchemaFile(), anyOrigin)],
+    ['/v1/postman-collection.json', page('json', collection, anyOrigin)],
     ['/docs', html],
     ['/docs/', html],
     ['/docs/reference.css', page('css', Buffer.concat([designTokens, ownFile('reference.css')]))],

@@ -62,6 +62,7 @@ export function llmsText({ title, summary, reads, events }: Reference, baseUrl: 
     [
       link('Everything', '/docs.md', 'guide, reads, events, error codes and tools in one file'),
       link('OpenAPI 3.1', '/v1/openapi.json', 'the contract'),
+      link('Postman collection', '/v1/postman-collection.json', 'the reads, for Postman and what imports its format'),
     ].join('\n'),
     '## Reads',
     reads.map(({ id, summary: text }) => link(id, `/docs/${id}.md`, text)).join('\n'),

@@ -158,7 +158,7 @@ describe('the reference as Markdown', () => {
 
   it('is listed in llms.txt, each part by a link that works', () => {
     const links = [...read('/llms.txt').matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link);
-    expect(links).toHaveLength(2 + endpoints.length + eventTypes.length);
+    expect(links).toHaveLength(3 + endpoints.length + eventTypes.length);
     for (const link of links) expect(findPage(link.replace(defaultBaseUrls.us, '')), link).not.toBeNull();
   });
 });
