@@ -1,4 +1,5 @@
 /** What encoding may use: two encoders of large bodies, short slices for small ones, reserved memory. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { Budget, BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
@@ -159,8 +160,11 @@ it('a body that waits 5 s for an encoder is rejected, and its memory is free', a
   if (first === undefined || second === undefined || third === undefined) return expect.fail();
   const reads = [read(first), read(second)];
   await expect.poll(() => encoders.running, { timeout: 30_000 }).toBe(2);
-  // Its own deadline, a minute away, ends no wait for an encoder.
-  await expect(read(third)).rejects.toBeInstanceOf(BudgetFullError);
+  const rejected = expect(read(third)).rejects.toBeInstanceOf(BudgetFullError);
+  await expect.poll(() => bodyReader.state.waiting, { timeout: 30_000 }).toBe(1);
+  // A timer that begins later and ends later cannot fire first, however slow the machine is.
+  const outcome = await Promise.race([rejected.then(() => 'rejected'), wait(20_000, 'still waiting')]);
+  expect(outcome).toBe('rejected');
   expect(encoders).toEqual({ running: 2, most: 2, all: 2 });
   expect(bodyReader.state).toMatchObject({ smallBytes: 0, waiting: 0 });
   expect(bodyReader.state.largeBytes).toBeLessThan(2 * 400_000);
