@@ -41,6 +41,7 @@ const plain = [
   'echo',
   'printf',
   'tail',
+  'tee',
   'sed',
   'cut',
   'mkdir',

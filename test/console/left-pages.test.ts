@@ -10,8 +10,8 @@ import { setupConsole } from './setup.ts';
 
 /** What pages read beside the session, which reads other tables. */
 const tablesOfPages =
-  'audit_entry, api_key, client_grant, delivery, enrolment, event, family, form_use, redelivery, known_browser, ' +
-  'recovery_code, seat, second_factor, webhook';
+  'audit_chain, audit_entry, api_key, client_grant, delivery, enrolment, event, family, form_use, redelivery, ' +
+  'known_browser, recovery_code, seat, second_factor, webhook';
 
 /** Pages that read nothing beside the session, roles and members. */
 const pagesOfSession =

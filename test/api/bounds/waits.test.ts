@@ -161,7 +161,7 @@ it('a roster that is larger than the memory of its key is answered completely', 
 });
 
 it('a client that reads a few bytes at a time is disconnected at the deadline, with one log line without the key', async () => {
-  const scene = await setupRoster({ ...tight, [constants]: { responseDeadlineMs: 3_000, minBytesPerSecond: 1_000 } });
+  const scene = await setupRoster({ ...tight, [constants]: { responseDeadlineMs: 5_000, minBytesPerSecond: 1_000 } });
   await openReader(scene.api.url, { path: scene.path, key: scene.key.key, bytesPerSecond: 200_000 });
   const { cut } = await untilFigures(scene.api.metricsUrl, (figures) => figures.cut.deadline !== undefined);
   expect(cut).toEqual({ deadline: 1 });
