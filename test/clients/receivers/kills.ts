@@ -106,7 +106,7 @@ export async function runKills(options: KillOptions): Promise<Remains> {
   while (kills < options.kills) await deliverAll(shuffle(all).slice(0, all.length / 5), deliver);
   await killAll;
   await Promise.all(starts);
-  const remains = { ...(await lookAt(query, eventIds, states)), ...counts, kills };
+  const remains = { ...(await readRemains(query, eventIds, states)), ...counts, kills };
   await Promise.all(alive.map(({ child }) => endChild(child)));
   return remains;
 }
@@ -149,7 +149,11 @@ function post(alive: readonly Running[], { event, endpoint, sequence }: Delivery
   });
 }
 
-async function lookAt(query: KillOptions['query'], eventIds: readonly string[], states: ReadonlyMap<string, string>) {
+async function readRemains(
+  query: KillOptions['query'],
+  eventIds: readonly string[],
+  states: ReadonlyMap<string, string>,
+) {
   const effects = await query('select event_id, count(*) as times from effect group by event_id');
   const left = new Map((await query('select subject, status from state')).map((row) => [row.subject, row.status]));
   const known = new Set(effects.map(({ event_id }) => event_id));
