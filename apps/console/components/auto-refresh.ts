@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { attributes, type Child, type Html, html } from '../web/html.ts';
+import { attributes, type Child, type Html, html } from '#runtime/pages/html.ts';
 
 /**
  * Renders a part of a page that stays up to date. While the page is visible, htmx requests it again

@@ -1,4 +1,4 @@
-import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
+import { attributes, type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { table } from './table.ts';
 
 /** What a part of each bar counts. `tone` is its color; `bad` is hatched too. */

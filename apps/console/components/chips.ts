@@ -1,4 +1,4 @@
-import { type Html, html, nothing } from '../web/html.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 
 /** Renders short codes side by side, the first `atMost` of them; the rest is folded. */
 export function chips(texts: readonly string[], atMost = 2): Html {

@@ -1,5 +1,5 @@
+import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { type FormState, freshForm } from '../web/form.ts';
-import { type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
 import { form } from './form.ts';
 

@@ -1,4 +1,4 @@
-import { type Html, html } from '../web/html.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { icon } from './icon.ts';
 
 /** Renders an id with a button that copies it. `what` names it for screen readers: `event ID`. */

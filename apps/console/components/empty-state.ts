@@ -1,4 +1,4 @@
-import { type Child, type Html, html, nothing } from '../web/html.ts';
+import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { type IconName, icon } from './icon.ts';
 
 /** Renders an empty list: what the list is for, and how to get the first entry. */

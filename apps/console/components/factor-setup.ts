@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { FirstFactor } from '#domain/identity/accept-link.ts';
 import { setupExpired } from '#domain/identity/challenges.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { type FormState, freshForm, line } from '../web/form.ts';
-import { type Html, html, nothing } from '../web/html.ts';
 import { type FormResponse, type Page, page } from '../web/response.ts';
 import type { Route, Routes } from '../web/route.ts';
 import { parsePasskeyResponse } from '../web/second-factor.ts';

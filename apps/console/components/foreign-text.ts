@@ -1,5 +1,5 @@
 import { nameCharacters, unseenCharacters } from '#domain/contract/unseen-characters.ts';
-import { type Html, html } from '../web/html.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 
 /**
  * Returns received text as markup, isolated from the text around it. Names characters that could

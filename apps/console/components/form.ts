@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { readableEmail } from '#domain/contract/email.ts';
 import { plainText } from '#domain/contract/unseen-characters.ts';
+import { attributes, type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { type FormState, freshForm, getText, getTexts } from '../web/form.ts';
-import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
 import { notice } from './notice.ts';
 

@@ -6,7 +6,7 @@ import {
   healthSpans,
   maxHealthDeliveries,
 } from '#domain/webhooks/health.ts';
-import type { Html } from '../web/html.ts';
+import type { Html } from '#runtime/pages/html.ts';
 import { barChart, type ChartSeries } from './bar-chart.ts';
 import { healthLabels } from './status.ts';
 import { time, utcDay } from './time.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Html, trusted } from '../web/html.ts';
+import { type Html, trusted } from '#runtime/pages/html.ts';
 
 /** The icons of Heroicons (MIT) that pages use, by their names here and there. */
 const files = {

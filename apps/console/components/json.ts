@@ -1,4 +1,4 @@
-import { type Html, html } from '../web/html.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { foreignText } from './foreign-text.ts';
 
 /** One token of JSON: a string, a number or word, a bracket, a separator, or space. */

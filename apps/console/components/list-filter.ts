@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { attributes, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { dateTimeProblem, findTimeZone, timeZoneField } from '../web/date-time.ts';
 import { type FormState, freshForm } from '../web/form.ts';
-import { attributes, type Html, html, nothing } from '../web/html.ts';
 import { selectField, textField } from './form.ts';
 
 /** Query text of a known form; anything else counts as empty. */

@@ -1,4 +1,4 @@
-import { type Child, type Html, html } from '../web/html.ts';
+import { type Child, type Html, html } from '#runtime/pages/html.ts';
 
 /** The kind of a notice: success, error, warning or information. */
 export type NoticeKind = 'good' | 'bad' | 'warning' | 'info';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { Html } from '#runtime/pages/html.ts';
 import type { FormState } from '../web/form.ts';
-import type { Html } from '../web/html.ts';
 import { selectField } from './form.ts';
 
 /**

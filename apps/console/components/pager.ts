@@ -1,4 +1,4 @@
-import { type Html, html, nothing } from '../web/html.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 
 /**
  * Renders links to the first, newer and older pages of a list. A null cursor means that there is no

@@ -1,5 +1,5 @@
 import { type ReadableResponse, readResponse } from '#domain/webhooks/response-text.ts';
-import { type Html, html, nothing } from '../web/html.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { foreignText } from './foreign-text.ts';
 import { highlightJson } from './json.ts';
 

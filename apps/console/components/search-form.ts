@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import type { FormState } from '../web/form.ts';
-import { type Child, type Html, html, nothing } from '../web/html.ts';
 import { textField } from './form.ts';
 
 /** The search text in a route's query. */

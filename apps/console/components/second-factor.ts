@@ -1,5 +1,5 @@
+import { attributes, type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { type FormState, getText } from '../web/form.ts';
-import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import { type AvailableFactors, factorFields } from '../web/second-factor.ts';
 import type { Visit } from '../web/visit.ts';
 import { form, hiddenField, textField } from './form.ts';

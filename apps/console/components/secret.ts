@@ -1,4 +1,4 @@
-import { attributes, type Child, type Html, html } from '../web/html.ts';
+import { attributes, type Child, type Html, html } from '#runtime/pages/html.ts';
 import { highlightJson } from './json.ts';
 import { linkButton } from './link.ts';
 

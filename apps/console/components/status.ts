@@ -14,7 +14,7 @@ import {
   type WebhookStatus,
 } from '#domain/webhooks/status.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
-import { type Html, html } from '../web/html.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { badge, type NoticeKind } from './notice.ts';
 import { time } from './time.ts';
 

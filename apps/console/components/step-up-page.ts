@@ -1,5 +1,5 @@
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { freshForm } from '../web/form.ts';
-import { type Html, html, nothing } from '../web/html.ts';
 import { type Page, page } from '../web/response.ts';
 import { factorFields, findAvailableFactors } from '../web/second-factor.ts';
 import type { PersonVisit } from '../web/visit.ts';

@@ -1,4 +1,4 @@
-import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
+import { attributes, type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 
 /** One column. `numeric` is right-aligned; `main` names the row. */
 export interface Column<Row> {

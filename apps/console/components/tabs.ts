@@ -1,4 +1,4 @@
-import { type Child, type Html, html, nothing } from '../web/html.ts';
+import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 
 export interface Tab {
   label: Child;

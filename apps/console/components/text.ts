@@ -1,5 +1,5 @@
 import { passwordMaxLength, passwordMinLength } from '#domain/identity/limits.ts';
-import { type Html, html } from '../web/html.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 
 /** Characters of a name that lists show; an imported name may have 10,000. */
 const maxShown = 120;

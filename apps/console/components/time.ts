@@ -1,5 +1,5 @@
 import { dayMs } from '#domain/contract/durations.ts';
-import { type Html, html, nothing } from '../web/html.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 
 /** Renders a time: UTC, which the script shows in the viewer's zone. Null becomes `otherwise`. */
 export function time(at: Date | string | null, otherwise = '–'): Html {

@@ -1,4 +1,4 @@
-import { type Html, html } from '../web/html.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 
 /** Durations of a request's steps in ms; null or absent for a step that did not complete. */
 export type Timings = Readonly<Record<string, number | null | undefined>>;

@@ -1,7 +1,7 @@
 import { encode } from 'uqr';
 import { z } from 'zod';
+import { type Child, type Html, html, trusted } from '#runtime/pages/html.ts';
 import { type FormState, getText } from '../web/form.ts';
-import { type Child, type Html, html, trusted } from '../web/html.ts';
 import { totpCode } from '../web/second-factor.ts';
 import type { Visit } from '../web/visit.ts';
 import { form, hiddenField } from './form.ts';

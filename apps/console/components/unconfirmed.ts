@@ -1,4 +1,4 @@
-import { type Html, html } from '../web/html.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { notice } from './notice.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { bodyParser } from '@koa/bodyparser';
 import { sql } from 'kysely';
+import { html, nothing } from '#runtime/pages/html.ts';
 import { formIdField, formTokenField } from '../components/form.ts';
 import { findDomainProblem, findProblemField } from '../web/domain-problems.ts';
 import { collectProblems, type FormState, freshForm, pickValues } from '../web/form.ts';
-import { html, nothing } from '../web/html.ts';
 import { FormError, page } from '../web/response.ts';
 import type { FormCode, RouteContext, RouteMiddleware } from '../web/state.ts';
 import type { PersonVisit } from '../web/visit.ts';

@@ -2,11 +2,11 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import { isServerUnavailable, isStatementTimeout } from '#domain/db/driver/errors.ts';
 import { BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
+import type { Child } from '#runtime/pages/html.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
 import { findDomainProblem } from '../web/domain-problems.ts';
-import type { Child } from '../web/html.ts';
 import {
   FormError,
   MissingPermissionError,

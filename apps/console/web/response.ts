@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Permission } from '#domain/contract/scopes.ts';
+import type { Child, Html } from '#runtime/pages/html.ts';
 import type { KnownBrowser } from './browser-cookie.ts';
-import type { Child, Html } from './html.ts';
 
 /** Cookies that change with a page or a redirect; what is absent or null stays as it is. */
 interface CookieChanges {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
+import type { Html } from '#runtime/pages/html.ts';
 import { type FormState, type FormValues, freshForm, pickValues } from './form.ts';
-import type { Html } from './html.ts';
 import type { FormResponse, Page, RouteResponse } from './response.ts';
 import type { Caller, ConsoleDependencies, MemberVisit, PersonVisit, Visit } from './visit.ts';
 

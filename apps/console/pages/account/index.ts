@@ -9,6 +9,7 @@ import {
   startTotp,
 } from '#domain/identity/factors.ts';
 import { endOtherSessions, endSession, needsStepUp } from '#domain/identity/sessions.ts';
+import { html } from '#runtime/pages/html.ts';
 import { factorSetupRoutes } from '../../components/factor-setup.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -16,7 +17,6 @@ import { recoveryCodes, shownBefore } from '../../components/secret.ts';
 import { askStepUp } from '../../components/step-up-page.ts';
 import { formatCount, passwordHint } from '../../components/text.ts';
 import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
-import { html } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { person } from '../../web/route.ts';
 import type { PersonVisit } from '../../web/visit.ts';

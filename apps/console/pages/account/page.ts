@@ -2,6 +2,7 @@ import { readableEmail } from '#domain/contract/email.ts';
 import { listFactors } from '#domain/identity/factors.ts';
 import { listSessions } from '#domain/identity/sessions.ts';
 import type { FactorRow, SessionRow } from '#domain/identity/types.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { confirm } from '../../components/confirm.ts';
 import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -11,7 +12,6 @@ import { formatCount } from '../../components/text.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { unconfirmedNotice } from '../../components/unconfirmed.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 

@@ -1,12 +1,12 @@
 import { type AuditEntry, findAuditEntry } from '#domain/audit-log/search.ts';
 import { describeCause } from '#domain/webhooks/causes.ts';
+import { type Child, type Html, html } from '#runtime/pages/html.ts';
 import { describeAction, describeActor, getActionTitle, isRename } from '../../components/action-sentences.ts';
 import { copyableId } from '../../components/copy.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { detailList } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import { type Child, type Html, html } from '../../web/html.ts';
 import { NotFoundError, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

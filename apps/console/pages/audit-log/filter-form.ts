@@ -1,9 +1,9 @@
 import { type KeyChoice, listKeyChoices, listPeopleChoices, type PersonChoice } from '#domain/audit-log/choices.ts';
 import { results } from '#domain/audit-log/results.ts';
+import type { Html } from '#runtime/pages/html.ts';
 import { getActionTitle, knownActions } from '../../components/action-sentences.ts';
 import { filterForm, formatQueryName } from '../../components/list-filter.ts';
 import { truncate } from '../../components/text.ts';
-import type { Html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { type FilterQuery, filterProblems } from './filter.ts';
 

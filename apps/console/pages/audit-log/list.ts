@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { findRetentionDays } from '#domain/audit-log/retention.ts';
 import { type AuditLogPage, listAuditEntries, type Position } from '#domain/audit-log/search.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { filterQuery, isFiltered } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

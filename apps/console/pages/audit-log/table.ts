@@ -1,5 +1,6 @@
 import { getResult } from '#domain/audit-log/results.ts';
 import type { AuditEntry } from '#domain/audit-log/search.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import {
   describeAction,
   describeActor,
@@ -12,7 +13,6 @@ import { resultKinds } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from '../members/path.ts';
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type ClientRow, getClient, listEligibleClients } from '#domain/clients/list-clients.ts';
 import { getSeatCounts } from '#domain/clients/list-seats.ts';
 import { assignSeat } from '#domain/clients/seats.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { form, hiddenField } from '../../components/form.ts';
 import { queryString } from '../../components/list-filter.ts';
@@ -11,7 +12,6 @@ import { searchField, searchForm, searchText } from '../../components/search-for
 import { table } from '../../components/table.ts';
 import { displayName, truncate } from '../../components/text.ts';
 import { type FormState, freshForm, getText } from '../../web/form.ts';
-import { type Html, html } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

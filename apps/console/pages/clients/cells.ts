@@ -1,9 +1,9 @@
 import type { ClientRow } from '#domain/clients/list-clients.ts';
 import type { SeatCounts, SeatRow } from '#domain/clients/list-seats.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import type { Column } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html } from '../../web/html.ts';
 import { MissingPermissionError, type Page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

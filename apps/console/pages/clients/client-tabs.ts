@@ -1,5 +1,5 @@
+import type { Html } from '#runtime/pages/html.ts';
 import { tabs } from '../../components/tabs.ts';
-import type { Html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Renders the tabs of clients and seats; the roster for members who may see it. */

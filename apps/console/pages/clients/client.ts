@@ -1,12 +1,12 @@
 import { type ClientDetails, getClient } from '#domain/clients/list-clients.ts';
 import { getSeatCounts, listSeatsOfGrant, type SeatRow } from '#domain/clients/list-seats.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { copyableId } from '../../components/copy.ts';
 import { linkButton } from '../../components/link.ts';
 import { clientStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
 import { truncate } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

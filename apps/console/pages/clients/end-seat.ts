@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { getSeat } from '#domain/clients/list-seats.ts';
 import { endSeat } from '#domain/clients/seats.ts';
+import { html, nothing } from '#runtime/pages/html.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { displayName, truncate } from '../../components/text.ts';
 import type { FormState } from '../../web/form.ts';
-import { html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { endGrant } from '#domain/clients/end-access.ts';
 import { type ClientDetails, getClient } from '#domain/clients/list-clients.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { displayName, truncate } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import type { FormState } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

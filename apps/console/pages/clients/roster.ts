@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type ClientFilter, type ClientRow, listClients } from '#domain/clients/list-clients.ts';
 import { getMemberDetails } from '#domain/members/list-members.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { hiddenField, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -13,7 +14,6 @@ import { type Column, table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { freshForm } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { page, type RouteResponse, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { getSeatCounts, listSeats, type SeatCounts, type SeatRow } from '#domain/clients/list-seats.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';
@@ -7,7 +8,6 @@ import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { table } from '../../components/table.ts';
 import { formatCount } from '../../components/text.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

@@ -5,12 +5,12 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/accept-link.ts';
 import { endSession } from '#domain/identity/sessions.ts';
+import { html } from '#runtime/pages/html.ts';
 import { factorSetupRoutes } from '../../components/factor-setup.ts';
 import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { recoveryCodes } from '../../components/secret.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
-import { html } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { anyone } from '../../web/route.ts';
 import type { Visit } from '../../web/visit.ts';

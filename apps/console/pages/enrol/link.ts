@@ -4,12 +4,12 @@ import { acceptEnrolment, setEnrolmentPassword } from '#domain/identity/accept-l
 import { findEnrolment, type OpenEnrolment } from '#domain/identity/create-link.ts';
 import { enrolmentHours } from '#domain/identity/limits.ts';
 import { findLinkToken } from '#domain/identity/token.ts';
+import { attributes, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { passwordHint } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
-import { attributes, type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { anyone, person } from '../../web/route.ts';
 import type { PersonVisit, Visit } from '../../web/visit.ts';

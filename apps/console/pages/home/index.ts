@@ -1,5 +1,5 @@
+import { html, nothing } from '#runtime/pages/html.ts';
 import { unconfirmedNotice } from '../../components/unconfirmed.ts';
-import { html, nothing } from '../../web/html.ts';
 import { page, redirect } from '../../web/response.ts';
 import { person } from '../../web/route.ts';
 

@@ -1,7 +1,7 @@
 import type { KeyCaller } from '#domain/keys/list.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
-import { type Html, html } from '../../web/html.ts';
 
 /** Renders the IP addresses that used a key, by its last 1,000 calls. */
 export const callersTable = (callers: readonly KeyCaller[]): Html =>

@@ -1,12 +1,12 @@
 import { dayMs } from '#domain/contract/durations.ts';
 import type { KeyUsage } from '#domain/keys/list.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { chips } from '../../components/chips.ts';
 import { badge } from '../../components/notice.ts';
 import { keyStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
 import { displayName, truncate } from '../../components/text.ts';
 import { dayOrTime, relativeTime } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { Page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

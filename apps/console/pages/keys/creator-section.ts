@@ -1,9 +1,9 @@
 import { type KeyUsage, listCreatorRoles } from '#domain/keys/list.ts';
 import { type MemberChange, previewImpact } from '#domain/members/impact.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { describeReads } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** A change of the creator and the operations that the key would lose. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { dayMs } from '#domain/contract/durations.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { choiceField, textField } from '../../components/form.ts';
 import { day } from '../../components/time.ts';
 import type { FormState } from '../../web/form.ts';
-import { type Html, html } from '../../web/html.ts';
 
 /** The default expiry in days, so that a forgotten key stops working. */
 const defaultDays = 90;

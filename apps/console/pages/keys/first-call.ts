@@ -1,9 +1,9 @@
 import type { Scope } from '#domain/contract/scopes.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { copyable, shownOnce } from '../../components/secret.ts';
 import { detailList } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** An example read for each scope, by preference: the path after `/v1/orgs/{orgId}`. */

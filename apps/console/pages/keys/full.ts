@@ -1,10 +1,10 @@
 import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { KeyUsage } from '#domain/keys/list.ts';
+import { html } from '#runtime/pages/html.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { formatCount } from '../../components/text.ts';
-import { html } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { getLastUse, isUnused, keyColumns, keyTitle } from './cells.ts';

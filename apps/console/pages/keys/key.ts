@@ -1,5 +1,6 @@
 import { everything, listAuditEntries } from '#domain/audit-log/search.ts';
 import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/list.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { copyableId } from '../../components/copy.ts';
 import { linkButton } from '../../components/link.ts';
 import { statusNotice } from '../../components/notice.ts';
@@ -7,7 +8,6 @@ import { describeScope } from '../../components/reads.ts';
 import { detailList } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { relativeTime, time } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

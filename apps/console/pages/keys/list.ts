@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import { listEndedKeys, listValidKeys } from '#domain/keys/list.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';
@@ -9,7 +10,6 @@ import { pager } from '../../components/pager.ts';
 import { keyListLabels } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { tabs } from '../../components/tabs.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { regionCodes, regions } from '#domain/contract/regions.ts';
 import { findCompromisedKey } from '#domain/keys/compromised.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { displayName } from '../../components/text.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
-import { type Html, html } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

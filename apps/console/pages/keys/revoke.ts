@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { type KeyUsage, listCallers } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { detailList } from '../../components/table.ts';
 import type { FormState } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

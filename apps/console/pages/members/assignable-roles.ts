@@ -1,7 +1,7 @@
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { RoleRow } from '#domain/members/list-roles.ts';
+import { type Child, type Html, html } from '#runtime/pages/html.ts';
 import { displayName } from '../../components/text.ts';
-import { type Child, type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { describeRole } from './describe-role.ts';
 

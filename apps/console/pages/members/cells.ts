@@ -1,10 +1,10 @@
 import { readableEmail } from '#domain/contract/email.ts';
 import type { AssignedRole, MemberRow, MemberStatus } from '#domain/members/list-members.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { memberStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { relativeTime } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
 

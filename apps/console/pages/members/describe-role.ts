@@ -1,6 +1,6 @@
 import type { RoleRow } from '#domain/members/list-roles.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { truncate } from '../../components/text.ts';
-import { type Html, html } from '../../web/html.ts';
 
 /** The console's descriptions of system roles. The stored descriptions are the API's. */
 const systemDescriptions: Record<string, string> = {

@@ -1,6 +1,6 @@
+import { type Html, html } from '#runtime/pages/html.ts';
 import { textField } from '../../components/form.ts';
 import { type FormState, line, optionalLine } from '../../web/form.ts';
-import { type Html, html } from '../../web/html.ts';
 
 /** The fields of a member's form, rendered by `renderMemberFields`. */
 export const memberFields = { name: line('a name', 200), title: optionalLine(200) };

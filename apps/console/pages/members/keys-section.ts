@@ -1,10 +1,10 @@
 import { listKeysOfCreator, type MemberKey } from '#domain/members/impact.ts';
 import type { MemberDetails } from '#domain/members/list-members.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { badge } from '../../components/notice.ts';
 import { describeScope } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
 import { displayName, formatCount } from '../../components/text.ts';
-import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Lists the valid API keys of which a member is the creator. */

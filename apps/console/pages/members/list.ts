@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listMembers, type MemberFilter } from '#domain/members/list-members.ts';
 import { getRoleDetails } from '#domain/members/list-roles.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { hiddenField, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -11,7 +12,6 @@ import { memberStatusLabel } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { freshForm } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

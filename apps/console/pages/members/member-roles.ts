@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { assignRole, unassignRole } from '#domain/members/change.ts';
+import { html } from '#runtime/pages/html.ts';
 import { displayName, truncate } from '../../components/text.ts';
-import { html } from '../../web/html.ts';
 import { NotFoundError, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { impactFormPage } from './impact.ts';

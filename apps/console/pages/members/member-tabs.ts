@@ -1,5 +1,5 @@
+import { type Html, nothing } from '#runtime/pages/html.ts';
 import { tabs } from '../../components/tabs.ts';
-import { type Html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Renders the tabs of members and roles, for members who may see both. */

@@ -1,5 +1,6 @@
 import { readableEmail } from '#domain/contract/email.ts';
 import type { MemberDetails } from '#domain/members/list-members.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -8,7 +9,6 @@ import { detailList } from '../../components/table.ts';
 import { truncate } from '../../components/text.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

@@ -1,8 +1,8 @@
 import type { MemberDetails } from '#domain/members/list-members.ts';
+import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { time } from '../../components/time.ts';
-import { type Child, type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
 

@@ -1,7 +1,7 @@
 import { removeMember } from '#domain/members/change.ts';
 import { getMemberDetails } from '#domain/members/list-members.ts';
+import { html } from '#runtime/pages/html.ts';
 import { displayName, truncate } from '../../components/text.ts';
-import { html } from '../../web/html.ts';
 import { redirect } from '../../web/response.ts';
 import { affectedClients, impactFormPage } from './impact.ts';
 import { clientsPath } from './path.ts';

@@ -1,11 +1,11 @@
 import type { AssignedRole, MemberDetails } from '#domain/members/list-members.ts';
 import { listRoles } from '#domain/members/list-roles.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { form, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { table } from '../../components/table.ts';
 import { displayName, truncate } from '../../components/text.ts';
 import type { FormState } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isOwner, whyNotAssignable } from './assignable-roles.ts';
 import { memberPath } from './path.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { reinstateMember, suspendMember } from '#domain/members/change.ts';
 import { getMemberDetails } from '#domain/members/list-members.ts';
+import { html } from '#runtime/pages/html.ts';
 import { displayName, truncate } from '../../components/text.ts';
-import { html } from '../../web/html.ts';
 import { redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { affectedClients, impactFormPage } from './impact.ts';

@@ -1,10 +1,10 @@
 import { type CallHour, listCallHours } from '#domain/audit-log/calls.ts';
 import { sumCounts } from '#domain/webhooks/health.ts';
 import { listOrganizationHealth } from '#domain/webhooks/organization-health.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { barChart, type ChartSeries } from '../../components/bar-chart.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 const hours = 24;

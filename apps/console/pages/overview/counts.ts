@@ -1,5 +1,5 @@
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { copyableId } from '../../components/copy.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { type Overview, waitingCountedTo } from './query.ts';
 

@@ -1,4 +1,4 @@
-import { html } from '../../web/html.ts';
+import { html } from '#runtime/pages/html.ts';
 import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { attention } from './attention.ts';

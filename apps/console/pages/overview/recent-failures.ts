@@ -1,9 +1,9 @@
 import { describeCause } from '#domain/webhooks/causes.ts';
 import { listRecentFailures, type RecentFailure } from '#domain/webhooks/organization-health.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { attemptStatus, deliveryStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { webhookName } from '../webhooks/cells.ts';
 

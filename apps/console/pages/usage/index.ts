@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { barChart } from '../../components/bar-chart.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
@@ -8,7 +9,6 @@ import { table } from '../../components/table.ts';
 import { tabs } from '../../components/tabs.ts';
 import { displayName } from '../../components/text.ts';
 import { relativeTime, time, utcDay } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

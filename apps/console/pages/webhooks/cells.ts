@@ -1,11 +1,11 @@
 import { type HealthCounts, sumCounts } from '#domain/webhooks/health.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import { openCountedTo } from '#domain/webhooks/summary.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { chips } from '../../components/chips.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { notice } from '../../components/notice.ts';
 import { relativeTime } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import { type NamedWebhook, webhookTitle } from './find-webhook.ts';
 
 /** Returns a webhook's name as HTML. Its description, which a member typed, is isolated. */

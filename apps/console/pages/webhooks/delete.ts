@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { deleteWebhook } from '#delivery/requests.ts';
+import { html } from '#runtime/pages/html.ts';
 import { copyableUrl } from '../../components/copy.ts';
 import { form } from '../../components/form.ts';
 import { detailList } from '../../components/table.ts';
 import type { FormState } from '../../web/form.ts';
-import { html } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

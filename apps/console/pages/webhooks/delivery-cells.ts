@@ -1,10 +1,10 @@
 import { describeCause } from '#domain/webhooks/causes.ts';
 import type { FoundDelivery, ListedDelivery } from '#domain/webhooks/search-deliveries.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { copyableId } from '../../components/copy.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
 import { exactTime, time } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { Page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { webhookName } from './cells.ts';

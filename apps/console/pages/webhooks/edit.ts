@@ -1,10 +1,10 @@
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
+import { html, nothing } from '#runtime/pages/html.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import type { FormState } from '../../web/form.ts';
-import { html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

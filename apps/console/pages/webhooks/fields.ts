@@ -4,9 +4,9 @@ import { checkUrl } from '#domain/webhooks/address/url.ts';
 import { urlProblems } from '#domain/webhooks/address/url-problems.ts';
 import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { checkboxField, choiceField, textField } from '../../components/form.ts';
 import { checkbox, choices, type FormState, getText, line, optionalLine } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Validates the form of a webhook. The domain validates each field and the URL's address again. */

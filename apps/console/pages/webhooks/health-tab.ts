@@ -5,6 +5,7 @@ import { findDeliveryRetentionDays } from '#domain/webhooks/retention.ts';
 import { type ListedDelivery, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { autoRefresh } from '../../components/auto-refresh.ts';
 import { copyableUrl } from '../../components/copy.ts';
 import { healthPlot } from '../../components/health-plot.ts';
@@ -12,7 +13,6 @@ import { healthLabels, testEventStatus, webhookStatus } from '../../components/s
 import { detailList, table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { describeDay, formatOpenCount, typeList } from './cells.ts';
 import { deliveriesTable, refreshSeconds, selectShown } from './delivery-cells.ts';

@@ -1,13 +1,13 @@
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import { pageCounts, type WebhookSummary } from '#domain/webhooks/summary.ts';
+import { html } from '#runtime/pages/html.ts';
 import { copyableUrl } from '../../components/copy.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { webhookStatus } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
-import { html } from '../../web/html.ts';
 import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

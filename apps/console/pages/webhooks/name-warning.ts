@@ -1,8 +1,8 @@
 import dns from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { notice } from '../../components/notice.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
 
 /** How long a page waits for DNS; without a response it says nothing. */
 const patienceMs = 1_500;

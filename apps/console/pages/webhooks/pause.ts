@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { pauseWebhook } from '#delivery/requests.ts';
+import { html, nothing } from '#runtime/pages/html.ts';
 import { form } from '../../components/form.ts';
 import type { FormState } from '../../web/form.ts';
-import { html, nothing } from '../../web/html.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';

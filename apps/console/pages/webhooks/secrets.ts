@@ -1,8 +1,8 @@
 import type { SecretPeriod } from '#domain/webhooks/list.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { badge } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
-import { type Html, html } from '../../web/html.ts';
 
 /** Returns a table of the secrets that sign now, without their values. */
 export function secretsTable(secrets: readonly SecretPeriod[], now: Date): Html {

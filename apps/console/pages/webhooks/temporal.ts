@@ -1,5 +1,5 @@
+import { type Html, nothing } from '#runtime/pages/html.ts';
 import { notice } from '../../components/notice.ts';
-import { type Html, nothing } from '../../web/html.ts';
 import { unavailableSentences, WorkflowsUnavailableError } from '../../web/temporal.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

@@ -1,8 +1,8 @@
+import type { Html } from '#runtime/pages/html.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import { copyableId } from '../../components/copy.ts';
 import { testEventStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
-import type { Html } from '../../web/html.ts';
 
 /** Returns the result of a test event, with its cause and what to do. */
 export function testResultDetails({ eventId, delivered, status, explanation, durationMs }: TestResult): Html {

@@ -1,5 +1,5 @@
+import { type Html, html } from '#runtime/pages/html.ts';
 import { copyable } from '../../components/secret.ts';
-import { type Html, html } from '../../web/html.ts';
 
 /**
  * Code that verifies a signature, in the languages of the sample receivers (test/signature-libraries), whose

@@ -1,5 +1,5 @@
+import type { Html } from '#runtime/pages/html.ts';
 import { type Tab, tabs } from '../../components/tabs.ts';
-import type { Html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { webhookPath } from './find-webhook.ts';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { permissions } from '#domain/contract/scopes.ts';
 import { createRole } from '#domain/members/roles.ts';
+import { html } from '#runtime/pages/html.ts';
 import { choiceField, form, textField } from '../../../components/form.ts';
 import { choices, type FormState, line, optionalLine } from '../../../web/form.ts';
-import { html } from '../../../web/html.ts';
 import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';

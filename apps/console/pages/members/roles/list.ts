@@ -1,9 +1,9 @@
 import { listRoles, type RoleRow } from '#domain/members/list-roles.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { emptyState } from '../../../components/empty-state.ts';
 import { linkButton } from '../../../components/link.ts';
 import { type Column, table } from '../../../components/table.ts';
 import { displayName } from '../../../components/text.ts';
-import { type Html, html, nothing } from '../../../web/html.ts';
 import { type Page, page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';

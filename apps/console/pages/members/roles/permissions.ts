@@ -1,6 +1,6 @@
 import { isScope, type Permission, permissions, type scopes } from '#domain/contract/scopes.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { describeScope } from '../../../components/reads.ts';
-import { type Html, html } from '../../../web/html.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
 
 const managingDescriptions: Record<Exclude<Permission, (typeof scopes)[number]>, string> = {

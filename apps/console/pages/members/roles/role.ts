@@ -1,4 +1,5 @@
 import { getRoleDetails, type RoleRow } from '#domain/members/list-roles.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { confirm } from '../../../components/confirm.ts';
 import { copyableId } from '../../../components/copy.ts';
 import { linkButton } from '../../../components/link.ts';
@@ -6,7 +7,6 @@ import { notice } from '../../../components/notice.ts';
 import { detailList } from '../../../components/table.ts';
 import { truncate } from '../../../components/text.ts';
 import { type FormState, freshForm } from '../../../web/form.ts';
-import { type Html, html, nothing } from '../../../web/html.ts';
 import { type Page, page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';

@@ -1,4 +1,5 @@
 import { type AttemptDetail, findAttempt } from '#domain/webhooks/delivery-detail.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { notice } from '../../../components/notice.ts';
 import { receivedText } from '../../../components/received-text.ts';
 import { copyable, copyableJson } from '../../../components/secret.ts';
@@ -7,7 +8,6 @@ import { detailList } from '../../../components/table.ts';
 import { formatCount } from '../../../components/text.ts';
 import { exactTime } from '../../../components/time.ts';
 import { computeScale, timingPicture } from '../../../components/timing-picture.ts';
-import { type Html, html, nothing } from '../../../web/html.ts';
 import { NotFoundError, page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import { deliveriesBreadcrumbs, deliveryPath, deliveryRequest } from '../delivery-cells.ts';

@@ -1,8 +1,8 @@
 import type { DeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { attemptStatus } from '../../../components/status.ts';
 import { exactTime } from '../../../components/time.ts';
 import { computeScale, timingPicture } from '../../../components/timing-picture.ts';
-import { type Html, html, nothing } from '../../../web/html.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
 import { deliveryPath } from '../delivery-cells.ts';
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { cancelDelivery } from '#delivery/requests.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
+import { html, nothing } from '#runtime/pages/html.ts';
 import { copyableId } from '../../../components/copy.ts';
 import { form } from '../../../components/form.ts';
 import { deliveryStatus } from '../../../components/status.ts';
 import { detailList } from '../../../components/table.ts';
 import { exactTime } from '../../../components/time.ts';
 import type { FormState } from '../../../web/form.ts';
-import { html, nothing } from '../../../web/html.ts';
 import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { redeliverOne } from '#delivery/requests.ts';
 import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { autoRefresh } from '../../../components/auto-refresh.ts';
 import { copyableId } from '../../../components/copy.ts';
 import { buttonForm, problemNotice } from '../../../components/form.ts';
@@ -12,7 +13,6 @@ import { deliveryStatus } from '../../../components/status.ts';
 import { detailList } from '../../../components/table.ts';
 import { exactTime } from '../../../components/time.ts';
 import { type FormState, freshForm } from '../../../web/form.ts';
-import { type Html, html, nothing } from '../../../web/html.ts';
 import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';

@@ -3,9 +3,9 @@ import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import type { DeliveryFilter } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatuses, selectionOfStatus } from '#domain/webhooks/status.ts';
 import type { WebhookHead } from '#domain/webhooks/summary.ts';
+import type { Html } from '#runtime/pages/html.ts';
 import { filterForm, formatQueryName, timeRangeFields } from '../../../components/list-filter.ts';
 import { parseDateTime } from '../../../web/date-time.ts';
-import type { Html } from '../../../web/html.ts';
 import { webhookTitle } from '../find-webhook.ts';
 
 /** The filters in the query of the list of deliveries; empty: not set. */

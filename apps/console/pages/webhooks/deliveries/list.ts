@@ -7,6 +7,7 @@ import {
   searchOrganizationDeliveries,
   searchScanLimit,
 } from '#domain/webhooks/search-deliveries.ts';
+import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { autoRefresh } from '../../../components/auto-refresh.ts';
 import { emptyState } from '../../../components/empty-state.ts';
 import { hiddenField } from '../../../components/form.ts';
@@ -14,7 +15,6 @@ import { linkButton } from '../../../components/link.ts';
 import { filterQuery, isFiltered } from '../../../components/list-filter.ts';
 import { notice } from '../../../components/notice.ts';
 import { pager } from '../../../components/pager.ts';
-import { type Child, type Html, html, nothing } from '../../../web/html.ts';
 import { page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';

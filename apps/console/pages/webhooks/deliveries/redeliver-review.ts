@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { countRedelivery, requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { copyableUrl } from '../../../components/copy.ts';
 import { emptyState } from '../../../components/empty-state.ts';
 import { form, hiddenField } from '../../../components/form.ts';
@@ -7,7 +8,6 @@ import { time } from '../../../components/time.ts';
 import { timeZoneField } from '../../../web/date-time.ts';
 import { findDomainProblem } from '../../../web/domain-problems.ts';
 import { collectProblems, type FormState, getText } from '../../../web/form.ts';
-import { type Html, html } from '../../../web/html.ts';
 import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';

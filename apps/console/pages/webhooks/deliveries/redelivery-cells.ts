@@ -1,7 +1,7 @@
 import type { RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
+import { type Html, html } from '#runtime/pages/html.ts';
 import { formatCount } from '../../../components/text.ts';
 import { time } from '../../../components/time.ts';
-import { type Html, html } from '../../../web/html.ts';
 
 /** Returns which events a redelivery sends. */
 export const describeSelection = ({ failedSince, from, to }: RedeliveryRow): Html =>

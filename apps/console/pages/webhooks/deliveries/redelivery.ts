@@ -5,6 +5,7 @@ import {
   noSuchRedelivery,
   type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { autoRefresh } from '../../../components/auto-refresh.ts';
 import { buttonForm, problemNotice } from '../../../components/form.ts';
 import { notice } from '../../../components/notice.ts';
@@ -12,7 +13,6 @@ import { redeliveryStatus } from '../../../components/status.ts';
 import { detailList } from '../../../components/table.ts';
 import { exactTime } from '../../../components/time.ts';
 import { type FormState, freshForm } from '../../../web/form.ts';
-import { type Html, html, nothing } from '../../../web/html.ts';
 import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
