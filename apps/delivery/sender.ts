@@ -2,11 +2,11 @@ import { isLoginRejected, isServerUnavailable } from '#domain/db/driver/errors.t
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealedError, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import { createResolve } from '#runtime/egress/resolve.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import type { DeliveryId } from '#workflows/deliver-event/types.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { type Post, postOnce } from './post/post.ts';
-import { createResolve } from './post/resolve.ts';
 import type { Trial } from './trial.ts';
 
 export type SignedRequest = Pick<Post, 'url' | 'body' | 'nowMs' | 'lookUpMs'> & {

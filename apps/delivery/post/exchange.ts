@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
-import { isTooLong } from './connect.ts';
+import { isTooLong } from '#runtime/egress/connect.ts';
 import type { KeptBody } from './result.ts';
 import { StatusLineError, StatusLineReader } from './status-line.ts';
 

@@ -1,14 +1,15 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
-import { type AllowList, checkAddress } from '#domain/webhooks/address/addresses.ts';
+import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { checkUrl, type Target } from '#domain/webhooks/address/url.ts';
 import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
 import { type Cause, findStatusCause, getCauseProperties } from '#domain/webhooks/causes.ts';
+import { findAddresses } from '#runtime/egress/addresses.ts';
+import { openConnection, secureConnection } from '#runtime/egress/connect.ts';
+import { findErrorCause } from '#runtime/egress/fault.ts';
+import type { Resolve } from '#runtime/egress/resolve.ts';
 import { postDeadlineMs, postUntilMs } from '../times.ts';
-import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange, retryAfterStatuses } from './exchange.ts';
-import { findErrorCause } from './fault.ts';
-import type { Resolution, Resolve } from './resolve.ts';
 import type { PostResult } from './result.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { type HasRoute, hasRoute } from './route.ts';
@@ -99,7 +100,10 @@ async function runPhases(post: Post, progress: Progress): Promise<Cause> {
     return target.cause;
   }
 
-  const found = await within(post.lookUpMs ?? postUntilMs, (signal) => findAddresses(target, post, progress, signal));
+  const resolve = timeResolve(post.resolve, progress);
+  const found = await within(post.lookUpMs ?? postUntilMs, (signal) =>
+    findAddresses(target, { allow: post.allow, resolve, signal }),
+  );
   if (!found.ok) return found.cause;
   const { addresses } = found;
   return within(post.deadlineMs ?? postDeadlineMs, (signal) => send({ target, addresses, post, progress, signal }));
@@ -162,17 +166,14 @@ function isDamaged(cause: UrlProblem, url: string): boolean {
   );
 }
 
-/** Returns the host's addresses, or a cause when one of them is not allowed. */
-async function findAddresses(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Resolution> {
-  if (target.address !== null) return { ok: true, addresses: [target.address] };
-  const lookupStartedAt = performance.now();
-  const resolution = await Promise.race([post.resolve(target.hostname, signal), aborted(signal)]);
-  if (!resolution?.ok) return { ok: false, cause: resolution?.cause ?? 'dns_unavailable' };
-  progress.timingsMs.dns = since(lookupStartedAt);
-  const checks = resolution.addresses.map((address) => checkAddress(address, post.allow));
-  if (!checks.every((one) => one.ok)) return { ok: false, cause: 'name_not_public' };
-  if (target.url.protocol === 'http:' && !checks.every((one) => one.allowed)) return { ok: false, cause: 'url_scheme' };
-  return { ok: true, addresses: resolution.addresses };
+/** Records how long the look-up of the name took, if it found addresses in time. */
+function timeResolve(resolve: Resolve, { timingsMs }: Progress): Resolve {
+  return async (hostname, signal) => {
+    const startedAt = performance.now();
+    const resolution = await resolve(hostname, signal);
+    if (resolution.ok && !signal.aborted) timingsMs.dns = since(startedAt);
+    return resolution;
+  };
 }
 
 function buildResult(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, nowMs: number): PostResult {
@@ -190,13 +191,6 @@ function buildResult(cause: Cause, { exchange, peerAddress, timingsMs }: Progres
     rest: exchange?.rest ?? null,
     retryAfterSeconds,
   };
-}
-
-function aborted(signal: AbortSignal): Promise<null> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(null);
-    else signal.addEventListener('abort', () => resolve(null), { once: true });
-  });
 }
 
 const since = (startedAt: number): number => Math.round(performance.now() - startedAt);

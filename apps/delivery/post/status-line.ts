@@ -5,7 +5,10 @@ const maxBytes = 16_384;
 const statusLine = /^HTTP\/(?:0\.9|1\.[01]|2\.0) +(\d{3})(?: .*)?\r?$/;
 
 /** A response that has no status line of HTTP/1.x in its first 16 KiB. */
-export class StatusLineError extends Error {}
+export class StatusLineError extends Error {
+  /** The code of node:http's parser for the same. */
+  readonly code = 'HPE_INVALID_STATUS';
+}
 
 /**
  * Reads the status line from a response's bytes as they arrive, and skips interim responses (1xx).

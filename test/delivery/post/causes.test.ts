@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { chooseCause, findErrorCause } from '#delivery/post/fault.ts';
 import { causes, getCauseProperties } from '#domain/webhooks/causes.ts';
+import { chooseCause, findErrorCause } from '#runtime/egress/fault.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
   Object.assign(new Error('a message decides nothing'), { code, address });

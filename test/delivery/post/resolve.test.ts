@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { createResolve } from '#delivery/post/resolve.ts';
 import { postUntilMs } from '#delivery/times.ts';
+import { createResolve } from '#runtime/egress/resolve.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { type DnsAnswer, type DnsRecord, startDnsServer } from '#test/dns-server.ts';
 import { post, startDeadHosts, startRawServer } from './raw-server.ts';

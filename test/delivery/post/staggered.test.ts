@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tryStaggered } from '#delivery/post/staggered.ts';
+import { tryStaggered } from '#runtime/egress/staggered.ts';
 
 type Found = { ok: true; name: string } | { ok: false; name: string };
 const success = (name: string): Found => ({ ok: true, name });

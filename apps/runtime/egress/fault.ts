@@ -1,5 +1,4 @@
 import type { FailureCause } from '#domain/webhooks/causes.ts';
-import { StatusLineError } from './status-line.ts';
 
 /** The phase of an attempt in which its connection ended. */
 type Phase = 'connect' | 'tls' | 'response';
@@ -72,7 +71,7 @@ export function findErrorCause(error: Error | null, phase: Phase): FailureCause 
   if (phase === 'connect') return withoutIPv6(error) ? 'ipv6_only' : (connectionCodes[code] ?? 'connection_failed');
   const ownCause = ownCodes[code];
   if (ownCause !== undefined) return ownCause;
-  if (error instanceof StatusLineError || code.startsWith('HPE_')) return 'response_not_http';
+  if (code.startsWith('HPE_')) return 'response_not_http';
   return code.startsWith('ERR_SSL_') ? 'tls_failed' : closedCauses[phase];
 }
 
