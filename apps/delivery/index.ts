@@ -32,7 +32,7 @@ interface DeliveryConfig extends AllowSettings {
   lateMs: number;
   /** How long the trial of a new process lasts; 0: it has none. */
   readyAfterMs: number;
-  /** First attempts of healthy webhooks that a process makes at once, and as many others. */
+  /** First attempts of runs that a process makes at once for healthy webhooks, and as many others. */
   workerSlots: number;
   /** Null: bundled when the worker starts. */
   workflowBundle: WorkflowBundleWithSourceMap | null;

@@ -8,7 +8,7 @@ export function createDeliveryMetrics(registry: Registry) {
   const { counter, gauge } = metricsIn(registry);
   const repaired = counter(
     'org_api_deliveries_repaired_total',
-    'Deliveries whose slot or run was past its time. lost: the process died during the attempt; not_started: the run ' +
+    'Deliveries whose slot or run was past its time. lost: the attempt had no outcome in time; not_started: the run ' +
       'asked for no attempt in time; late: it did not ask when it was due; old_slot: only a slot was left.',
     'kind',
   );

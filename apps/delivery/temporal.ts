@@ -12,7 +12,7 @@ import type { ClaimedDelivery } from './sql/claim.ts';
 
 interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & TestActivities;
-  /** First attempts of healthy webhooks that this process makes at once, and as many others. */
+  /** First attempts of runs that this process makes at once for healthy webhooks, and as many others. */
   workerSlots: number;
   /** Workflow code that was bundled before; null bundles it now (2 s). */
   bundle: WorkflowBundleWithSourceMap | null;
@@ -93,7 +93,7 @@ async function createWorker(connection: NativeConnection, options: TemporalOptio
     shutdownGraceTime: '25s',
     maxConcurrentLocalActivityExecutions: workerSlots,
     maxConcurrentActivityTaskExecutions: workerSlots,
-    // A first attempt holds its workflow's task for its whole duration; the steps of other
+    // The first attempt of a run takes its workflow's task for its whole duration; the steps of other
     // workflows must not wait for it.
     maxConcurrentWorkflowTaskExecutions: workerSlots + otherWorkflowTasks,
     maxCachedWorkflows: 2_000,

@@ -101,7 +101,7 @@ export const Settings = z.object({
   DELIVERY_SLOTS: wholeNumber(1, 2_000)
     .default(200)
     .describe(
-      'Worker slots: first attempts of runs in progress at once, and as many others: later ones, and those at ' +
+      'Worker slots: how many first attempts of runs are made at once. As many are for later ones and for ' +
         'receivers that fail or are slow.',
     ),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),

@@ -12,7 +12,7 @@ export interface DeliveryRun extends DeliveryId {
 }
 
 export interface StartedRun extends DeliveryRun {
-  /** Whether its receiver fails or is slow: its first attempt takes no worker slot of first attempts. */
+  /** Whether its receiver fails or is slow: no attempt takes a worker slot of first attempts of runs. */
   isDegraded: boolean;
   type: string;
   /** When it became due, Unix time in ms. */

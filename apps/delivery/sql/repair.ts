@@ -10,9 +10,9 @@ export interface RepairedRow {
   eventId: string;
   run: number;
   /**
-   * `lost`: its attempt was in progress when its process died. `not_started`: its run asked for no
-   * attempt in time. `late`: its run did not ask when it was due. `old_slot`: only a slot was
-   * left, and the delivery stays as it is.
+   * `lost`: its attempt had no outcome in time. `not_started`: its run asked for no attempt in time.
+   * `late`: its run did not ask when it was due. `old_slot`: only a slot was left, and the delivery
+   * stays as it is.
    */
   kind: 'lost' | 'not_started' | 'late' | 'old_slot';
   /** The state that follows. */
@@ -74,8 +74,8 @@ export const repairDeliveriesSql = /* sql */ `
     -- A worker with a longer schedule may have made it: by this one it was the last.
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
       ends_schedule = a.ends_schedule or f.is_current and f.ends_schedule,
-      explanation = 'The process that made this attempt ended before it could record the response. The receiver '
-        'may have received it, and recognizes a repeat by the event id.'
+      explanation = 'No outcome was recorded in time: the process that made this attempt ended, or the database was '
+        'unavailable. The receiver may have received it, and recognizes a repeat by the event id.'
     from freed f
     where a.organization_id = f.organization_id and a.webhook_id = f.webhook_id and a.event_id = f.event_id
       and a.id = f.attempt_id and a.finished_at is null

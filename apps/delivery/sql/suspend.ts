@@ -1,7 +1,7 @@
 /**
  * Suspends active webhooks, each with an audit entry: those whose receiver answered 410, and those
- * that have accepted nothing for `$1` seconds and of which two events in a row failed at their last
- * attempt. At most 100 a statement. Returns `{organizationId, webhookId, reason}` each.
+ * whose first recorded failure since the last 2xx is `$1` seconds old and of which two events in a row
+ * failed at their last attempt. At most 100 a statement. Returns `{organizationId, webhookId, reason}` each.
  *
  * Earlier attempts may have been lost, but the last one must have failed: a lost attempt or an
  * internal error does not end a schedule this way.

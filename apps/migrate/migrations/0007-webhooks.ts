@@ -59,8 +59,7 @@ export class Webhooks extends Migration {
       create table receiver (
         organization_id uuid not null,
         webhook_id uuid not null,
-        -- How many deliveries may be attempted at once. A failure or a slow response halves it, a
-        -- fast 2xx doubles it.
+        -- How many deliveries may be attempted at once. Each outcome adapts it: \`concurrencyAfter\`.
         concurrency smallint not null default 10
           constraint receiver_concurrency_of_10 check (concurrency between 1 and 10),
         -- Since when every attempt has failed; null after a 2xx.
