@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Context, Middleware } from 'koa';
 import type { Region } from '#domain/contract/regions.ts';
 import { once } from '#runtime/flow/once.ts';
-import { designTokens } from '#runtime/pages/design-tokens.ts';
+import { sharedStyle } from '#runtime/pages/shared-style.ts';
 import { chooseEncoding, type Encoding, findEncoding } from '../accept-encoding.ts';
 import { defaultBaseUrls } from '../config.ts';
 import { encodeFile } from '../encode.ts';
@@ -108,7 +108,7 @@ export function publicPages({ baseUrls, region }: PublishedApi): (path: string) 
     ['/v1/postman-collection.json', page('json', collection, anyOrigin)],
     ['/docs', html],
     ['/docs/', html],
-    ['/docs/reference.css', page('css', Buffer.concat([designTokens, ownFile('reference.css')]))],
+    ['/docs/reference.css', page('css', Buffer.concat([sharedStyle, ownFile('reference.css')]))],
     ['/docs/reference.js', page('js', ownFile('reference.js'))],
     ['/docs/icon.svg', page('svg', ownFile('icon.svg'))],
     ['/docs.md', page('markdown', referenceMarkdown(reference, installation))],

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { brotliCompress } from 'node:zlib';
 import type { Middleware } from 'koa';
 import { once } from '#runtime/flow/once.ts';
-import { designTokens } from '#runtime/pages/design-tokens.ts';
+import { sharedStyle } from '#runtime/pages/shared-style.ts';
 import type { ConsoleState } from './state.ts';
 
 /** A file that pages load. Its path contains its hash, so that browsers keep it for ever. */
@@ -30,7 +30,7 @@ const js = 'text/javascript; charset=utf-8';
 
 /** Every file that pages load, read once. No page loads anything from another host. */
 export const assets = {
-  style: asset('console.css', css, Buffer.concat([designTokens, ownFile('console.css')])),
+  style: asset('console.css', css, Buffer.concat([sharedStyle, ownFile('console.css')])),
   icon: asset('icon.svg', 'image/svg+xml', ownFile('icon.svg')),
   htmx: asset('htmx.js', js, libraryFile('htmx.org/dist/htmx.min.js')),
   webauthn: asset('webauthn.js', js, besideEntry('@simplewebauthn/browser', '../dist/bundle/index.umd.min.js')),
