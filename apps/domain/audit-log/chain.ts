@@ -24,11 +24,14 @@ export interface AuditAnchor {
   hash: string;
 }
 
+/** The hash before the first remaining link of a chain `c`, hexadecimal. */
+export const chainStartSql = `encode(coalesce(c.dropped_hash, audit_chain_start(c.organization_id, c.month)), 'hex')`;
+
 /** Lists the chains as `ChainRow`. `$1` organization or null, `$2` month (`YYYY-MM`) or null. */
 export const listAuditChainsSql = /* sql */ `
   select c.organization_id as "organizationId", to_char(c.month, 'YYYY-MM') as month, c.length::float8 as length,
     encode(c.hash, 'hex') as hash, c.dropped_length::float8 as "droppedLength",
-    encode(coalesce(c.dropped_hash, audit_chain_start(c.organization_id, c.month)), 'hex') as "firstHash",
+    ${chainStartSql} as "firstHash",
     c.dropped_length > 0 and not exists (
       select from audit_purge p
       where p.kept_from >= (c.month + interval '1 month') at time zone 'UTC'

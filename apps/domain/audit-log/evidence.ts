@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { firstEventIdAt } from '../contract/events.ts';
 import type { Queryable } from '../db/database.ts';
+import { chainStartSql } from './chain.ts';
 
 /** The chain of one month, as an evidence package states it. Hashes are hexadecimal. */
 export interface EvidenceChain {
@@ -22,7 +23,7 @@ export interface EvidenceChain {
 export async function listEvidenceChains(db: Queryable, organizationId: string): Promise<EvidenceChain[]> {
   return db.query(sql<EvidenceChain>`
     select to_char(c.month, 'YYYY-MM') as month, (c.dropped_length + 1)::float8 as "from", c.length::float8 as "to",
-      encode(coalesce(c.dropped_hash, audit_chain_start(c.organization_id, c.month)), 'hex') as "hashBefore",
+      ${sql.raw(chainStartSql)} as "hashBefore",
       encode(c.hash, 'hex') as "hashAfter",
       case when l.hash is not null then json_build_object('position', l.position, 'hash', encode(l.hash, 'hex'),
         'loggedOn', to_char(c.anchored_on, 'YYYY-MM-DD')) end as anchor
