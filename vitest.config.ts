@@ -30,6 +30,7 @@ const shared: TestProjectInlineConfiguration['test'] = {
   // four.
   testTimeout: 120_000,
   hookTimeout: 180_000,
+  expect: { poll: { timeout: 30_000 } },
 };
 const journeys = 'test/console/{audit-log,enrolment,keys,members,webhooks}.browser.test.ts';
 

@@ -32,7 +32,7 @@ it('every page is the same in a database with other defaults, and under roles wi
   await setHostileDefaults(t.owner.pool);
   const failOver = await setupFailover(t.owner, onTestFinished);
   await failOver(false); // ends all connections
-  await expect.poll(async () => (await visitor.get('/account')).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await visitor.get('/account')).status, { timeout: 30_000 }).toBe(200);
   const after = await openAll();
   for (const [name, page] of Object.entries(before)) {
     const constant = page.words.map((word, index) => word === again[name]?.words[index]);

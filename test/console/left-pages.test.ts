@@ -98,7 +98,7 @@ it('a stranger who leaves pages ends no statement, so no invented cookie closes 
   for (let n = 0; n < 5; n += 1) await t.http().get('/sign-in');
   await unlock();
   const ofLookup = () => lookups(`pid = ${lookup?.pid}`);
-  await vi.waitUntil(async () => (await ofLookup()).every(({ state }) => state !== 'active'));
+  await vi.waitUntil(async () => (await ofLookup()).every(({ state }) => state !== 'active'), { timeout: 30_000 });
   expect(await ofLookup()).toMatchObject([{ state: 'idle' }]);
 });
 

@@ -106,7 +106,7 @@ describe('an attempt', () => {
       post: () => (isKilled ? hang() : Promise.resolve(accepted)),
     });
     void ask(); // its process is killed while the post is in progress
-    await vi.waitFor(() => expect(posts).toHaveLength(1));
+    await vi.waitFor(() => expect(posts).toHaveLength(1), { timeout: 30_000 });
     isKilled = false;
     const again = await ask();
     expect(again).toMatchObject({ kind: 'wait', isInternalError: false });
@@ -130,7 +130,7 @@ describe('an attempt', () => {
     const { ask, posts, pool, repair, makeDue } = await arrange({ delaysMs: [60_000], post: hang });
     for (let count = 1; count <= 5; count += 1) {
       void ask();
-      await vi.waitFor(() => expect(posts).toHaveLength(count));
+      await vi.waitFor(() => expect(posts).toHaveLength(count), { timeout: 30_000 });
       expect(await repair()).toMatchObject([{ kind: 'lost', state: count < 5 ? 'queued' : 'exhausted' }]);
       await makeDue();
     }

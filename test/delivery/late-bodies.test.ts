@@ -56,7 +56,9 @@ const kept = async ({ webhookId }: Hook) =>
 it('a delivery is settled with the status line, and a kill while the body arrives posts nothing again', async () => {
   const t = await setup();
   const first = t.attempt();
-  await vi.waitFor(async () => expect(await engine().delivery(t.hook)).toMatchObject({ state: 'delivered' }));
+  await vi.waitFor(async () => expect(await engine().delivery(t.hook)).toMatchObject({ state: 'delivered' }), {
+    timeout: 30_000,
+  });
   expect(await engine().delivery(t.hook)).toMatchObject({ state: 'delivered', hasAttempt: null, attempts: 1 });
   expect(t.answering[0]?.closed).toBe(false); // the body is still awaited
   expect(await t.attempt()).toEqual({ kind: 'end' }); // another worker, after this one was killed

@@ -33,7 +33,7 @@ function arrangeTrial({ durationMs = 60_000 } = {}) {
   /** Resolves after a whole check that began later. */
   const afterCheck = async () => {
     const before = counts.reads;
-    await vi.waitFor(() => expect(counts.reads).toBeGreaterThan(before + 1));
+    await vi.waitFor(() => expect(counts.reads).toBeGreaterThan(before + 1), { timeout: 30_000 });
   };
   return { trial, counts, reasons, afterCheck, start: () => trial.start() };
 }
@@ -52,12 +52,12 @@ it('a worker is ready after enough attempts without an internal error, and not b
   expect(trial.state).toBe('underway');
 
   trial.countAttempt();
-  await vi.waitFor(() => expect(trial.state).toBe('passed'));
+  await vi.waitFor(() => expect(trial.state).toBe('passed'), { timeout: 30_000 });
 });
 
 it('a worker without work is ready after its trial', async () => {
   const { trial } = startTrial({ durationMs: 20 });
-  await vi.waitFor(() => expect(trial.state).toBe('passed'));
+  await vi.waitFor(() => expect(trial.state).toBe('passed'), { timeout: 30_000 });
 });
 
 // A build that cannot replay must not become ready because Temporal was unavailable for a while.
@@ -70,7 +70,7 @@ it('the time before a worker delivers is no part of its trial', async () => {
   await afterCheck();
   expect(trial.state).toBe('underway');
   vi.advanceTimersByTime(60_000);
-  await vi.waitFor(() => expect(trial.state).toBe('passed'));
+  await vi.waitFor(() => expect(trial.state).toBe('passed'), { timeout: 30_000 });
 });
 
 it('a worker without a trial is ready at once', () => {
@@ -81,7 +81,7 @@ it('a failed workflow task fails the trial, also with enough attempts', async ()
   const { trial, counts, reasons } = startTrial();
   counts.failedTasks = 1;
   for (let attempt = 0; attempt < 3; attempt += 1) trial.countAttempt();
-  await vi.waitFor(() => expect(trial.state).toBe('failed'));
+  await vi.waitFor(() => expect(trial.state).toBe('failed'), { timeout: 30_000 });
 
   trial.fail('A request could not be signed.');
   expect(reasons).toEqual(['1 workflow tasks failed.']);
@@ -89,7 +89,7 @@ it('a failed workflow task fails the trial, also with enough attempts', async ()
 
 it('an internal error after the trial stops nothing', async () => {
   const { trial, reasons } = startTrial({ durationMs: 1 });
-  await vi.waitFor(() => expect(trial.state).toBe('passed'));
+  await vi.waitFor(() => expect(trial.state).toBe('passed'), { timeout: 30_000 });
   trial.fail('A request could not be signed.');
   expect(trial.state).toBe('passed');
   expect(reasons).toEqual([]);

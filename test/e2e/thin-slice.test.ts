@@ -42,10 +42,13 @@ describe('an event', () => {
       });
       expect(verification.checks.filter(({ ok }) => !ok)).toEqual([]);
 
-      await vi.waitFor(async () => {
-        const { rows } = await owner.pool.query('select state, attempts from delivery');
-        expect(rows).toEqual([{ state: 'delivered', attempts: 1 }]);
-      });
+      await vi.waitFor(
+        async () => {
+          const { rows } = await owner.pool.query('select state, attempts from delivery');
+          expect(rows).toEqual([{ state: 'delivered', attempts: 1 }]);
+        },
+        { timeout: 30_000 },
+      );
       const { rows } = await owner.pool.query('select number, status, cause, ends_schedule from delivery_attempt');
       expect(rows).toEqual([{ number: 1, status: 200, cause: 'accepted', ends_schedule: false }]);
       expect(logLines.join('')).not.toContain(webhook.secret);
@@ -69,12 +72,15 @@ describe('an event', () => {
       expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
       expect(new Set(receiver.received.map(({ body }) => String(body))).size).toBe(1);
       expect(receiver.received.map(({ headers }) => headers['webhook-attempt'])).toEqual(['1', '2', '3']);
-      await vi.waitFor(async () => {
-        const { rows } = await owner.pool.query(
-          'select d.state, d.attempts, r.failing_since from delivery d join receiver r using (organization_id, webhook_id)',
-        );
-        expect(rows).toEqual([{ state: 'delivered', attempts: 3, failing_since: null }]);
-      });
+      await vi.waitFor(
+        async () => {
+          const { rows } = await owner.pool.query(
+            'select d.state, d.attempts, r.failing_since from delivery d join receiver r using (organization_id, webhook_id)',
+          );
+          expect(rows).toEqual([{ state: 'delivered', attempts: 3, failing_since: null }]);
+        },
+        { timeout: 30_000 },
+      );
     },
     timeout,
   );

@@ -47,8 +47,8 @@ it('a request that is not answered in time ends with its connection, and the nex
   t.isSilent = true;
 
   await expect(t.list()).rejects.toThrow(/timeout/);
-  await vi.waitFor(() => expect(t.connections[0]?.destroyed).toBe(true));
+  await vi.waitFor(() => expect(t.connections[0]?.destroyed).toBe(true), { timeout: 30_000 });
 
   t.isSilent = false;
-  await vi.waitFor(async () => expect(await t.list()).toEqual({ items: [] }));
+  await vi.waitFor(async () => expect(await t.list()).toEqual({ items: [] }), { timeout: 30_000 });
 });

@@ -22,7 +22,7 @@ describe('the work queue', () => {
 
     for (let times = 0; times < 3; times += 1) queue.add('a');
     gate.resolve();
-    await vi.waitFor(() => expect(runs).toEqual(['a', 'a']));
+    await vi.waitFor(() => expect(runs).toEqual(['a', 'a']), { timeout: 30_000 });
     await queue.stop();
 
     expect(most).toBe(1);
@@ -46,7 +46,7 @@ describe('the work queue', () => {
     });
 
     for (const key of ['a', 'b', 'c', 'd', 'e']) queue.add(key);
-    await vi.waitFor(() => expect(done).toBe(5));
+    await vi.waitFor(() => expect(done).toBe(5), { timeout: 30_000 });
     await queue.stop();
 
     expect(most).toBe(2);
@@ -64,7 +64,7 @@ describe('the work queue', () => {
     });
 
     queue.add('a');
-    await vi.waitFor(() => expect(waits.length).toBeGreaterThan(4));
+    await vi.waitFor(() => expect(waits.length).toBeGreaterThan(4), { timeout: 30_000 });
     await queue.stop();
 
     expect(waits.slice(0, 5)).toEqual([1, 2, 4, 4, 4]);

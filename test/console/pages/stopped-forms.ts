@@ -54,11 +54,11 @@ export async function stopEveryForm(page: Page, stopped: Stopped): Promise<strin
     for (const expected of [1, 2]) {
       await submitTwice(page, index);
       await expect
-        .poll(() => posts, { timeout: 5_000, interval: 5 })
+        .poll(() => posts, { timeout: 30_000, interval: 5 })
         .toBeGreaterThanOrEqual(expected)
         .catch(() => wrong.push(`form ${index} did not post a time ${expected}`));
       await debug.send('Page.stopLoading');
-      await page.locator('form[aria-busy]').waitFor({ state: 'detached', timeout: 5_000 });
+      await page.locator('form[aria-busy]').waitFor({ state: 'detached' });
     }
     if (posts > 2) wrong.push(`form ${index} posted ${posts} times`);
   }

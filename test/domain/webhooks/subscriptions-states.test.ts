@@ -230,9 +230,12 @@ describe('the maintenance, with the worker’s own login', () => {
 
     const { errors } = await startMaintenance(t.database.urls.worker);
 
-    await vi.waitFor(async () => {
-      for (const eventId of failing) expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'held' });
-    });
+    await vi.waitFor(
+      async () => {
+        for (const eventId of failing) expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'held' });
+      },
+      { timeout: 30_000 },
+    );
     expect(await t.readState(exhausted)).toMatchObject({ state: 'exhausted' });
     expect(await t.show(t.id)).toMatchObject({ state: 'suspended', suspendedReason: 'failures' });
     const entry = (await t.entries()).at(-1);
@@ -277,6 +280,6 @@ describe('the maintenance, with the worker’s own login', () => {
     expect((await t.show(t.id)).secrets.map(({ validUntil }) => validUntil === null)).toEqual([true, false]);
     await t.rows(`update webhook_secret set valid_until = now() where valid_until is not null`);
     await startMaintenance(t.database.urls.worker);
-    await vi.waitFor(async () => expect((await t.show(t.id)).secrets).toHaveLength(1));
+    await vi.waitFor(async () => expect((await t.show(t.id)).secrets).toHaveLength(1), { timeout: 30_000 });
   });
 });
