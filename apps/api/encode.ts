@@ -67,14 +67,14 @@ export class SmallBodyEncoder {
  * the reservation follows.
  *
  * @param chunks - of the body; each is replaced by an empty one.
- * @param clients - for whom it is encoded.
+ * @param responses - for which it is encoded.
  * @returns the chunks of the encoded body.
  * @throws ClientGoneError once all clients have disconnected.
  */
 export async function encodeChunks(
   chunks: Buffer[],
   encoding: Encoding,
-  clients: Ends & { hasEnded: boolean },
+  responses: Ends & { hasEnded: boolean },
   memory: Reservation,
 ): Promise<Buffer[]> {
   let bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
@@ -86,7 +86,7 @@ export async function encodeChunks(
   /** The next chunk is requested when the one before was encoded. */
   function* takeChunks(): Generator<Buffer> {
     for (const [index, chunk] of chunks.entries()) {
-      if (clients.hasEnded) throw new ClientGoneError();
+      if (responses.hasEnded) throw new ClientGoneError();
       yield chunk;
       chunks[index] = Buffer.alloc(0);
       bytes -= chunk.length;

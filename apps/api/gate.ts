@@ -92,8 +92,8 @@ export class Gate {
 const maxAddresses = 50_000;
 
 /**
- * Counts authentications that fail without I/O, per address and minute, in this process. Above the
- * limit, the address's further ones get 429. A key that this region created is never affected, also
+ * Counts reads whose authentication fails without I/O, per address and minute, in this process. Above
+ * the limit, the address's further ones get 429. A key that this region created is never affected, also
  * a revoked one: its own limit bounds it. An IPv6 client has a whole /64 network, which counts as
  * one address.
  */

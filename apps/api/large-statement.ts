@@ -71,7 +71,7 @@ const chunkTypes = {
 /**
  * Reads a large body in chunks. Null: no key has the fingerprint.
  *
- * @param clients - end the statement when all of them have disconnected.
+ * @param responses - end the statement when all of their clients have disconnected.
  * @param maxBytes - of the body.
  * @param unchanged - ETags of bodies that are not needed; null: all.
  * @throws ClientGoneError, or the error of the statement.
@@ -79,7 +79,7 @@ const chunkTypes = {
 export async function readInChunks(
   pool: Pool,
   { endpoint, ...read }: ReadParameters & { endpoint: Endpoint },
-  clients: Ends,
+  responses: Ends,
   maxBytes: number,
   unchanged: readonly string[] | null,
 ): Promise<ChunkedBody | null> {
@@ -89,7 +89,7 @@ export async function readInChunks(
     values: [...buildParameters([read]), maxBytes, unchanged],
     types: chunkTypes,
   };
-  const { rows } = await runForClient(clients, () => pool.query<ChunkRow>(query));
+  const { rows } = await runForClient(responses, () => pool.query<ChunkRow>(query));
   const [row] = rows;
   if (row === undefined) return null;
   const chunks: Buffer[] = [];

@@ -61,7 +61,7 @@ export interface ServerBounds
   /** How long the headers of a request may take to arrive; default 15 s. */
   headersTimeoutMs?: number;
   maxConnections: number;
-  /** From a request's arrival to its response's last byte. */
+  /** `deadlineMs` of `GuardOptions`. */
   responseDeadlineMs: number;
   /** Called for each connection that was cut; `Cut` says why. */
   onCut: (cut: Cut) => void;

@@ -67,7 +67,7 @@ export interface GuardOptions {
   minBytesPerSecond: number;
   /** Default 10 s. */
   slowAfterMs?: number;
-  /** From a request's arrival to its response's last byte. */
+  /** To a response's last byte, from its request's arrival or the end of the response before it. */
   deadlineMs: number;
   /** Seconds that an idle connection is kept, also one that no request was sent on. */
   keepAliveSeconds: number;
