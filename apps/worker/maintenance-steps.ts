@@ -70,7 +70,7 @@ export interface StepOptions {
   onSuspended?: (webhooks: number) => void;
   /** Called with the certificate of an erasure, when it is new and when it is completed. */
   onErased?: (certificate: ErasureCertificate) => void;
-  /** Called with the end of a hash chain that is not anchored in the log today. */
+  /** Called with the end of a hash chain that is not anchored today. */
   onAnchor?: (anchor: AuditAnchor) => void;
   /** Sends logged anchors out of the region. False: not accepted; they are anchored again in an hour. */
   sendAnchors?: (anchors: readonly AuditAnchor[]) => Promise<boolean>;

@@ -11,7 +11,7 @@ import { metricsIn } from '#runtime/metrics.ts';
  * absent, and the alerts fire on that.
  *
  * - The size of the audit log's default partition, where entries went whose month had none. It is a
- *   size and not a count: the worker may not read the log, and a table that never had an entry has
+ *   size and not a count: the worker may not read the audit log, and a table that never had an entry has
  *   0 bytes.
  * - The age of the oldest entry that has no link in the hash chains.
  * - How much of the limit of erasures the platform has used: a stolen login of the platform can

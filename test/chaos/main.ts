@@ -35,7 +35,7 @@ const wellMixed = 10;
 /** Lists the faults without effect, about which the run proves nothing. */
 function listMissedFaults({ claims, late, lostRuns, forgotten }: ChaosResult): string[] {
   return [
-    ...(claims > 0 ? [] : ['fault: no relay was killed with claims in hand']),
+    ...(claims > 0 ? [] : ['fault: no relay was killed while slots were reserved']),
     ...(late !== null && late > 0 ? [] : ['fault: no delivery was put back because its code could not replay']),
     ...(lostRuns !== null && lostRuns > 0 ? [] : ['fault: no run waited in Temporal’s store when it was lost']),
     ...((forgotten?.events ?? 0) > 0 ? [] : ['fault: PostgreSQL forgot no event']),

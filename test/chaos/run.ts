@@ -360,7 +360,7 @@ export function describeResult(result: ChaosResult): string[] {
   return [
     `${list(rest)} (${seconds} s)`,
     `attempts by cause: ${list(causes)}`,
-    `killed: ${list(kills)}, both workers with ${claims} claims in hand`,
+    `killed: ${list(kills)}, both workers while ${claims} slots were reserved`,
     ...(late === null ? [] : [`deliveries put back because their code could not replay: ${late}`]),
     ...(lostRuns === null ? [] : [`runs lost with Temporal’s store: ${lostRuns}`]),
     ...(forgotten === null

@@ -4,7 +4,7 @@ import { DomainError } from '../contract/domain-error.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import type { Transaction } from '../db/database.ts';
 
-/** An entry of the log other than a read. `detail` contains ids and key prefixes, never a key. */
+/** An entry of the audit log other than a read. `detail` contains ids and key prefixes, never a key. */
 interface NewAuditEntry {
   organizationId: string;
   by: Authority | ClusterObject;

@@ -44,7 +44,7 @@ import type { EnrolmentKind } from './types.ts';
  * used.
  *
  * Nothing that an inviter gets says whether the address signs in here, or is of a member of another
- * organization: neither the outcome, nor the link's pages, nor the log. Only the id of the person
+ * organization: neither the outcome, nor the link's pages, nor the audit log. Only the id of the person
  * may: one who signs in keeps the id that they have elsewhere.
  */
 

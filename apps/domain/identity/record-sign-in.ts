@@ -8,7 +8,7 @@ export const recordFailure = (database: Database, personId: string, visitor: Vis
   database.change((tx) => recordPersonEntry(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } }));
 
 /**
- * Records an action on a person's sign-in in the log of every organization that has confirmed it,
+ * Records an action on a person's sign-in in the audit log of every organization that has confirmed it,
  * because each of them trusts it. Other organizations record nothing: any address can be invited.
  *
  * `by`: the person, or an operator with orgctl, for whom the entry names no person;

@@ -211,7 +211,7 @@ export const endSessions = (tx: Transaction, personId: string, exceptId: string 
 
 /**
  * Ends the sessions of a person without any access to the console. Their rows stay until they are
- * purged: the log accepts the entry of a member who leaves only from a person with a session.
+ * purged: the audit log accepts the entry of a member who leaves only from a person with a session.
  */
 export async function endSessionsWithoutAccess(tx: Transaction, personId: string): Promise<void> {
   await tx.query(sql`

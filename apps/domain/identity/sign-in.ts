@@ -39,7 +39,7 @@ export function assertMayTry(database: Database, { email, visitor }: SignInReque
 /**
  * Signs in with address and password, the first of two steps. For a known and an unknown address a
  * wrong attempt takes the same work, changes the same counts and gets the same sentence (ASVS
- * 6.3.8). Each attempt of a known person is recorded in the log of their organizations. A correct
+ * 6.3.8). Each attempt of a known person is recorded in their organizations' audit logs. A correct
  * password counts as an attempt of its person too, until the second factor completes the sign-in.
  * The session of the `token` can only verify a second factor.
  *

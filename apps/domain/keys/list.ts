@@ -22,7 +22,7 @@ export interface KeyUsage {
    */
   creatorLeftAt: Date | null;
   state: KeyState;
-  /** The last call, rejected ones included, except calls over the limit; null: none in the log. */
+  /** The last call, rejected ones included, except calls over the limit; null: none in the audit log. */
   lastUsedAt: Date | null;
   /** Such calls of the last 24 hours (UTC), this one included, up to the last run of the sums. */
   uses24h: number;

@@ -41,7 +41,7 @@ const memberActions = [
   'audit_log.evidence',
 ];
 
-/** What people do in the console on their own sign-in, in the log of each organization. */
+/** What people do in the console on their own sign-in, in each organization's audit log. */
 const signInActions = [
   'sign_in.recover',
   'sign_in.complete',

@@ -111,7 +111,7 @@ export class ReadApi extends Migration {
       end;
     `);
 
-    // The only entries that the read role may add to the log: uses of keys that exist, as reads,
+    // The only entries that the read role may add to the audit log: uses of keys that exist, as reads,
     // now. Organization and person are the key's, so a compromised read process cannot record what
     // a person did, write into another organization's log, or into the past. The key is looked up
     // row by row ("offset 0"): a plan that was created while the table was small would later read

@@ -33,7 +33,7 @@ export class Rights extends Migration {
         on family_day to org_api_import;
       grant delete on membership_role, family_day to org_api_import;
 
-      -- The console creates keys, changes members and roles, assigns and ends seats, shows the log.
+      -- The console creates keys, changes members and roles, assigns and ends seats, shows the audit log.
       grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan,
         subscription, seat, api_key,
         audit_entry, audit_link, audit_chain, webhook_deletion, delivery_cancellation to org_api_console;
@@ -54,7 +54,7 @@ export class Rights extends Migration {
       grant select (summed_at) on audit_progress to org_api_console;
       grant execute on function api.record_keys_at_console, begin_due_grant to org_api_console;
 
-      -- The worker begins and ends grants that are due, keeps the log's partitions and applies its retention.
+      -- The worker begins and ends grants that are due, keeps the audit log's partitions and retention.
       grant select on client_grant, organization to org_api_worker;
       grant update (status, end_reason) on client_grant to org_api_worker;
       grant select, update (ended_at, end_reason) on seat to org_api_worker;
@@ -74,7 +74,7 @@ export class Rights extends Migration {
         to org_api_console;
 
       -- The Kubernetes operator changes the webhooks of its objects and shows the ledger. It reads no
-      -- body of an event and no entry of the log.
+      -- body of an event and no audit entry.
       grant select (id) on organization to org_api_operator;
       grant select, insert, update (url, description, event_types, ordered, state, suspended_reason, number,
         signature_result, signature_checked_at, managed_by, managed_uid) on webhook to org_api_operator;

@@ -131,7 +131,7 @@ export class Erasure extends Migration {
         collate "C";
 
       -- Texts of people in which the family occurs. A person decides about them. Names of people in
-      -- the log are theirs.
+      -- the audit log are theirs.
       create function list_mentions(organization uuid, pattern text) returns jsonb
       language sql stable set search_path = pg_catalog, public, pg_temp
       begin atomic

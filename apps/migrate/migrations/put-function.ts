@@ -16,7 +16,7 @@ interface PutFunction {
   rules?: string;
   /** Whether calls for one organization wait for each other, because `rules` read other rows. */
   isSerial?: boolean;
-  /** The id in the audit entry, such as `roleId`; none for a family, whose erasure must find no id in the log. */
+  /** The id in the audit entry, such as `roleId`; none for a family, whose erasure must find no id there. */
   idInLog?: string;
 }
 

@@ -128,7 +128,7 @@ function keyCell(visit: MemberVisit, { keyId, keyLabel, keyHint }: UsageRow): Ht
   return visit.may('org.keys.manage') ? html`<a href="${visit.at(`/keys/${keyId}`)}">${name}</a>` : name;
 }
 
-/** Returns the operation of an action of the log. Other requests have the name of their outcome. */
+/** Returns the operation of an action of the audit log. Other requests have the name of their outcome. */
 function operationName(action: string): Html {
   const operation = action.replace(/^api\./, '');
   if (Object.hasOwn(reads, operation)) return html`<code>${operation}</code>`;

@@ -24,7 +24,7 @@ export interface UsageRow {
 export interface Usage {
   rows: UsageRow[];
   rejections: { code: string; status: number; calls: number }[];
-  /** The addresses of the newest entries of the log, with the last call from each. */
+  /** The addresses of the newest audit entries, with the last call from each. */
   addresses: { address: string; lastAt: string; calls: number }[];
   /** By hour or day (UTC), oldest first; periods without a call are left out. */
   bars: { from: string; answered: number; rejected: number }[];
