@@ -29,7 +29,7 @@ export function createMetrics() {
     ),
     webhooksSuspended: counter(
       'org_api_webhooks_suspended_total',
-      'Webhooks suspended because they accepted nothing for SUSPEND_AFTER, or answered 410.',
+      'Webhooks suspended because they failed for SUSPEND_AFTER, or answered 410.',
     ),
   };
 }
