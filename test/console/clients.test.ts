@@ -139,6 +139,7 @@ describe('the access of a client', () => {
     expect(owed).toContainEqual({ type: 'seat.ended', data: { seatId, grantId: t.grant.id, reason: 'access_ended' } });
     expect(await lines(t, t.orgId)).toEqual([
       { action: 'grant.end', person: t.ada.personId, detail: { grantId: t.grant.id } },
+      { action: 'grant.ended', person: null, detail: expect.objectContaining({ reason: 'ended', deliveries: 1 }) },
     ]);
     const twice = await owner.submit(`${t.client}/end`, `${t.client}/end`);
     expect([twice.status, readText(twice.text)]).toEqual([
@@ -185,6 +186,7 @@ describe('the access of a client', () => {
         person: t.ada.personId,
         detail: { grantId: t.grant.id, newGrantId, from: t.bo.userId, to: t.ada.personId },
       },
+      { action: 'grant.ended', person: null, detail: expect.objectContaining({ reason: 'moved', deliveries: 1 }) },
     ]);
   });
 });

@@ -62,6 +62,12 @@ const factor = (kind: unknown) =>
 /** Whether a detail is the old and new value of a name. */
 export const isRename = (value: unknown): value is { from: string; to: string } =>
   typeof value === 'object' && value !== null && 'from' in value && 'to' in value && typeof value.from === 'string';
+/** Counts the receivers of an event that acknowledged it, such as "1 of 2 webhooks". */
+function countAcknowledged(receivers: unknown): string {
+  const all: unknown[] = Array.isArray(receivers) ? receivers : [];
+  const acknowledged = all.filter((each) => typeof each === 'object' && each !== null && 'acknowledgedAt' in each);
+  return `${acknowledged.length} of ${many(all.length, 'webhook', 'webhooks')}`;
+}
 const many = (value: unknown, one: string, more: string) => `${value} ${value === 1 ? one : more}`;
 
 /** Why signing in failed, by the step that failed. */
@@ -185,6 +191,14 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   'seat.give': ['Assigned a seat', (e) => sentence`Assigned a seat to ${client(e)}`],
   'seat.end': ['Ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],
   'grant.end': ['Ended client access', (e) => sentence`Ended a professional’s access to ${client(e)}`],
+  'grant.ended': [
+    'Stopped showing client access',
+    (e) => sentence`Stopped showing access to ${client(e)} as active in reads`,
+  ],
+  'grant.notified': [
+    'Recorded notified webhooks',
+    (e, d) => sentence`Recorded that ${countAcknowledged(d.receivers)} acknowledged the end of access to ${client(e)}`,
+  ],
   'grant.move': ['Moved client access', (e) => sentence`Moved ${client(e)} to another professional`],
   'sign_in.recover': [
     'Recovered sign-in',
@@ -315,6 +329,8 @@ const systemActions: ReadonlySet<string> = new Set([
   'webhook.redelivered',
   'webhook.verified',
   'delivery.cancel',
+  'grant.ended',
+  'grant.notified',
   'import',
   'import.backfill',
   'member.change',

@@ -166,20 +166,12 @@ export async function* eachEvidenceDelivery(
   for (;;) {
     const rows = await db.query(sql<EvidenceDelivery>`
       select d.event_id as "eventId", e.type as "eventType", api.utc(e.created_at) as "createdAt",
-        d.webhook_id as "webhookId", w.host, d.state, d.attempts, t.lost as "lostAttempts",
-        api.utc(f.started_at + coalesce((f.timings ->> 'total')::double precision, 0) * interval '1 millisecond')
-          as "acknowledgedAt", f.status as "httpStatus"
+        d.webhook_id as "webhookId", w.host, d.state, d.attempts, r.lost as "lostAttempts",
+        api.utc(r.acknowledged_at) as "acknowledgedAt", r.status as "httpStatus"
       from delivery d
       join event e on e.organization_id = d.organization_id and e.id = d.event_id
       join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
-      cross join lateral (
-        select count(*) filter (where a.cause = 'lost')::integer as lost from delivery_attempt a
-        where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id) t
-      left join lateral (
-        select a.started_at, a.timings, a.status from delivery_attempt a
-        where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
-          and a.status between 200 and 299 and a.finished_at is not null
-        order by a.started_at, a.id limit 1) f on true
+      cross join lateral delivery_response(d.organization_id, d.webhook_id, d.event_id) r
       where d.organization_id = ${organizationId}::uuid
         and (d.event_id, d.webhook_id) > (${after.eventId}::uuid, ${after.webhookId}::uuid)
         and d.event_id < ${firstEventIdAt(new Date(until.getTime() + 2_000))}::uuid

@@ -20,6 +20,7 @@ export const migrationNames = [
   '0016-platform-people',
   '0017-platform-money',
   '0018-erasure',
+  '0019-grant-ends',
 ] as const;
 
 /** The newest migration, which a database must have. */

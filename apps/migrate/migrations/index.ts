@@ -17,6 +17,7 @@ import { Platform } from './0015-platform.ts';
 import { PlatformPeople } from './0016-platform-people.ts';
 import { PlatformMoney } from './0017-platform-money.ts';
 import { Erasure } from './0018-erasure.ts';
+import { GrantEnds } from './0019-grant-ends.ts';
 
 export interface NamedMigration {
   name: string;
@@ -61,4 +62,5 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0016-platform-people', class: PlatformPeople },
   { name: '0017-platform-money', class: PlatformMoney },
   { name: '0018-erasure', class: Erasure },
+  { name: '0019-grant-ends', class: GrantEnds },
 ];

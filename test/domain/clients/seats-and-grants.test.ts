@@ -92,7 +92,10 @@ describe('a client’s access', () => {
       data: { grantId: grant.id, kind: 'attorney', reason: 'ended' },
     });
     expect(events).toContainEqual({ type: 'seat.ended', data: { seatId, grantId: grant.id, reason: 'access_ended' } });
-    expect(await t.entries()).toEqual([{ action: 'grant.end', person: t.boss.userId, detail: { grantId: grant.id } }]);
+    expect(await t.entries()).toEqual([
+      { action: 'grant.end', person: t.boss.userId, detail: { grantId: grant.id } },
+      { action: 'grant.ended', person: null, detail: expect.objectContaining({ grantId: grant.id, reason: 'ended' }) },
+    ]);
     await expect(endGrant(t.db, { ...end, grantId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_grant' });
     await expect(endGrant(t.db, { ...end, by: { personId: t.member.userId } })).rejects.toMatchObject({
       reason: 'may_not_manage_seats',

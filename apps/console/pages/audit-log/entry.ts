@@ -6,7 +6,7 @@ import { copyableId } from '../../components/copy.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { detailList } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
-import { time } from '../../components/time.ts';
+import { exactTime, time } from '../../components/time.ts';
 import { NotFoundError, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -82,6 +82,10 @@ const detailNames: Record<string, string> = {
   from: 'From',
   to: 'To',
   cause: 'Cause',
+  grantId: 'Access ID',
+  stoppedAt: 'Reads stopped, not before',
+  deliveries: 'Deliveries',
+  receivers: 'Receivers',
 };
 
 function detailRows({ detail, memberName }: AuditEntry): DetailRow[] {
@@ -89,11 +93,22 @@ function detailRows({ detail, memberName }: AuditEntry): DetailRow[] {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => {
       const [label, text] = [detailNames[name] ?? name, name === 'cause' ? causeText(value) : valueText(value)];
+      if (name === 'receivers' && Array.isArray(value)) return [label, receiverList(value)];
+      if (name === 'stoppedAt') return [label, exactTime(text)];
       const shown = name.endsWith('Id') ? copyableId(label, text) : html`<bdi>${text}</bdi>`;
       const isMember = name === 'memberId' && memberName !== null;
       return [label, html`${shown}${isMember ? html` (${displayName(memberName)})` : null}`];
     });
 }
+
+/** Lists the receivers of an event that the log names by the ids of their webhooks. */
+const receiverList = (receivers: readonly { webhookId?: unknown; acknowledgedAt?: unknown }[]): Html =>
+  html`<ul class="plain-list">${receivers.map(
+    ({ webhookId, acknowledgedAt }) =>
+      html`<li><code>${valueText(webhookId)}</code> ${
+        typeof acknowledgedAt === 'string' ? html`acknowledged ${exactTime(acknowledgedAt)}` : 'did not acknowledge'
+      }</li>`,
+  )}</ul>`;
 
 const causeText = (value: unknown) => (typeof value === 'string' ? describeCause(value) : valueText(value));
 
