@@ -47,6 +47,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     server: () => config.database,
     applicationName: 'org-api',
     poolMax: config.databasePoolMax,
+    ...config.databaseTimes,
     findSignal,
   });
   await rejectPooler(database, 'API_DATABASE_URL');
@@ -58,6 +59,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     onStatement: (count) => metrics.readsPerStatement.observe(count),
     memoryMiB: config.responseMemoryMiB,
     databasePoolMax: config.databasePoolMax,
+    readWaitMs: config.readWaitMs,
     onEncoded: (encoding) => metrics.bodiesEncoded.inc({ size: 'large', encoding }),
     onWaited: (end, limit) => metrics.responseWaits.inc({ end, limit }),
   });
@@ -109,6 +111,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     largeBodySender,
     smallBodyEncoder: new SmallBodyEncoder((encoding) => metrics.bodiesEncoded.inc({ size: 'small', encoding })),
     bodyReader,
+    readWaitMs: config.readWaitMs,
     limiter,
     auditLog,
     rejectedCalls,

@@ -21,12 +21,6 @@ const smallShare = 0.25;
 const keyShare = 0.4;
 const organizationShare = 0.6;
 
-/**
- * How long a read waits in all for memory and for the begin of its statement. It may wait for the
- * limiter, a free connection and the insert of its audit entry besides.
- */
-export const readWaitMs = 5_000;
-
 /** How many keys' organizations are remembered. About 3 MB. */
 const maxKeys = 10_000;
 
@@ -56,13 +50,15 @@ export class BodyReader {
       /** The most memory of bodies in this process, in MiB. */
       memoryMiB: number;
       databasePoolMax: number;
+      /** How long a read waits in all, unless its request has a deadline. */
+      readWaitMs: number;
       /** Called for each large body that was encoded. */
       onEncoded?: (encoding: Encoding) => void;
       /** Called for each read that had to wait, with the level whose limit was reached. */
       onWaited?: (end: 'admitted' | 'rejected' | 'gone', limit: 'key' | 'organization' | 'process') => void;
     },
   ) {
-    const { memoryMiB, databasePoolMax, onEncoded, onWaited = () => {}, ...statements } = options;
+    const { memoryMiB, databasePoolMax, readWaitMs, onEncoded, onWaited = () => {}, ...statements } = options;
     const large = Math.floor(memoryMiB * mebibyte * (1 - smallShare));
     const small = memoryMiB * mebibyte - large;
     const wait = { maxWaiting, waitMs: readWaitMs, onWaited };

@@ -54,6 +54,12 @@ export const Settings = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint,
 });
 
+/**
+ * How long a read waits in all for memory and for the begin of its statement. It may wait for the
+ * limiter, a free connection and the insert of its audit entry besides.
+ */
+const readWaitMs = 5_000;
+
 export type ApiConfig = ReturnType<typeof readConfig>;
 
 /** @throws InvalidSettingsError with every problem at once. */
@@ -84,6 +90,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     region: s.REGION,
     baseUrls: { us: s.BASE_URL_US, ca: s.BASE_URL_CA },
     responseMemoryMiB: s.RESPONSE_MEMORY_MIB,
+    readWaitMs,
     otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   });
 }

@@ -6,7 +6,7 @@ import { clientAddress } from '#runtime/client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { chooseEncoding, findEncoding } from './accept-encoding.ts';
 import type { AuditLogWriter } from './audit-log-writer.ts';
-import { type BodyReader, readWaitMs } from './body-reader.ts';
+import type { BodyReader } from './body-reader.ts';
 import type { SmallBodyEncoder } from './encode.ts';
 import type { Endpoint } from './endpoints.ts';
 import { matchesEtag } from './etag.ts';
@@ -21,6 +21,7 @@ interface ReadDependencies extends GateDependencies {
   pool: Pool;
   auditLog: AuditLogWriter;
   bodyReader: BodyReader;
+  readWaitMs: number;
   largeBodySender: LargeBodySender;
   smallBodyEncoder: SmallBodyEncoder;
 }
@@ -54,7 +55,7 @@ export class ReadRoutes {
   readonly handle: Middleware<RequestState> = (ctx, next) => (ctx.method === 'GET' ? this.#routes(ctx, next) : next());
 
   async #read(ctx: RouterContext<RequestState>, endpoint: Endpoint): Promise<void> {
-    const { bodyReader, largeBodySender, smallBodyEncoder } = this.#dependencies;
+    const { bodyReader, readWaitMs, largeBodySender, smallBodyEncoder } = this.#dependencies;
     const [orgId = ''] = ctx.captures ?? []; // as it was sent; `ctx.params` is decoded
     ctx.state.operation = endpoint.operationId;
     setCacheHeaders(ctx);

@@ -42,6 +42,7 @@ export async function startConsole(
     server: () => config.database,
     applicationName: 'org-console',
     poolMax: config.databasePoolMax,
+    ...config.databaseTimes,
     findSignal,
   });
   await rejectPooler(database, 'CONSOLE_DATABASE_URL');

@@ -8,6 +8,7 @@ import {
   type ConnectionSettings,
   type CurrentServer,
   connectionOptions,
+  defaultTimes,
   type PostgresServer,
   serverNow,
 } from './db/server.ts';
@@ -15,9 +16,6 @@ import { entities } from './entities.ts';
 
 /** The longest life of a connection, so that a login that is being replaced is soon unused. */
 const lifetimeSeconds = 600;
-
-/** The times of a database whose process sets no others. */
-export const defaultTimes = { connectTimeoutMs: 5_000, statementTimeoutMs: 5_000 };
 
 interface DatabaseOptions {
   server: CurrentServer;

@@ -1,6 +1,7 @@
 /** Every page in a browser, visited once and judged on each screen in each scheme. `PICTURES` saves pictures. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
+import { constants, patient } from '#test/constants.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { closeBrowser, expectQuiet, openVisit, picture, ready, screens, violations } from './browser.ts';
 import { autoRefreshRoutes, pages } from './pages/all.ts';
@@ -45,7 +46,7 @@ async function noteRoute(page: Page, route: string, routesWith: Record<string, S
 it('every page has no accessibility violation, fits the screen and 320 px, marks the current page without color, has a focus ring of 3:1, local dates and no code of a cause, stores nothing, replaces lost secrets, and posts each form once, again after Esc', {
   timeout: 900_000,
 }, async () => {
-  const t = await setupConsole();
+  const t = await setupConsole({ [constants]: patient });
   const ada = await t.enrol({ name: 'Ada Rivers' });
   // Without motion, because links and buttons would otherwise fade into the other scheme's colors,
   // whose contrast halfway is not that of the page.

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import * as durations from '#delivery/times.ts';
-import { defaultTimes } from '#domain/open-database.ts';
+import { defaultTimes } from '#domain/db/server.ts';
 import { attemptTimeoutMs } from '#workflows/deliver-event/types.ts';
 import schema from '../../charts/org-api/values.schema.json' with { type: 'json' };
 

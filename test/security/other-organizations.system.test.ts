@@ -1,6 +1,7 @@
 /** Every route of the console and every read of the API with ids of another organization. */
 import { randomUUID } from 'node:crypto';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { constants, patient } from '#test/constants.ts';
 import type { HttpVisitor, Visited } from '#test/http-visitor.ts';
 import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
@@ -21,7 +22,7 @@ const walked = routes.filter(({ access }) => access === 'member' || access === '
 const findsNothing = 'findCompromisedKey key';
 
 it('the console answers an id of another organization as an unknown one, to each role and to a stranger', async () => {
-  const t = await setupConsole();
+  const t = await setupConsole({ [constants]: patient });
   const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, mark)];
   const enrolled = (roleKey: string) => t.enrol({ orgId: mine.orgId, roleKey, name: `Harbor ${roleKey}` });
   const visitors: Record<string, HttpVisitor> = {
@@ -58,9 +59,9 @@ it('the console answers an id of another organization as an unknown one, to each
 }, 600_000);
 
 it('the API answers no id of another organization with anything of it, with any key or none', async () => {
-  const t = await setupConsole();
+  const t = await setupConsole({ [constants]: patient });
   const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, mark)];
-  const api = await startTestApi(t.database, {}, [], onTestFinished);
+  const api = await startTestApi(t.database, { [constants]: patient });
   const own = { orgId: mine.orgId, userId: mine.owner.personId, roleId: null };
   const keys = Array.from({ length: 4 }, () => t.make.apiKey({ creator: own }));
   const senders = [...(await Promise.all(keys)).map(({ key }) => key), mine.memberKey.key, undefined];

@@ -29,6 +29,9 @@ export interface PemFile {
   readonly text: string;
 }
 
+/** The times of a database whose process sets no others. */
+export const defaultTimes = { connectTimeoutMs: 5_000, statementTimeoutMs: 5_000 };
+
 /** A server, or a function that returns it: each new connection uses the login of that moment. */
 export type CurrentServer = PostgresServer | (() => PostgresServer);
 

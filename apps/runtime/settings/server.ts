@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultTimes } from '#domain/db/server.ts';
 import { defaultKeepAliveSeconds } from '../http-server.ts';
 import { addressBlocks, logLevel, port, wholeNumber } from './types.ts';
 
@@ -39,6 +40,7 @@ type ServerSettings = z.output<z.ZodObject<ReturnType<typeof serverSettings>>>;
  */
 export const buildServerConfig = (s: ServerSettings, responseDeadlineMs: number) => ({
   databasePoolMax: s.DATABASE_POOL_MAX,
+  databaseTimes: defaultTimes,
   host: s.HOST,
   port: s.PORT,
   metricsPort: s.METRICS_PORT,

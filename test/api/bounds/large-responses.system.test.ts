@@ -10,6 +10,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { fingerprints } from '#domain/keys/key.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { constants, patient } from '#test/constants.ts';
 import { exchange } from '#test/exchange.ts';
 import { listenLocally } from '#test/listen-locally.ts';
 import { testKeySecrets } from '#test/secrets.ts';
@@ -37,7 +38,12 @@ const shared = shareInstallation(async (onFinished) => {
   const { database, owner, make } = installation;
   const creator = await make.member();
   await giveGrants(owner, creator, grants, 'aé€😀aé€😀');
-  const api = await openDatabase({ server: parsePostgresUrl(database.urls.api), applicationName: 'large', poolMax: 2 });
+  const api = await openDatabase({
+    server: parsePostgresUrl(database.urls.api),
+    applicationName: 'large',
+    poolMax: 2,
+    ...patient.databaseTimes,
+  });
   onFinished(() => api.close());
   const { key } = await make.apiKey({ creator });
   const values = {
@@ -116,6 +122,46 @@ it('chunks and entity tag are those of the response in one piece', async () => {
   expect(Buffer.concat(read?.chunks ?? []).equals(whole)).toBe(true);
 });
 
+/** A node of a plan that has run, as EXPLAIN reports it. */
+interface PlanNode {
+  'Relation Name'?: string;
+  'Function Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Join Filter'?: number;
+  Plans?: PlanNode[];
+}
+
+// A statement that reads more does not end within its 5 s. Counts show it on any machine, and time does not.
+it('its statement reads each grant twice, each family once, and each chunk once, so its time is in proportion to its size', async () => {
+  const { values } = shared();
+  const rowsRead: Record<string, number> = {};
+  const addRows = (node: PlanNode): void => {
+    const name = node['Relation Name'] ?? node['Function Name'] ?? 'joins';
+    const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Join Filter'] ?? 0);
+    const rows = removed + (name === 'joins' ? 0 : node['Actual Rows']);
+    rowsRead[name] = (rowsRead[name] ?? 0) + rows * node['Actual Loops'];
+    for (const child of node.Plans ?? []) addRows(child);
+  };
+  const explaining = {
+    async query(query: { text: string; values: unknown[] }) {
+      const text = `explain (analyze, timing off, format json) ${query.text}`;
+      const { rows } = await shared().pool.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>({
+        ...query,
+        name: 'explain',
+        text,
+      });
+      for (const { Plan } of rows[0]?.['QUERY PLAN'] ?? []) addRows(Plan);
+      return { rows: [] };
+    },
+  };
+  await readRoster(explaining as never, values, room, []);
+  const { client_grant: ofGrants, family, generate_series: chunks, joins } = rowsRead;
+  expect({ ofGrants, family, joins }).toEqual({ ofGrants: 2 * grants, family: grants, joins: 0 });
+  expect(chunks).toBe((await readChunks())?.chunks.length);
+});
+
 it('what commits while its statement runs changes neither decision, entity tag nor body', async () => {
   const { make, creator, owner, pool } = shared();
   const before = Buffer.from(await readWhole());
@@ -192,6 +238,16 @@ it('a roster of 100,000 grants grows the process by less than four times its siz
   const api = await startChildApi(database);
   const headers = { authorization: `Bearer ${key}` };
   const resident = () => residentMiB(api.process.pid ?? 0);
+  /** A busy machine may not make the roster within the 5 s of a statement. */
+  const readWhole = () =>
+    vi.waitUntil(
+      async () => {
+        const { status, body } = await exchange(api.url + path, { headers });
+        expect([200, 503]).toContain(status);
+        return status === 200 ? body : null;
+      },
+      { timeout: 60_000, interval: 100 },
+    );
   for (let times = 0; times < 50; times += 1) await exchange(`${api.url}/v1/orgs/${creator.orgId}`, { headers });
   const before = resident();
   let most = before;
@@ -199,11 +255,10 @@ it('a roster of 100,000 grants grows the process by less than four times its siz
     most = Math.max(most, resident());
   }, 5);
   onTestFinished(() => clearInterval(timer));
-  const { body } = await exchange(api.url + path, { headers });
+  const body = await readWhole();
   const responseMiB = Buffer.byteLength(body) / 1_048_576;
   const first = most - before;
-  for (let round = 0; round < 3; round += 1)
-    await Promise.all(Array.from({ length: 4 }, () => exchange(api.url + path, { headers })));
+  for (let round = 0; round < 3; round += 1) await Promise.all(Array.from({ length: 4 }, readWhole));
   console.log(
     `    ${responseMiB.toFixed(0)} MiB; the process grew by ${first.toFixed(0)} MiB, then to ${most.toFixed(0)}`,
   );
@@ -213,7 +268,7 @@ it('a roster of 100,000 grants grows the process by less than four times its siz
 
 it('its audit entry is committed before its first byte', async () => {
   const { database, owner, key, path } = shared();
-  const api = await startTestApi(database);
+  const api = await startTestApi(database, { [constants]: patient });
   const blocker = await blockAuditLog();
   const reader = await openReader(api.url, { path, key });
   await expect.poll(() => countWaiting(`wait_event_type = 'Lock'`), { timeout: 30_000 }).toBe(1);
@@ -232,7 +287,7 @@ it('its audit entry is committed before its first byte', async () => {
 
 it('a revocation before its statement begins is seen, and no byte of the roster is sent', async () => {
   const { database, make, creator, path } = shared();
-  const api = await startTestApi(database);
+  const api = await startTestApi(database, { [constants]: patient });
   const made = await make.apiKey({ creator });
   await (await api.get(path, { key: made.key })).arrayBuffer();
   const first = await openReader(api.url, { path, key: made.key });
@@ -250,7 +305,7 @@ it('a database connection that breaks while chunks arrive gives a complete error
   const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
   const url = new URL(database.urls.api);
   url.port = String(proxy.port);
-  const api = await startTestApi(database, { API_DATABASE_URL: url.href });
+  const api = await startTestApi(database, { API_DATABASE_URL: url.href, [constants]: patient });
   await (await api.get(path, { key })).arrayBuffer();
   const response = api.get(path, { key });
   await expect.poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`), { timeout: 30_000 }).toBe(1);
@@ -267,7 +322,7 @@ it('a database connection that breaks while chunks arrive gives a complete error
 
 it('a client that disconnects while its roster is sent frees what was held', async () => {
   const { database, key, path } = shared();
-  const api = await startTestApi(database);
+  const api = await startTestApi(database, { [constants]: patient });
   const reader = await openReader(api.url, { path, key, bytesPerSecond: 100_000 });
   await expect.poll(() => reader.received, { timeout: 30_000 }).toBeGreaterThan(0);
   await untilFigures(api.metricsUrl, ({ heldBytes }) => heldBytes > 10_000_000);

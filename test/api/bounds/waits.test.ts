@@ -3,14 +3,14 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { constants, type TestSettings } from '#test/constants.ts';
+import { constants, patient, type TestSettings } from '#test/constants.ts';
 import type { MadeKey } from '#test/make.ts';
 import { setup, setupDatabase, shareInstallation, type TestInstallation } from '#test/setup.ts';
 import { untilFigures } from './figures.ts';
 import { giveGrants, openReader, type Reader } from './readers.ts';
 
 /** A pod with enough memory for one roster of a key at a time. */
-const tight = { RESPONSE_MEMORY_MIB: '16' };
+const tight: TestSettings = { RESPONSE_MEMORY_MIB: '16', [constants]: patient };
 /**
  * A roster of 4 MB, and one that is larger than the system's buffers (4 MB on loopback) for a
  * client that does not read.
@@ -93,7 +93,8 @@ it('a wait ends when its client disconnects, and no read runs for it', async () 
 });
 
 it('a wait ends with 503 and Retry-After when no memory becomes free, while other keys are answered', async () => {
-  const scene = await setupRoster();
+  // Long enough for the reads of a busy machine before it ends.
+  const scene = await setupRoster({ ...tight, [constants]: { ...patient, readWaitMs: 10_000 } });
   await holdMemory(scene);
   const other = await scene.make.apiKey();
   const response = scene.api.get(scene.path, { key: scene.key.key });
@@ -131,7 +132,7 @@ it('memory is freed on every path: 200, 304, error response, and a client that l
 });
 
 it('20 parallel calls of one key for a roster of 4 MB all succeed when all are read', async () => {
-  const installation = await setup();
+  const installation = await setup({ [constants]: patient });
   const creator = await installation.make.member();
   await giveGrants(installation.owner, creator, grants.many);
   const { key } = await installation.make.apiKey({ creator });
@@ -161,13 +162,15 @@ it('a roster that is larger than the memory of its key is answered completely', 
 });
 
 it('a client that reads a few bytes at a time is disconnected at the deadline, with one log line without the key', async () => {
-  const scene = await setupRoster({ ...tight, [constants]: { responseDeadlineMs: 5_000, minBytesPerSecond: 1_000 } });
-  await openReader(scene.api.url, { path: scene.path, key: scene.key.key, bytesPerSecond: 200_000 });
+  const { template, key, path } = prepared();
+  const slow = { ...patient, responseDeadlineMs: 5_000 };
+  const scene = await setup({ ...tight, [constants]: slow }, onTestFinished, template);
+  await openReader(scene.api.url, { path, key: key.key, bytesPerSecond: 200_000 });
   const { cut } = await untilFigures(scene.api.metricsUrl, (figures) => figures.cut.deadline !== undefined);
   expect(cut).toEqual({ deadline: 1 });
   await untilFigures(scene.api.metricsUrl, isFree);
   const lines = scene.logLines.filter((line) => line.includes('was cut'));
   expect(lines).toHaveLength(1);
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ reason: 'deadline', requestId: expect.any(String) });
-  expect(lines[0]).not.toContain(scene.key.key);
+  expect(lines[0]).not.toContain(key.key);
 });

@@ -407,7 +407,7 @@ it('what a large body holds is what is not sent yet', async () => {
   const key = await make.apiKey({ creator });
   await giveGrants(owner, creator, 1_000);
   const roster = endpoints.find(({ operationId }) => operationId === 'getFirmRoster');
-  const bodyReader = new BodyReader({ pool, tracing, memoryMiB: 16, databasePoolMax: 5 });
+  const bodyReader = new BodyReader({ pool, tracing, memoryMiB: 16, databasePoolMax: 5, readWaitMs: 60_000 });
   const requested = request(key, roster);
   const { content } = await bodyReader.read(requested);
   if (!(content?.body instanceof SharedBody)) throw new Error('the body is small');
