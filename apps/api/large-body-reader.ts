@@ -63,8 +63,8 @@ interface LargeBodyOptions extends StatementOptions {
 }
 
 /**
- * Requests of one key for the same large body in the same encoding: one statement reads it for all
- * that joined before it started.
+ * Requests of one key from one address for the same large body in the same encoding: one statement
+ * reads it for all that joined before it started.
  */
 class RequestGroup implements Ends {
   readonly name: string;
@@ -138,7 +138,7 @@ export class LargeBodyReader {
   readonly #usualBytes: number;
   /** Bytes of bodies that are longer than usual, by organization and operation. */
   readonly #longer = new BoundedMap<string, number>(maxLonger);
-  /** Those whose statement has not started, by key, organization, operation and encoding. */
+  /** Those whose statement has not started, by key, organization, address, operation and encoding. */
   readonly #waiting = new Map<string, RequestGroup>();
 
   constructor(options: LargeBodyOptions) {
@@ -165,7 +165,7 @@ export class LargeBodyReader {
     const reader = await this.#readers.reserve({ key: fingerprint, organization }, 1, response, leftMs(request));
     try {
       if (response.hasEnded) throw new ClientGoneError();
-      const name = `${fingerprint} ${organization} ${endpoint.operationId} ${request.encoding}`;
+      const name = `${fingerprint} ${organization} ${request.address} ${endpoint.operationId} ${request.encoding}`;
       const waiting = this.#waiting.get(name);
       const group = waiting ?? new RequestGroup(name, fingerprint, request);
       const result = group.add(response);

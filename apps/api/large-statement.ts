@@ -22,8 +22,8 @@ interface ChunkRow extends KeyRow {
 
 /**
  * Returns the statement of a large body, in chunks of `chunkBytes`. One statement returns decision,
- * ETag and chunks, so they are of one snapshot. `$4` is the most bytes of a body: a longer
- * one stays in the database, so that a process never receives what it has no memory for. `$5`
+ * ETag and chunks, so they are of one snapshot. `$5` is the most bytes of a body: a longer
+ * one stays in the database, so that a process never receives what it has no memory for. `$6`
  * contains the ETags (text[]) of bodies that are not needed, null for all: a body with one of these
  * gets no chunks.
  *
@@ -32,7 +32,7 @@ interface ChunkRow extends KeyRow {
  * order would write the body to a file, so the reader sorts by `number`.
  */
 function largeStatement({ scope, body }: BodySql): string {
-  const columns = 'octet_length(a.body) as bytes, case when octet_length(a.body) <= $4 then a.body end as body';
+  const columns = 'octet_length(a.body) as bytes, case when octet_length(a.body) <= $5 then a.body end as body';
   return /* sql */ `
     select r."keyId", r."organizationId", r."expiresAt", r.decision, r.bytes, tag.etag, c.number, c.chunk
     from (${authorized(scope, `(${body})::text`, columns)} offset 0) r,
@@ -45,7 +45,7 @@ function largeStatement({ scope, body }: BodySql): string {
       select n as number,
         convert_from(substr(utf8.content, n * ${chunkBytes} + 1, ${chunkBytes}), 'LATIN1')::varchar as chunk
       from generate_series(0, (r.bytes - 1) / ${chunkBytes}) n
-      where r.body is not null and tag.etag <> all ($5::text[])
+      where r.body is not null and tag.etag <> all ($6::text[])
     ) c on true`;
 }
 

@@ -69,7 +69,9 @@ export class ReadRoutes {
     const response = ctx.res as TrackedResponse;
     const deadlineMs = performance.now() + readWaitMs;
     const accepted = chooseEncoding(ctx.get('Accept-Encoding'));
-    const request = { endpoint, fingerprints, organizationId, response, encoding: accepted.encoding, deadlineMs };
+    const address = clientAddress(ctx.req, this.#dependencies.trustedProxies);
+    const { encoding: asked } = accepted;
+    const request = { endpoint, fingerprints, organizationId, address, response, encoding: asked, deadlineMs };
     const { key, content } = await bodyReader.read(request);
     if (key !== null) noteKey(ctx, key);
     if (key === null || content === null) return this.#rejectKey(ctx, endpoint, key, malformation);

@@ -20,15 +20,17 @@ export const key: Noun = {
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
         const keys = await listKeys(context.database, organizationId, new Date());
-        const cells = keys.map(({ id, state, hint, creatorId, scopes, label }) => [
+        const cells = keys.map(({ id, state, hint, creatorId, scopes, allowedAddresses, label }) => [
           id,
           state,
           hint,
           creatorId,
           scopes.join(','),
+          allowedAddresses.join(',') || 'any',
           label,
         ]);
-        return { json: keys, text: table(['ID', 'STATE', 'HINT', 'CREATOR', 'SCOPES', 'LABEL'], cells, 'No keys.') };
+        const headings = ['ID', 'STATE', 'HINT', 'CREATOR', 'SCOPES', 'ADDRESSES', 'LABEL'];
+        return { json: keys, text: table(headings, cells, 'No keys.') };
       },
     },
     {

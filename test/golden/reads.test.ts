@@ -96,9 +96,10 @@ it('every error response is unchanged', async () => {
 
   const creator = await make.member({ permissions: ['org.read', 'org.billing.manage'] });
   const own = `/v1/orgs/${creator.orgId}`;
-  const [revoked, expired, narrow, lost] = [
+  const [revoked, expired, elsewhere, narrow, lost] = [
     await make.apiKey({ creator, scopes: ['org.read'] }),
     await make.apiKey({ creator, scopes: ['org.read'] }),
+    await make.apiKey({ creator, scopes: ['org.read'], allowedAddresses: ['203.0.113.9'] }),
     await make.apiKey({ creator, scopes: ['org.read'] }),
     await make.apiKey({ creator, scopes: ['org.billing.manage'] }),
   ];
@@ -107,6 +108,7 @@ it('every error response is unchanged', async () => {
   await make.permissionLost(creator, 'org.billing.manage');
   await ask('a revoked key', own, revoked.key);
   await ask('an expired key', own, expired.key);
+  await ask('an address that the key does not allow', own, elsewhere.key);
   await ask('a missing scope', `${own}/seats`, narrow.key);
   await ask('a permission that the creator lost', `${own}/seats`, lost.key);
   await ask('a key of another organization', path, narrow.key);

@@ -160,10 +160,18 @@ export function createFactories(database: Database) {
     },
 
     async apiKey(
-      fields: { creator?: MadeMember; scopes?: readonly Scope[]; expiresAt?: Date | null; label?: string } = {},
+      fields: {
+        creator?: MadeMember;
+        scopes?: readonly Scope[];
+        expiresAt?: Date | null;
+        label?: string;
+        allowedAddresses?: readonly string[];
+      } = {},
     ): Promise<MadeKey> {
       const { creator = await make.member(), scopes = allScopes, expiresAt = null, label = 'test' } = fields;
+      const { allowedAddresses = [] } = fields;
       const input = {
+        allowedAddresses,
         organizationId: creator.orgId,
         creatorId: creator.userId,
         scopes,

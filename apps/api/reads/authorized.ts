@@ -7,6 +7,7 @@ import type { Scope } from '#domain/contract/scopes.ts';
 export type Decision =
   | 'revoked'
   | 'expired'
+  | 'address_not_allowed'
   | 'malformed'
   | 'scope_missing'
   | 'no_organization'
@@ -39,6 +40,8 @@ export interface ReadParameters {
   fingerprints: readonly Buffer[];
   /** The organization of the path; null when the request names no possible one. */
   organizationId: string | null;
+  /** The client's IP address; null when it is not known. */
+  address: string | null;
 }
 
 /** The SQL of one read's body, of which its two statements are composed. */
@@ -60,9 +63,9 @@ export const maxSmallBytes = 65_536;
  * in one snapshot: a request that starts after a revocation, role change or removal has committed
  * sees it: no decision is cached. `buildParameters` returns its values.
  *
- * `$1` to `$3` are arrays of equal length, one element for each fingerprint of each read: the
- * read's index, the fingerprint, the organization of the path (uuid or null). Each read has its own
- * decision and row.
+ * `$1` to `$4` are arrays of equal length, one element for each fingerprint of each read: the
+ * read's index, the fingerprint, the organization of the path (uuid or null), the client's address
+ * (inet or null). Each read has its own decision and row.
  *
  * `case` prevents the body from being made for a rejected key. With `offset 0`, decision and body
  * are computed once, and each key is looked up by its index however few keys there are. Every step
@@ -75,15 +78,18 @@ export function authorized(scope: Scope, body: string, columns: string): string 
   return /* sql */ `
     select request.index, k.id as "keyId", k.organization_id as "organizationId",
       api.utc(k.expires_at) as "expiresAt", v.decision, ${columns}
-    from unnest($1::integer[], $2::bytea[], $3::uuid[]) as request (index, fingerprint, organization_id),
+    from unnest($1::integer[], $2::bytea[], $3::uuid[], $4::inet[])
+      as request (index, fingerprint, organization_id, address),
     lateral (
-      select id, organization_id, expires_at, revoked_at, scopes, creator_id, creator_left_at
+      select id, organization_id, expires_at, revoked_at, scopes, creator_id, creator_left_at, allowed_addresses
       from api.key where fingerprint = request.fingerprint
       offset 0
     ) k, lateral (
       select case
         when k.revoked_at is not null then 'revoked'
         when k.expires_at <= now() then 'expired'
+        when cardinality(k.allowed_addresses) > 0 and (request.address <<= any (k.allowed_addresses)) is not true
+          then 'address_not_allowed'
         when request.organization_id is null then 'malformed'
         when '${scope}' <> all (k.scopes) then 'scope_missing'
         when k.organization_id <> request.organization_id and not exists (select from api.organization o
@@ -120,18 +126,20 @@ export function smallStatement({ scope, body, lists }: BodySql): string {
   return authorized(scope, small, `case when octet_length(a.body) <= ${maxSmallBytes} then a.body end as body`);
 }
 
-/** Returns `$1` to `$3` of a statement for these reads. */
+/** Returns `$1` to `$4` of a statement for these reads. */
 export function buildParameters(reads: readonly ReadParameters[]): unknown[] {
   const indexes: number[] = [];
   const repeated: Buffer[] = [];
   const organizations: (string | null)[] = [];
-  for (const [index, { fingerprints, organizationId }] of reads.entries())
+  const addresses: (string | null)[] = [];
+  for (const [index, { fingerprints, organizationId, address }] of reads.entries())
     for (const fingerprint of fingerprints) {
       indexes.push(index);
       repeated.push(fingerprint);
       organizations.push(organizationId);
+      addresses.push(address);
     }
-  return [indexes, repeated, organizations];
+  return [indexes, repeated, organizations, addresses];
 }
 
 /**

@@ -70,6 +70,11 @@ function countAcknowledged(receivers: unknown): string {
 }
 const many = (value: unknown, one: string, more: string) => `${value} ${value === 1 ? one : more}`;
 
+/** What a change of a key changed, as its form names it. */
+const keyFields: Record<string, string> = { label: 'name', allowedAddresses: 'allowed IP addresses' };
+const changedOfKey = ({ changed }: Detail) =>
+  list(Array.isArray(changed) ? changed.map((field) => keyFields[text(field)] ?? field) : []);
+
 /** Why signing in failed, by the step that failed. */
 const steps: Record<string, string> = {
   password: 'wrong password',
@@ -96,6 +101,13 @@ function readVerb(status: number): string {
 /** Each action's title in the filter, and its description, which follows the actor's name. */
 const actions: Record<string, [title: string, describe: (entry: AuditEntry, detail: Detail) => Sentence]> = {
   'key.create': ['Created an API key', (e) => sentence`Created API key “${key(e)}”`],
+  'key.change': [
+    'Edited an API key',
+    (e, d) =>
+      isRename(d.renamed) && d.renamed.from !== '' && d.renamed.to !== ''
+        ? sentence`Renamed API key “${{ name: d.renamed.from }}” to “${key(e)}”`
+        : sentence`Edited API key “${key(e)}”: ${changedOfKey(d)}`,
+  ],
   'key.rotate': ['Rotated an API key', (e) => sentence`Rotated an API key. New key: “${key(e)}”`],
   'key.revoke': ['Revoked an API key', (e) => sentence`Revoked API key “${key(e)}”`],
   'key.report': ['Reported a leaked key', (e) => sentence`Reported API key “${key(e)}” as leaked`],

@@ -125,7 +125,7 @@ const isoMicroseconds = sql`to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:
 const entryColumns = ({ maySeeClients }: Reader) => sql`
   a.id, ${isoMicroseconds} as at, a.person_id as "personId",
     coalesce(a.names ->> 'person', m.name) as "personName", a.key_id as "keyId",
-    k.label as "keyLabel", k.hint as "keyHint",
+    coalesce(a.names ->> 'key', k.label) as "keyLabel", k.hint as "keyHint",
   a.action, a.status, a.code, host(a.address) as address, a.count,
   case when a.names ? 'renamed' then a.detail || jsonb_build_object('renamed', a.names -> 'renamed')
     else a.detail end as detail,

@@ -7,6 +7,7 @@ export const errorStatus = {
   invalid_api_key: 401,
   insufficient_scope: 403,
   forbidden: 403,
+  address_not_allowed: 403,
   api_key_not_accepted: 403,
   not_found: 404,
   method_not_allowed: 405,
@@ -51,6 +52,12 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
     remedy:
       'Check that the id in the path is that of the key’s organization. Otherwise `message` says what the key’s ' +
       'creator has lost: a person who may do this creates a new key.',
+  },
+  address_not_allowed: {
+    meaning: 'The organization restricts the key to IP addresses, and the request came from another one',
+    remedy:
+      'Send the request from an address that the key allows, or ask the organization to add yours: its people see ' +
+      'both in the console. A proxy or a new network may have changed your address.',
   },
   api_key_not_accepted: {
     meaning: 'A key was sent to something that is not a read of this API',
@@ -123,6 +130,11 @@ export const errorReasons = {
     when: 'The key is for the other region',
     message: ({ region, baseUrl }: Pick<ErrorValues, 'region' | 'baseUrl'>) =>
       `This API key is for ${region}; send it to ${baseUrl}.`,
+  },
+  address_not_allowed: {
+    code: 'address_not_allowed',
+    when: 'The key may not be used from this address',
+    message: () => 'This API key may not be used from this IP address. The organization can change which are allowed.',
   },
   scope_missing: {
     code: 'insufficient_scope',

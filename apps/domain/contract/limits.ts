@@ -8,6 +8,11 @@ export const requestWindowSeconds = 60;
 export const validKeysPerOrganization = 25;
 /** Keys that one organization may create in any hour, those of rotations too: each has calls of its own. */
 export const keysCreatedPerHour = 60;
+/** IP addresses and blocks of them from which a key may be used, when the organization restricts it. */
+export const allowedAddressesPerKey = 20;
+/** The most characters of a key's name and of its description. */
+export const keyLabelMaxCharacters = 100;
+export const keyDescriptionMaxCharacters = 500;
 /** How long a rotated key may stay valid beside its successor. */
 export const keyRotationOverlapMaxDays = 7;
 /** Whole UTC days before today that outcomes cover. */

@@ -10,6 +10,8 @@ const ApiKeySchema = defineEntity({
     organizationId: p.uuid(),
     creatorId: p.text(),
     label: p.text(),
+    description: p.text(),
+    allowedAddresses: p.array().columnType('cidr[]'),
     fingerprint: p.blob(),
     pepperVersion: p.smallint(),
     hint: p.text(),
@@ -27,7 +29,8 @@ const ApiKeySchema = defineEntity({
 /**
  * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `number` is its
  * number among the organization's 25 valid keys, or null. `hint` is the part that may be shown: the
- * first and last four characters.
+ * first and last four characters. `allowedAddresses` are the blocks from which it may be used; none:
+ * from every address.
  */
 export class ApiKey extends ApiKeySchema.class {
   /** Returns the state as of `now`. As in a read, states of a 401 come before those of a 403. */

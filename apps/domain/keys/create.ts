@@ -8,10 +8,11 @@ import type { Database, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { KeyError } from './errors.ts';
+import { type KeyFields, readKeyFields } from './fields.ts';
 import { fingerprint, generateKey, type KeySecrets, keyHint } from './key.ts';
 import { findFreeNumber, lockMembership } from './numbers.ts';
 
-interface KeyFields {
+interface NewKeyFields extends KeyFields {
   organizationId: string;
   scopes: readonly Scope[];
   /** The name that its creator gives it. */
@@ -26,10 +27,10 @@ interface KeyFields {
  */
 type KeyCreator = { by: Exclude<Authority, 'orgctl'> } | { by: 'orgctl'; creatorId: string };
 
-export type CreateKey = KeyFields & KeyCreator;
+export type CreateKey = NewKeyFields & KeyCreator;
 
 /** A key of which the creator is known. */
-interface NewKey extends KeyFields {
+interface NewKey extends NewKeyFields {
   by: Authority;
   creatorId: string;
 }
@@ -48,8 +49,9 @@ export interface CreatedKey {
  * @param now - the clock, for expiry and creation time.
  *
  * @throws KeyError when its creator is no active member, may not manage keys or lacks a scope,
- * when no scope is given, when the expiry has passed, when 25 keys are valid, or when 60 were created
- * within the last hour; the last does not hold for an operator.
+ * when no scope is given, when the expiry has passed, when a text or an allowed address is rejected,
+ * when 25 keys are valid, or when 60 were created within the last hour; the last does not hold for an
+ * operator.
  */
 export async function createKey(
   database: Database,
@@ -60,7 +62,11 @@ export async function createKey(
   return database.change(async (tx) => {
     await lockOrganization(tx, input.organizationId);
     const createdAt = now();
-    const key = { ...input, creatorId: input.by === 'orgctl' ? input.creatorId : input.by.personId };
+    const key = {
+      ...input,
+      creatorId: input.by === 'orgctl' ? input.creatorId : input.by.personId,
+      ...(await readKeyFields(tx, input)),
+    };
     await assertMayCreate(tx, key, createdAt);
     const number = await findFreeNumber(tx, input.organizationId, createdAt);
     if (number === null) {
@@ -122,15 +128,19 @@ export async function insertKey(
   const hint = keyHint(key);
   const scopes = [...new Set(input.scopes)];
   const { organizationId, by, creatorId, label, expiresAt, number, predecessorId, createdAt } = input;
+  const { description = '', allowedAddresses = [] } = input;
   const row = { id, organizationId, creatorId, label, hint, scopes, createdAt, expiresAt, number, predecessorId };
   tx.create(ApiKey, {
     ...row,
+    description,
+    allowedAddresses: [...allowedAddresses],
     fingerprint: fingerprint(key, pepper),
     pepperVersion: pepper.version,
     revokedAt: null,
   });
   await tx.flush();
-  const detail = { hint, scopes, predecessorId };
+  const restricted = allowedAddresses.length === 0 ? {} : { allowedAddresses };
+  const detail = { hint, scopes, predecessorId, ...restricted };
   await recordAuditEntry(tx, { organizationId, by, keyId: id, action, detail });
   return { id, key, hint, expiresAt };
 }

@@ -1,6 +1,6 @@
 import { DomainError } from '../contract/domain-error.ts';
 
-/** Why a key was not created, rotated, revoked or found. */
+/** Why a key was not created, changed, rotated, revoked or found. */
 type KeyErrorReason =
   | 'not_an_active_member'
   | 'may_not_manage_keys'
@@ -12,6 +12,9 @@ type KeyErrorReason =
   | 'no_such_key'
   | 'key_not_live'
   | 'overlap_too_long'
+  | 'too_long'
+  | 'address_rejected'
+  | 'nothing_to_change'
   | 'no_key_in_text'
   | 'several_keys_in_text';
 

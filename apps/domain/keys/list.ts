@@ -8,6 +8,9 @@ import { ApiKey, type KeyState } from './api-key.entity.ts';
 export interface KeyUsage {
   id: string;
   label: string;
+  description: string;
+  /** Blocks from which it may be used, in CIDR form; none: from every address. */
+  allowedAddresses: string[];
   hint: string;
   creatorId: string;
   creatorName: string;
@@ -44,7 +47,8 @@ async function selectUsage(
   which: RawBuilder<unknown>,
 ): Promise<KeyUsage[]> {
   const rows = await db.query(sql<KeyUsage>`
-  select k.id, k.label, k.hint, k.creator_id as "creatorId", coalesce(m.name, k.creator_id) as "creatorName",
+  select k.id, k.label, k.description, k.allowed_addresses::text[] as "allowedAddresses", k.hint,
+    k.creator_id as "creatorId", coalesce(m.name, k.creator_id) as "creatorName",
     coalesce(m.status, 'left') as "creatorStatus", k.scopes,
     array(
       select u.scope from unnest(k.scopes) with ordinality as u (scope, ordinal)
@@ -151,15 +155,17 @@ export const listCreatorRoles = (db: Queryable, organizationId: string, personId
     order by r.position nulls last, r.name collate "und-x-icu", r.id`);
 
 /** A key in a list. `state` is as of `now`. */
-export type KeyRow = Pick<ApiKey, 'id' | 'label' | 'hint' | 'creatorId' | 'scopes' | 'createdAt' | 'expiresAt'> & {
-  state: KeyState;
-};
+export type KeyRow = Pick<
+  ApiKey,
+  'id' | 'label' | 'description' | 'allowedAddresses' | 'hint' | 'creatorId' | 'scopes' | 'createdAt' | 'expiresAt'
+> & { state: KeyState };
 
 /** Returns every key that an organization ever had, oldest first. */
 export async function listKeys(db: Queryable, organizationId: string, now: Date): Promise<KeyRow[]> {
   const keys = await db.find(ApiKey, { organizationId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
   return keys.map((key) => {
-    const { id, label, hint, creatorId, scopes, createdAt, expiresAt } = key;
-    return { id, label, hint, creatorId, scopes, createdAt, expiresAt, state: key.stateAt(now) };
+    const { id, label, description, allowedAddresses, hint, creatorId, scopes, createdAt, expiresAt } = key;
+    const texts = { label, description, allowedAddresses };
+    return { id, ...texts, hint, creatorId, scopes, createdAt, expiresAt, state: key.stateAt(now) };
   });
 }

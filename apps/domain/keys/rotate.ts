@@ -26,9 +26,9 @@ export interface RotatedKey extends CreatedKey {
 }
 
 /**
- * Replaces a valid key by a successor with the same scopes and label. During the overlap both work,
- * and each takes a number. When 25 keys are valid there is no number for both: the old key stops at
- * once, and `predecessorEndsAt` says so.
+ * Replaces a valid key by a successor with the same scopes, name, description and allowed addresses.
+ * During the overlap both work, and each takes a number. When 25 keys are valid there is no number for
+ * both: the old key stops at once, and `predecessorEndsAt` says so.
  *
  * @throws KeyError as `createKey` does, and when the key is not valid or the overlap is longer
  * than 7 days.
@@ -53,6 +53,8 @@ export async function rotateKey(
       creatorId: findPersonId(by) ?? old.creatorId,
       scopes: old.scopes as Scope[],
       label: old.label,
+      description: old.description,
+      allowedAddresses: old.allowedAddresses,
       expiresAt,
     };
     await assertMayCreate(tx, successor, at);
@@ -73,7 +75,8 @@ export async function rotateKey(
   });
 }
 
-async function getValidKey(tx: Transaction, organizationId: string, keyId: string, at: Date) {
+/** Returns a valid key with its number. @throws KeyError `no_such_key` or `key_not_live` */
+export async function getValidKey(tx: Transaction, organizationId: string, keyId: string, at: Date) {
   const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
   if (key === null) throw new KeyError('no_such_key', 'The organization has no such key.');
   const { number } = key;

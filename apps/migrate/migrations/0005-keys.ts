@@ -11,6 +11,11 @@ export class Keys extends Migration {
         organization_id uuid not null constraint api_key_organization references organization,
         creator_id text collate "C" not null constraint api_key_creator references person,
         label text not null default '',
+        description text not null default ''
+          constraint api_key_description_length check (length(description) <= 500),
+        -- Blocks from which the key may be used; none: from every address. A read's statement checks it (0013).
+        allowed_addresses cidr[] not null default '{}'
+          constraint api_key_allowed_addresses_at_most_20 check (cardinality(allowed_addresses) <= 20),
         fingerprint bytea not null constraint api_key_fingerprint_unique unique
           constraint api_key_fingerprint_length check (length(fingerprint) = 32),
         pepper_version smallint not null,

@@ -30,8 +30,8 @@ export class AuditLog extends Migration {
         -- change. Entries are linked into the chain, and streamed, when every transaction that may
         -- have a smaller one has ended, so that a late commit is not missed.
         serial bigint not null default nextval('audit_entry_serial'),
-        -- How the person, and the member, role and webhook of "detail", were named at the time, and
-        -- for a change of a name the old and the new one ("renamed").
+        -- How the person, the key, and the member, role and webhook of "detail", were named at the
+        -- time, and for a change of a name the old and the new one ("renamed").
         names jsonb,
         -- The chain covers the digest of the names and not the names, so that an erasure removes
         -- them and the chain still verifies. The salt goes with them: without it, the digest would
@@ -103,6 +103,8 @@ export class AuditLog extends Migration {
         select jsonb_strip_nulls(jsonb_build_object(
           'person', (select m.name from membership m
             where m.organization_id = new.organization_id and m.person_id = new.person_id),
+          'key', (select left(k.label, 100) from api_key k
+            where k.organization_id = new.organization_id and k.id = new.key_id),
           'member', (select m.name from membership m
             where m.organization_id = new.organization_id and m.person_id = about ->> 'memberId'),
           'role', (select r.name from role r where r.id = role_of

@@ -3,6 +3,7 @@ import { Migration } from '@mikro-orm/migrations';
 /** What members do in the console, on their organization. */
 const memberActions = [
   'key.create',
+  'key.change',
   'key.rotate',
   'key.revoke',
   'key.report',

@@ -8,7 +8,8 @@ export class ReadApi extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
       create view api.key as
-        select id, organization_id, creator_id, fingerprint, scopes, expires_at, revoked_at, creator_left_at
+        select id, organization_id, creator_id, fingerprint, scopes, expires_at, revoked_at, creator_left_at,
+            allowed_addresses
           from public.api_key;
       create view api.organization as
         select id, name, slug, kind, status, created_at from public.organization;

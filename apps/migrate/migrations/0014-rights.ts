@@ -43,8 +43,9 @@ export class Rights extends Migration {
       grant update (status, ends_at, end_reason) on client_grant to org_api_console;
       grant insert (id, organization_id, creator_id, label, fingerprint, pepper_version, hint, scopes, created_at,
         expires_at, revoked_at, number,
-        predecessor_id) on api_key to org_api_console;
-      grant update (expires_at, revoked_at, number) on api_key to org_api_console;
+        predecessor_id, description, allowed_addresses) on api_key to org_api_console;
+      grant update (label, description, allowed_addresses, expires_at, revoked_at, number) on api_key
+        to org_api_console;
       grant update (name, title, status) on membership to org_api_console;
       grant update (name, description, permissions) on role to org_api_console;
       grant update (ended_at, end_reason) on seat to org_api_console;

@@ -138,7 +138,8 @@ export class Erasure extends Migration {
         with t (place, id, text) as (
           select 'webhook', w.id::text, concat_ws(' ', w.description, w.url) from webhook w
             where w.organization_id = organization
-          union all select 'api_key', k.id::text, k.label from api_key k where k.organization_id = organization
+          union all select 'api_key', k.id::text, concat_ws(' ', k.label, k.description) from api_key k
+            where k.organization_id = organization
           union all select 'role', r.id::text, concat_ws(' ', r.key, r.name, r.description) from role r
             where r.organization_id = organization
           union all select 'membership', m.person_id, concat_ws(' ', m.name, m.email, m.title) from membership m
@@ -236,11 +237,12 @@ export class Erasure extends Migration {
           where a.organization_id = organization and a.response is not null
             and fold_bytes(a.response) ~ bytes_pattern;
         get diagnostics found_responses = row_count;
-        -- Names of webhooks and roles at their time are texts that members wrote.
+        -- Names of webhooks, roles and keys at their time are texts that members wrote.
         with erased_entry as (
           update audit_entry a set names = null, names_salt = null
-          where a.organization_id = organization and a.status is null and a.names ?| array['webhook', 'role']
-            and fold_text(concat_ws(' ', a.names ->> 'webhook', a.names ->> 'role')) ~ text_pattern
+          where a.organization_id = organization and a.status is null and a.names ?| array['webhook', 'role', 'key']
+            and fold_text(concat_ws(' ', a.names ->> 'webhook', a.names ->> 'role', a.names ->> 'key',
+              case when a.names ? 'key' then a.names ->> 'renamed' end)) ~ text_pattern
           returning a.id
         ) select array(select e.id from erased_entry e) into entries;
         select count(*) into in_flight from event e join delivery d on d.organization_id = e.organization_id

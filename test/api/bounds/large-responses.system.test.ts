@@ -49,6 +49,7 @@ const shared = shareInstallation(async (onFinished) => {
   const values = {
     fingerprints: fingerprints(key, testKeySecrets.peppers),
     organizationId: creator.orgId,
+    address: null,
   };
   return { ...installation, creator, key, values, pool: api.pool, path: `/v1/orgs/${creator.orgId}/clients` };
 });
@@ -166,7 +167,8 @@ it('what commits while its statement runs changes neither decision, entity tag n
   const { make, creator, owner, pool } = shared();
   const before = Buffer.from(await readWhole());
   const made = await make.apiKey({ creator });
-  const values = { fingerprints: fingerprints(made.key, testKeySecrets.peppers), organizationId: creator.orgId };
+  const prints = fingerprints(made.key, testKeySecrets.peppers);
+  const values = { fingerprints: prints, organizationId: creator.orgId, address: null };
   const reading = readRoster(pool, values, room, []);
   await expect
     .poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`, 'large'), { timeout: 30_000 })

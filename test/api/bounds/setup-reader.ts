@@ -63,6 +63,7 @@ export async function setupReader(keyCounts: readonly number[], databasePoolMax 
       endpoint,
       fingerprints: fingerprints(key, testKeySecrets.peppers),
       organizationId: orgId,
+      address: null,
       response,
       encoding,
       deadlineMs: performance.now() + 60_000,

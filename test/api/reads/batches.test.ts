@@ -37,6 +37,7 @@ async function setupBatches(poolMax = 5) {
     endpoint,
     fingerprints: fingerprints(key, testKeySecrets.peppers),
     organizationId: orgId,
+    address: null,
     response: newResponse(),
     encoding: null,
     deadlineMs: performance.now() + 60_000,

@@ -115,6 +115,14 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     expect(message).toContain(endpoint.scope);
   });
 
+  it('answers 403 address_not_allowed to a key that only other addresses may use', async () => {
+    const { api, path, make, creator } = await setupRead(endpoint);
+    const { key } = await make.apiKey({ creator, allowedAddresses: ['203.0.113.0/24', '2001:db8::/32'] });
+    await expectErrorResponse(await api.get(path, { key }), 'address_not_allowed', /IP address/);
+    const here = await make.apiKey({ creator, allowedAddresses: ['203.0.113.0/24', '127.0.0.1'] });
+    expect((await api.get(path, { key: here.key })).status).toBe(200);
+  });
+
   it('answers 200 to a key that carries its scope and no other, of a creator with that permission and no other', async () => {
     const { api, make } = await setupRead(endpoint);
     const creator = await make.member({ permissions: [endpoint.scope] });

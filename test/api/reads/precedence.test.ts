@@ -22,7 +22,7 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
     const lose = () => make.permissionLost(creator, scope);
     const revokeAndExpire = sql(
       `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day',
-        revoked_at = now(), number = null where id = $1`,
+        revoked_at = now(), number = null, allowed_addresses = '{203.0.113.9/32}' where id = $1`,
     );
     // No login can reinstate an ended key, so this test does it step by step.
     await owner.pool.query('alter table api_key disable trigger api_key_stays_ended');
@@ -32,7 +32,8 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
     const table: [repair: (() => Promise<unknown>) | null, orgId: string, code: ErrorCode, message: RegExp][] = [
       [null, 'malformed', 'invalid_api_key', /revoked/],
       [sql('update api_key set revoked_at = null where id = $1'), 'malformed', 'invalid_api_key', /expired/],
-      [sql('update api_key set expires_at = null where id = $1'), 'malformed', 'invalid_request', /UUID/],
+      [sql('update api_key set expires_at = null where id = $1'), 'malformed', 'address_not_allowed', /IP address/],
+      [sql(`update api_key set allowed_addresses = '{}' where id = $1`), 'malformed', 'invalid_request', /UUID/],
       [null, randomUUID(), 'insufficient_scope', /scope/],
       [
         sql(`update api_key set scopes = scopes || array['${scope}'] where id = $1`),

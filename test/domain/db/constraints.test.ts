@@ -358,6 +358,16 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['a second progress of the chains', 'audit_progress_one_row', 'insert into audit_progress (id) values (false)'],
   ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ number: '2' })}`],
   ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],
+  [
+    'a key with a description of 501 characters',
+    'api_key_description_length',
+    `${insertKey({})}; update api_key set description = repeat('x', 501)`,
+  ],
+  [
+    'a key with 21 allowed addresses',
+    'api_key_allowed_addresses_at_most_20',
+    `${insertKey({})}; update api_key set allowed_addresses = array_fill('10.0.0.1/32'::cidr, array[21])`,
+  ],
   ['a key without a scope', 'api_key_scopes_not_empty', insertKey({ scopes: '{}' })],
   ['a key that may manage keys', 'api_key_scopes_known', insertKey({ scopes: '{org.keys.manage}' })],
   ['a key that expired before it was made', 'api_key_expires_after_it_was_made', insertKey({ expiresAt: 'now()' })],

@@ -12,6 +12,7 @@ const sameType: Record<string, string> = {
   'timestamptz(6)': 'timestamp with time zone',
   int: 'integer',
   'text[]': 'ARRAY',
+  'cidr[]': 'ARRAY',
   bool: 'boolean',
   bigserial: 'bigint',
 };

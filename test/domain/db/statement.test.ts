@@ -80,6 +80,8 @@ it('an entity’s values never appear in the text of a statement', async () => {
       organizationId: orgId,
       creatorId: userId,
       label: 'quartz-heron',
+      description: '',
+      allowedAddresses: ['203.0.113.0/24'],
       fingerprint,
       pepperVersion: 1,
       hint: 'aln_us_quartz',

@@ -3,8 +3,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { everything, listAuditEntries } from '#domain/audit-log/search.ts';
 import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
+import { type ChangeKey, changeKey } from '#domain/keys/change.ts';
 import { type CreateKey, createKey } from '#domain/keys/create.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
@@ -37,6 +39,7 @@ async function setupKeys() {
       ),
     rotate: (keyId: string, fields: Partial<RotateKey> = {}, now?: () => Date) =>
       rotateKey(db, { ...own, keyId, overlapSeconds: day, expiresAt: null, ...fields }, testKeySecrets, now),
+    change: (keyId: string, fields: Partial<ChangeKey>) => changeKey(db, { ...own, keyId, ...fields }),
     revoke: (keyId: string, personId = creator.userId) =>
       revokeKey(db, { organizationId: creator.orgId, keyId, by: { personId } }),
     list: (now = new Date()) => listKeys(db, creator.orgId, now),
@@ -112,6 +115,100 @@ describe('creating a key', () => {
       key_id: made.id,
       detail: { hint, scopes: ['org.read'], predecessorId: null },
     });
+  });
+});
+
+describe('changing a key', () => {
+  it('stores name, description and addresses, each range once and with the bits beyond its prefix set to 0', async () => {
+    const { create, change, list } = await setupKeys();
+    const { id } = await create({ label: 'reporting' });
+    const allowedAddresses = ['2001:DB8::1', '203.0.113.77/24', '203.0.113.0/24', '10.1.2.3', '::/0'];
+    await change(id, { label: 'Reports', description: 'On the office server', allowedAddresses });
+    expect(await list()).toMatchObject([
+      {
+        label: 'Reports',
+        description: 'On the office server',
+        allowedAddresses: ['10.1.2.3/32', '203.0.113.0/24', '::/0', '2001:db8::1/128'],
+      },
+    ]);
+  });
+
+  it('is recorded once with the old and the new name and addresses, and not when nothing changes', async () => {
+    const { create, change, entries, creator } = await setupKeys();
+    const { id, hint } = await create({ label: 'reporting', allowedAddresses: ['10.1.2.3'] });
+    await change(id, { label: 'Reports', description: 'secret words', allowedAddresses: ['10.1.2.0/24'] });
+    await change(id, { label: 'Reports', description: 'secret words', allowedAddresses: ['10.1.2.9/24'] });
+    const [, ...changes] = await entries();
+    expect(changes).toEqual([
+      {
+        action: 'key.change',
+        person_id: creator.userId,
+        key_id: id,
+        detail: {
+          hint,
+          changed: ['label', 'description', 'allowedAddresses'],
+          allowedAddresses: ['10.1.2.0/24'],
+          allowedBefore: ['10.1.2.3/32'],
+        },
+      },
+    ]);
+  });
+
+  it('keeps the name of the time in entries, whatever the key is called later', async () => {
+    const { create, change, creator, owner } = await setupKeys();
+    const { id } = await create({ label: 'reporting' });
+    await change(id, { label: 'Reports' });
+    const { entries } = await listAuditEntries(owner, creator.orgId, everything, null, 10);
+    const shown = entries.map(({ action, keyLabel, detail }) => [action, keyLabel, detail?.renamed]);
+    expect(shown).toEqual([
+      ['key.change', 'Reports', { from: 'reporting', to: 'Reports' }],
+      ['key.create', 'reporting', undefined],
+    ]);
+  });
+
+  it('is rejected without the permission, for another organization’s key and for one that is not valid', async () => {
+    const { create, change, revoke, make, creator, list } = await setupKeys();
+    const { id } = await create({ label: 'reporting' });
+    const reader = await make.member({ orgId: creator.orgId, permissions: ['org.read'], signedIn: true });
+    const label = 'Reports';
+    await expect(change(id, { label, by: { personId: reader.userId } })).rejects.toMatchObject({
+      reason: 'may_not_manage_keys',
+    });
+    const { id: elsewhere } = await make.apiKey();
+    await expect(change(elsewhere, { label })).rejects.toMatchObject({ reason: 'no_such_key' });
+    await expect(change(id, {})).rejects.toMatchObject({ reason: 'nothing_to_change' });
+    await revoke(id);
+    await expect(change(id, { label })).rejects.toMatchObject({ reason: 'key_not_live' });
+    expect(await list()).toMatchObject([{ label: 'reporting' }]);
+  });
+
+  it('is rejected for what is no address or range, for more than 20, and for a text that is too long', async () => {
+    const { create, change, list, owner } = await setupKeys();
+    const { id } = await create({ label: 'reporting' });
+    const wrong = ['', 'localhost', '10.0.0.0/33', '10.1', '::1%eth0', '::ffff:10.0.0.1', '10.0.0.1/', '10.0.0.1/8/8'];
+    for (const text of wrong)
+      await expect(change(id, { allowedAddresses: ['10.0.0.1', text] })).rejects.toMatchObject({
+        reason: 'address_rejected',
+      });
+    const addresses = Array.from({ length: 21 }, (_, n) => `10.0.0.${n}`);
+    await expect(change(id, { allowedAddresses: addresses })).rejects.toMatchObject({ reason: 'address_rejected' });
+    await expect(create({ allowedAddresses: addresses })).rejects.toMatchObject({ reason: 'address_rejected' });
+    await expect(owner.pool.query('update api_key set allowed_addresses = $1', [addresses])).rejects.toThrow(
+      'api_key_allowed_addresses_at_most_20',
+    );
+    await expect(change(id, { label: 'x'.repeat(101) })).rejects.toMatchObject({ reason: 'too_long' });
+    await expect(change(id, { description: 'x'.repeat(501) })).rejects.toMatchObject({ reason: 'too_long' });
+    expect(await list()).toMatchObject([{ label: 'reporting', description: '', allowedAddresses: [] }]);
+    await change(id, { allowedAddresses: addresses.slice(1) });
+  });
+
+  it('is kept by a rotation: the successor has the name, the description and the addresses', async () => {
+    const { create, change, rotate, list } = await setupKeys();
+    const { id } = await create({ label: 'reporting' });
+    const texts = { label: 'Reports', description: 'Office', allowedAddresses: ['10.1.2.0/24'] };
+    await change(id, texts);
+    await rotate(id);
+    expect(await list()).toMatchObject([texts, texts]);
   });
 });
 

@@ -1,5 +1,5 @@
 # Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-# SHA-256 of what it contains of the document: d66ba1d021918ad14c3b3dd632f39358801b269a58c70c8530635d2c0e21235a
+# SHA-256 of what it contains of the document: 443405af05227a21ffaefb8eaa0ae858f090f3efdc5df13f38db499ae8f99730
 # SHA-256 of its generator: f870b5628c8da311f10c665a3fdf3f213a2594effee2d911393a9cee3684b912
 from __future__ import annotations
 

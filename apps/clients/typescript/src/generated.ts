@@ -1,5 +1,5 @@
 // Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-// SHA-256 of what it contains of the document: d66ba1d021918ad14c3b3dd632f39358801b269a58c70c8530635d2c0e21235a
+// SHA-256 of what it contains of the document: 443405af05227a21ffaefb8eaa0ae858f090f3efdc5df13f38db499ae8f99730
 // SHA-256 of its generator: 209037119e3a7e9979e26a18db2fe7539efbc267d3eeceae2e86acd5cbdca731
 import type { ApiResponse, CallOptions } from './response.ts';
 
@@ -441,6 +441,7 @@ export type ErrorCode =
   | "invalid_request"
   | "unauthenticated"
   | "invalid_api_key"
+  | "address_not_allowed"
   | "insufficient_scope"
   | "forbidden"
   | "api_key_not_accepted"

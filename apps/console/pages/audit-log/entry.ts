@@ -65,6 +65,8 @@ const keyLink = (visit: MemberVisit, keyId: string, label: Html): Html =>
 const detailNames: Record<string, string> = {
   hint: 'Key prefix',
   scopes: 'Scopes',
+  allowedAddresses: 'Allowed IP addresses',
+  allowedBefore: 'Allowed before',
   predecessorId: 'Previous key',
   memberId: 'Member',
   roleId: 'Role',

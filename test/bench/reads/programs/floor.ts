@@ -54,11 +54,12 @@ app.use(async (ctx) => {
   const requestId = randomUUIDv7();
   const { left, resetSeconds } = await limiter.decide(prints.at(-1) as Buffer);
   const organizationId = ctx.path.slice(idAt, idEnd);
-  const read = { endpoint, fingerprints: prints, organizationId, response: ctx.res as TrackedResponse, encoding: null };
+  const address = ctx.req.socket.remoteAddress ?? null;
+  const response = ctx.res as TrackedResponse;
+  const read = { endpoint, fingerprints: prints, organizationId, address, response, encoding: null };
   const row = (await statements.read({ ...read, deadlineMs: startedAt + deadlineMs })) as AuthorizedRow;
   const { keyId, body } = row;
   const operation = endpoint.operationId;
-  const address = ctx.req.socket.remoteAddress ?? null;
   await auditLog.record({ id: requestId, keyId, action: `api.${operation}`, status: 200, code: null, address });
   ctx.set(securityHeaders);
   ctx.set('Request-Id', requestId);
