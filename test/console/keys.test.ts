@@ -205,6 +205,32 @@ describe('a key', () => {
     expect((await visitor.get(at)).text).toContain('API key already revoked');
   });
 
+  it('is renamed, described and restricted to addresses in one form, which keeps what is wrong for correction', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    const made = await t.make.apiKey({ creator: toMember(ada) });
+    const path = `/o/${ada.orgId}/keys/${made.id}`;
+    const visitor = t.http(ada);
+    const sent = { name: 'Reports', description: 'Office server', allowedAddresses: '203.0.113.7/24\r\n2001:DB8::1,' };
+    const wrong = { ...sent, allowedAddresses: '203.0.113.0/24\n<b>10.0.0/8' };
+    const rejected = await visitor.submit(`${path}/edit`, `${path}/edit`, wrong);
+    expect(rejected.status).toBe(422);
+    expect(unescaped(rejected.text)).toContain('“<b>10.0.0/8” is neither');
+    expect(unescaped(rejected.text)).toContain('\n203.0.113.0/24\n<b>10.0.0/8</textarea>');
+    expect((await visitor.submit(`${path}/edit`, `${path}/edit`, sent)).status).toBe(303);
+    const [key] = await listAllKeys(t, ada);
+    const allowedAddresses = ['203.0.113.0/24', '2001:db8::1/128'];
+    expect(key).toMatchObject({ label: 'Reports', description: 'Office server', allowedAddresses });
+    const shown = await visitor.get(path);
+    for (const text of ['Reports', 'Office server', ...allowedAddresses]) expect(shown.text).toContain(text);
+    const api = await startTestApi(t.database, { REDIS_URL: '' });
+    expect((await api.get(`/v1/orgs/${ada.orgId}`, { key: made.key })).status).toBe(403);
+    const log = await visitor.get(`/o/${ada.orgId}/audit-log?action=key.change`);
+    expect(unescaped(log.text.replace(/<[^>]*>/g, ''))).toMatch(/Renamed API key “test” to “Reports”/);
+    await t.make.keyRevoked(made);
+    expect((await visitor.get(`${path}/edit`)).text).toContain('You can’t change it.');
+  });
+
   it('is rotated: both keys work during the overlap, and each page links to the other', async () => {
     const t = shared();
     const ada = await t.enrol();

@@ -151,6 +151,17 @@ export function textField(
   return framed(state, field, html`<input${attributes(input)}>${type === 'password' ? showButton(name) : nothing}`);
 }
 
+/** Renders a text of several lines, for exact input: one address or name on each. */
+export function linesField(state: FormState, field: Field & { rows: number; maxLength: number }): Html {
+  const { name, rows, maxLength } = field;
+  const area = { id: getFieldId(name), name, rows, maxlength: maxLength };
+  const autofocus = state.problems[name] !== undefined;
+  const exact = { spellcheck: 'false', autocapitalize: 'none', autocorrect: 'off', class: 'exact' };
+  const input = attributes({ ...area, autofocus, ...exact, ...described(state, field) });
+  // A browser drops the first line break after the tag.
+  return framed(state, field, html`<textarea${input}>\n${getText(state, name)}</textarea>`);
+}
+
 /** Renders the button that shows what was typed; the script reveals it. */
 const showButton = (name: string): Html =>
   html`<button type="button" class="link" data-show="${getFieldId(name)}" hidden>Show password</button>`;

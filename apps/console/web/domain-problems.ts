@@ -39,6 +39,7 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   no_key_in_text: ['key'],
   several_keys_in_text: ['key'],
   expiry_in_the_past: ['expiresOn'],
+  address_rejected: ['allowedAddresses'],
 };
 
 /** Returns the field of a form that an error is about; null for the form as a whole. */

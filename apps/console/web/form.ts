@@ -57,6 +57,15 @@ export const typedSecret = (what: string) =>
     .refine((text) => !text.includes('\u0000'), 'Remove control characters.')
     .meta({ isSecret: true });
 
+/** A list with an element on each line, or separated by commas. It may be empty. */
+export const listOfLines = (maxCharacters: number) =>
+  z
+    .string()
+    .max(maxCharacters, atMost(maxCharacters))
+    .refine((text) => !controls.test(text), notOneLine)
+    .default('')
+    .transform((text) => text.split(/[\s,]+/).filter((element) => element !== ''));
+
 /** Whether a form has a field that no page may contain (`typedSecret`). */
 export const hasSecret = (schema: z.ZodObject): boolean =>
   Object.values(schema.shape).some((field) => (field as z.ZodType).meta()?.isSecret === true);

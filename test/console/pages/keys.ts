@@ -1,5 +1,6 @@
 import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
+import { changeKey } from '#domain/keys/change.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { listValidKeys } from '#domain/keys/list.ts';
 import { testKeySecrets } from '#test/secrets.ts';
@@ -100,6 +101,29 @@ export const pages: readonly JudgedPage[] = [
     route: 'showKey',
     picture: 'key',
     path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}`,
+  },
+  {
+    route: 'showEditKey',
+    picture: 'key-edit',
+    path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}/edit`,
+    async steps(page) {
+      await page.getByLabel('Description').fill('On the office server');
+      await page.getByLabel('Allowed IP addresses').fill('203.0.113.0/24\n2001:db8:4::/48\n198.51.100');
+      await page.getByRole('button', { name: 'Save API key' }).click();
+      await page.getByText('is neither').waitFor();
+    },
+  },
+  {
+    route: 'showKey',
+    picture: 'key-restricted',
+    async path(t, ada) {
+      const id = await firstKey(t, ada);
+      const allowedAddresses = ['203.0.113.0/24', '2001:db8:4::/48', '198.51.100.7', '198.51.100.8'];
+      const description = 'On the office server. Ask the IT desk before you rotate it.';
+      const change = { organizationId: ada.orgId, keyId: id, by: 'orgctl', description, allowedAddresses } as const;
+      await changeKey(t.owner, change);
+      return `/o/${ada.orgId}/keys/${id}`;
+    },
   },
   {
     route: 'showRotateKey',

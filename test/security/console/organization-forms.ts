@@ -6,7 +6,19 @@ const memberPage = (rest: string) => (scene: Scene) => `/o/${scene.orgId}/member
 
 /** Forms of keys, members, roles, clients and seats. */
 export const organizationForms: Readonly<Record<string, FilledForm>> = {
-  createKey: { fields: () => ({ name: 'Monthly report', scopes: ['org.read'], expiry: 'never', expiresOn: '' }) },
+  createKey: {
+    fields: () => ({
+      name: 'Monthly report',
+      description: 'On the office server',
+      scopes: ['org.read'],
+      expiry: 'never',
+      expiresOn: '',
+      allowedAddresses: '203.0.113.0/24',
+    }),
+  },
+  editKey: {
+    fields: () => ({ name: 'Weekly report', description: 'On the office server', allowedAddresses: '203.0.113.9' }),
+  },
   findCompromisedKey: { fields: ({ key }) => ({ key: key.key }) },
   rotateKey: {
     fields: () => ({ overlapHours: '24', expiry: 'date', expiresOn: '2099-01-31' }),

@@ -1,7 +1,7 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
 import { results } from '#domain/audit-log/results.ts';
 import type { AuditLogFilter, Position, Reader } from '#domain/audit-log/search.ts';
+import { isIpRange } from '#domain/contract/ip-range.ts';
 import { parseMoment } from '#domain/contract/moment.ts';
 import { filterText, formatQueryName, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
 import { parseDateTime } from '../../web/date-time.ts';
@@ -34,7 +34,7 @@ export async function readFilter(visit: MemberVisit, query: FilterQuery): Promis
     action: action || null,
     result: results.find((each) => formatQueryName(each) === result) ?? null,
     objectId: (z.guid().safeParse(object).success ? object.toLowerCase() : object) || null,
-    address: isAddress(address) ? address : null,
+    address: isIpRange(address) ? address : null,
     text: q === '' ? null : await matchText(visit.console.database, visit.organizationId, q, getReader(visit)),
     from: parseDateTime(from, zone, 'from'),
     to: parseDateTime(until, zone, 'until'),
@@ -44,18 +44,10 @@ export async function readFilter(visit: MemberVisit, query: FilterQuery): Promis
 /** Returns what is wrong with a filter, by field. */
 export const filterProblems = (query: FilterQuery): Record<string, string> => ({
   ...timeRangeProblems(query),
-  ...(query.address !== '' && !isAddress(query.address)
+  ...(query.address !== '' && !isIpRange(query.address)
     ? { address: 'Enter an IP address or a range such as 203.0.113.0/24. This filter was not applied.' }
     : {}),
 });
-
-/** Returns whether a text is an IP address, or a range of them in CIDR form. */
-function isAddress(text: string): boolean {
-  const [address = '', prefix, ...more] = text.split('/');
-  const family = isIP(address);
-  if (family === 0 || more.length > 0 || address.includes('%')) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
-}
 
 /** A cursor in a link: its direction, and the time and id of an entry. */
 const cursorForm = /^(older|newer)_(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)_([0-9a-f-]{36})$/;

@@ -19,6 +19,9 @@ const unusedDays = 30;
 export const keyName = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): Html =>
   label === '' ? html`<code class="hint">${hint}</code>` : displayName(label);
 
+/** What a key that is not valid is, after “This key”. */
+export const notValid = { revoked: 'is revoked', expired: 'has expired', inactive: 'is inactive' } as const;
+
 export const keyHintCell = ({ hint }: Pick<KeyUsage, 'hint'>): Html => html`<code class="hint">${hint}</code>`;
 
 /** Returns the status of a key at `now`. */
@@ -55,6 +58,10 @@ export const isUnused = (key: KeyUsage, now: Date): boolean =>
   key.state === 'valid' && now.getTime() - getLastUse(key) > unusedDays * dayMs;
 
 const unused = badge('plain', 'Unused');
+
+/** Renders the addresses from which a key may be used. */
+export const allowedAddresses = ({ allowedAddresses: ranges }: Pick<KeyUsage, 'allowedAddresses'>): Html =>
+  ranges.length === 0 ? html`Any` : chips(ranges);
 
 /** Renders the calls of a key in the last day, which are counted in intervals. */
 export const recentUses = ({ uses24h }: KeyUsage): Html =>

@@ -4,16 +4,17 @@ import { scopes } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { listValidKeys } from '#domain/keys/list.ts';
 import { type Html, html } from '#runtime/pages/html.ts';
-import { choiceField, form, textField } from '../../components/form.ts';
+import { choiceField, form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { describeScope } from '../../components/reads.ts';
 import { shownBefore } from '../../components/secret.ts';
-import { choices, type FormState, line } from '../../web/form.ts';
+import { choices, type FormState } from '../../web/form.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { keyName, quotedKey } from './cells.ts';
 import { checkExpiry, expiryField, expiryFields, initialExpiry, readExpiry } from './expiry.ts';
+import { keyTextFields, renderAllowedAddresses, renderNameFields } from './fields.ts';
 import { newKey } from './first-call.ts';
 import { fullPage } from './full.ts';
 
@@ -28,15 +29,16 @@ export const createRoutes = member.formPage({
   values: () => initialExpiry,
   form: z
     .object({
-      name: line('a name', 100),
+      ...keyTextFields,
       scopes: choices(scopes).min(1, 'Choose at least one permission.'),
       ...expiryFields,
     })
     .superRefine(checkExpiry),
-  async act(visit, { name: label, scopes, ...expiry }) {
+  async act(visit, { name: label, description, allowedAddresses, scopes, ...expiry }) {
     const { database, keys, now } = visit.console;
     const expiresAt = readExpiry(expiry, now());
-    const created = await createKey(database, { ...visit.request, label, scopes, expiresAt }, keys, now);
+    const texts = { label, description, allowedAddresses };
+    const created = await createKey(database, { ...visit.request, ...texts, scopes, expiresAt }, keys, now);
     return page({
       title: 'API key created',
       breadcrumbs: [['API keys', visit.at('/keys')]],
@@ -74,12 +76,7 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
       button: 'Create API key',
       cancel: visit.at('/keys'),
       fields: html`
-        ${textField(state, {
-          name: 'name',
-          label: 'Name',
-          maxLength: 100,
-          hint: 'The system that uses the key, for example “Monthly report”.',
-        })}
+        ${renderNameFields(state)}
         ${choiceField(state, {
           name: 'scopes',
           label: 'Permissions',
@@ -95,7 +92,8 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
             };
           }),
         })}
-        ${expiryField(state, now())}`,
+        ${expiryField(state, now())}
+        ${renderAllowedAddresses(state)}`,
     }),
   });
 }

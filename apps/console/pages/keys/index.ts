@@ -1,5 +1,6 @@
 import type { Route } from '../../web/route.ts';
 import { createRoutes } from './create.ts';
+import { editRoutes } from './edit.ts';
 import { keyRoutes } from './key.ts';
 import { listRoutes } from './list.ts';
 import { compromisedRoutes } from './report-leaked.ts';
@@ -11,6 +12,7 @@ export const routes: readonly Route[] = [
   ...createRoutes,
   ...compromisedRoutes,
   ...keyRoutes,
+  ...editRoutes,
   ...rotateRoutes,
   ...revokeRoutes,
 ];

@@ -15,6 +15,7 @@ import { getReader } from '../audit-log/filter.ts';
 import { auditLogTable } from '../audit-log/table.ts';
 import { callersTable } from './callers.ts';
 import {
+  allowedAddresses,
   isExpiringSoon,
   isUnused,
   keyHintCell,
@@ -84,6 +85,7 @@ const inactiveReason = ({ creatorName, creatorStatus }: KeyUsage): Html =>
 
 async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return detailList([
+    key.description !== '' && ['Description', displayName(key.description)],
     ['Key prefix', keyHintCell(key)],
     ['Key ID', copyableId('key ID', key.id)],
     ['Created', time(key.createdAt)],
@@ -91,6 +93,7 @@ async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],
     key.creatorLeftAt !== null && ['Inactive since', time(key.creatorLeftAt)],
     ['Expires', time(key.expiresAt, 'Never')],
+    ['Allowed IP addresses', allowedAddresses(key)],
     ['Last used', lastUse(key)],
     ['Calls in 24 hours', recentUses(key)],
     key.predecessorId !== null && ['Replaces', await neighbor(visit, key.predecessorId)],
@@ -109,6 +112,7 @@ async function neighbor(visit: MemberVisit, keyId: string): Promise<Html> {
 
 const actions = (visit: MemberVisit, { id }: KeyUsage): Html =>
   html`${linkButton(visit.at(`/keys/${id}/revoke`), 'Revoke key…', 'secondary')}
+    ${linkButton(visit.at(`/keys/${id}/edit`), 'Edit key', 'secondary')}
     ${linkButton(visit.at(`/keys/${id}/rotate`), 'Rotate key…')}`;
 
 function renderPermissions({ scopes, working, state }: KeyUsage): Html {

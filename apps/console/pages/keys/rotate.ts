@@ -14,7 +14,7 @@ import type { FormState } from '../../web/form.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { keyBreadcrumbs, keyName, quotedKey } from './cells.ts';
+import { keyBreadcrumbs, keyName, notValid, quotedKey } from './cells.ts';
 import { checkExpiry, expiryField, expiryFields, initialExpiry, readExpiry } from './expiry.ts';
 import { getKey } from './find-key.ts';
 import { newKey } from './first-call.ts';
@@ -22,7 +22,10 @@ import { newKey } from './first-call.ts';
 /** How long both keys work, in hours. */
 const overlap = overlapField(keyRotationOverlapMaxDays, 'key', 'work');
 
-/** Replaces a key by one with the same name and scopes. Both work for the chosen overlap. */
+/**
+ * Replaces a key by one with the same name, description, scopes and allowed addresses. Both work for the
+ * chosen overlap.
+ */
 export const rotateRoutes = member.formPage({
   pageName: 'showRotateKey',
   name: 'rotateKey',
@@ -82,14 +85,12 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
     title: `Rotate ${quotedKey(key)}`,
     breadcrumbs: keyBreadcrumbs(visit, key),
     body: html`
-      <p>Replaces ${keyName(key)} with a new key with the same name and permissions.</p>
+      <p>Replaces ${keyName(key)} with a new key with the same name, permissions and allowed IP addresses.</p>
       ${key.state === 'valid' && key.successorId !== null ? replaced(visit, key.successorId) : nothing}
       ${key.creatorId === visit.by.personId ? nothing : newCreator(key)}
       ${obstacle(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });
 }
-
-const notValid = { revoked: 'is revoked', expired: 'has expired', inactive: 'is inactive' } as const;
 
 /** Returns why this person cannot rotate the key now; null when they can. */
 function obstacle(key: KeyUsage, missing: readonly string[]): Html | null {
