@@ -9,28 +9,36 @@ import { Client } from 'pg';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createKey } from '#domain/keys/create.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { constants, patient } from '#test/constants.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
+import { watchStatements } from '#test/watch-statements.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { ensureLogin } from '../../../apps/migrate/logins.ts';
 
-const patient = { timeout: 20_000, interval: 50 };
+const waiting = { timeout: 30_000, interval: 50 };
 const newPepper = { version: 2, secret: Buffer.from('another pepper of the tests, 32b') };
 const newPeppers = `2:${newPepper.secret.toString('base64')},${testKeySettings.KEY_PEPPERS}`;
 
-it('a new database login and a new pepper are loaded while reads continue, and no read fails', async () => {
+it('a new database login and a new pepper are loaded while reads with the old ones are in progress, and no read fails', async () => {
   const { database, owner, make, newLogin, countConnections, start } = await setup();
+  const statements = watchStatements(owner, 'org-api');
   const first = await newLogin();
   const { api, secret, values, logLines } = await start(first.url);
   const members = await Promise.all(Array.from({ length: 12 }, () => make.member()));
   const keys = await Promise.all(members.map((creator) => make.apiKey({ creator })));
+  const unlockSeats = await statements.lock('seat');
   const reads = keepReading(api, keys);
+  await statements.until((waits) => waits > 0);
+  expect(await countConnections(first.user)).toBeGreaterThan(0);
 
   const second = await newLogin();
   const changed = { ...values, API_DATABASE_URL: second.url, KEY_PEPPERS: newPeppers };
   secret.replace(changed);
-  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), patient);
+  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), waiting);
+  expect(reads.statuses).toEqual([]);
+  await unlockSeats();
   const [member] = members;
   const made = await createKey(
     owner,
@@ -48,21 +56,22 @@ it('a new database login and a new pepper are loaded while reads continue, and n
   // Reads that wait for a lock keep their connections, so later reads need new connections. They
   // are sent one by one, because together they would share a connection, and are of every operation,
   // because one operation has three statements at most.
-  const lock = await owner.pool.connect();
-  await lock.query('begin; lock table organization in access exclusive mode');
-  const waiting: Promise<number>[] = [];
+  const unlockOrganizations = await statements.lock('organization');
+  const held: Promise<number>[] = [];
   for (const [index, key] of [...keys, ...keys, ...keys].entries()) {
     if ((await countConnections(second.user)) > 0) break;
-    waiting.push(read(api, key, endpoints[index % endpoints.length]?.resource));
+    held.push(read(api, key, endpoints[index % endpoints.length]?.resource));
     await wait(15);
   }
-  await lock.query('commit');
-  lock.release();
+  await unlockOrganizations();
   const errors = () => logLines.filter((line) => line.includes('internal error')).join('');
-  expect(new Set(await Promise.all(waiting)), errors()).toEqual(new Set([200]));
+  expect(
+    (await Promise.all(held)).filter((status) => status !== 200),
+    errors(),
+  ).toEqual([]);
   expect(await countConnections(second.user)).toBeGreaterThan(0);
 
-  await vi.waitFor(() => expect(reads.statuses.length).toBeGreaterThan(50), patient);
+  await vi.waitFor(() => expect(reads.statuses.length).toBeGreaterThan(50), waiting);
   const statuses = await reads.stop();
   expect(new Set(statuses), errors()).toEqual(new Set([200]));
   const logged = logLines.join('');
@@ -79,10 +88,10 @@ it('new connections use the new password of a login', async () => {
 
   const replaced = await newLogin(login.user);
   secret.replace({ ...values, API_DATABASE_URL: replaced.url });
-  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['API_DATABASE_URL']), patient);
+  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['API_DATABASE_URL']), waiting);
   await owner.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [login.user]);
 
-  await vi.waitFor(async () => expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200), patient);
+  await vi.waitFor(async () => expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200), waiting);
 }, 60_000);
 
 it('the limiter reconnects to Redis with the new password, and with the old one after a value that is no URL', async () => {
@@ -100,19 +109,19 @@ it('the limiter reconnects to Redis with the new password, and with the old one 
 
   // A value that no client can use is rejected when it is read, so that no later connection uses it.
   secret.replace({ ...values, REDIS_URL: urlWith('first').replace('first', 'pa%zzword') });
-  await vi.waitFor(() => expect(rejectionsIn(logLines)).toEqual(['REDIS_URL']), patient);
+  await vi.waitFor(() => expect(rejectionsIn(logLines)).toEqual(['REDIS_URL']), waiting);
   await redis.call('client', 'kill', 'user', user);
   const switches = () =>
     logLines.filter((line) => line.includes('limiter: ')).map((line) => (JSON.parse(line) as { mode: string }).mode);
-  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'process', 'redis']), patient);
+  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'process', 'redis']), waiting);
 
   await redis.call('acl', 'setuser', user, '>second');
   secret.replace({ ...values, REDIS_URL: urlWith('second') });
-  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['REDIS_URL']), patient);
+  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['REDIS_URL']), waiting);
   await redis.call('acl', 'setuser', user, '<first');
   await redis.call('client', 'kill', 'user', user);
 
-  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'process', 'redis', 'process', 'redis']), patient);
+  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'process', 'redis', 'process', 'redis']), waiting);
   expect(logLines.join('')).not.toContain('zzword');
 }, 60_000);
 
@@ -124,7 +133,7 @@ it('an unusable value is reported by name in the log and a metric, and the old v
   elsewhere.port = '1';
 
   secret.replace({ ...values, KEY_PEPPERS: 'hunter2', API_DATABASE_URL: elsewhere.href });
-  await vi.waitFor(() => expect(rejectionsIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), patient);
+  await vi.waitFor(() => expect(rejectionsIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), waiting);
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
   const page = async () => (await fetch(`${api.metricsUrl}/metrics`)).text();
   expect(await page()).toContain('org_api_setting_rejected{setting="KEY_PEPPERS"} 1\n');
@@ -134,7 +143,7 @@ it('an unusable value is reported by name in the log and a metric, and the old v
   await vi.waitFor(async () => {
     expect(await page()).toContain('org_api_setting_rejected{setting="KEY_PEPPERS"} 0\n');
     expect(await page()).toContain('org_api_setting_rejected{setting="API_DATABASE_URL"} 0\n');
-  }, patient);
+  }, waiting);
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
 }, 60_000);
 
@@ -154,7 +163,7 @@ it('metrics report when each value in use was read, and count from 0', async () 
   await vi.waitFor(async () => {
     expect(figuresIn(await page(), 'org_api_setting_changes_total')).toMatchObject({ KEY_PEPPERS: 1 });
     expect(figuresIn(await page(), 'org_api_setting_rejected')).toMatchObject({ KEY_TAG_SECRETS: 1 });
-  }, patient);
+  }, waiting);
   const readAt = figuresIn(await page(), 'org_api_setting_read_timestamp_seconds');
   expect(readAt.KEY_PEPPERS).toBeGreaterThan(before);
   expect(readAt.KEY_TAG_SECRETS).toBeLessThan(before); // the old value is still in use
@@ -195,7 +204,8 @@ async function setup() {
       const secret = mountSecret(values);
       const inPlace = Object.fromEntries(Object.keys(values).map((name) => [name, '']));
       const logLines: string[] = [];
-      const api = await startTestApi(database, { ...inPlace, ...secret.settings, DATABASE_POOL_MAX: '40' }, logLines);
+      const settings = { ...inPlace, ...secret.settings, DATABASE_POOL_MAX: '40', [constants]: patient };
+      const api = await startTestApi(database, settings, logLines);
       return { api, secret, values, logLines };
     },
   };
