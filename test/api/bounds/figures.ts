@@ -4,6 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 /** Metrics of an API about its memory and its connections. */
 export interface Figures {
   heldBytes: number;
+  /** The same by size: small, large. */
+  heldBytesBySize: Record<string, number>;
   waiting: number;
   connections: number;
   /** Ended waits by result: admitted, rejected, gone. */
@@ -27,6 +29,7 @@ export async function readFigures(metricsUrl: string): Promise<Figures> {
   };
   return {
     heldBytes: sum(/_response_reserved_bytes$/),
+    heldBytesBySize: byLabel(/_response_reserved_bytes$/, 'size'),
     waiting: sum(/_responses_waiting$/),
     connections: sum(/^org_(api|console)_connections$/),
     waits: byLabel(/_response_waits_total$/, 'end'),

@@ -33,10 +33,13 @@ export async function openMemoryProbe(app: ChildApp): Promise<() => Promise<numb
     new Promise<{ result?: { value?: number } }>((resolve) => {
       lastId += 1;
       const id = lastId;
-      socket.addEventListener('message', ({ data }) => {
+      const onMessage = ({ data }: MessageEvent) => {
         const message = JSON.parse(String(data)) as { id?: number; result?: { result?: { value?: number } } };
-        if (message.id === id) resolve(message.result ?? {});
-      });
+        if (message.id !== id) return;
+        socket.removeEventListener('message', onMessage);
+        resolve(message.result ?? {});
+      };
+      socket.addEventListener('message', onMessage);
       socket.send(JSON.stringify({ id, method, params }));
     });
   return async () => {
