@@ -52,7 +52,7 @@ export async function setupReader(keyCounts: readonly number[], databasePoolMax 
     });
   };
   const tracing: Tracing = { ...(await openTracing({ otlpEndpoint: null, app: 'test', region: 'us' })), span };
-  const bodyReader = new BodyReader({ pool: api.pool, tracing, memoryMiB: 512, databasePoolMax, readWaitMs: 60_000 });
+  const bodyReader = new BodyReader({ pool: api.pool, tracing, memoryMiB: 512, databasePoolMax, readWaitMs: 5_000 });
   const read = (
     { key, orgId }: MadeKey,
     response = newResponse(),
