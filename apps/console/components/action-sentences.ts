@@ -59,9 +59,12 @@ const redelivery = ({ detail }: AuditEntry): Name =>
 /** A second factor, or the step of signing in that used it. */
 const factor = (kind: unknown) =>
   kind === 'passkey' ? 'a passkey' : kind === 'recovery_code' ? 'a recovery code' : 'an authenticator app';
-/** Whether a detail is the old and new value of a name. */
+/** Whether a detail is the old and new value of a setting. */
+export const isChange = (value: unknown): value is { from: unknown; to: unknown } =>
+  typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
+/** Whether it is those of a name. */
 export const isRename = (value: unknown): value is { from: string; to: string } =>
-  typeof value === 'object' && value !== null && 'from' in value && 'to' in value && typeof value.from === 'string';
+  isChange(value) && typeof value.from === 'string';
 /** Counts the receivers of an event that acknowledged it, such as "1 of 2 webhooks". */
 function countAcknowledged(receivers: unknown): string {
   const all: unknown[] = Array.isArray(receivers) ? receivers : [];
@@ -74,6 +77,18 @@ const many = (value: unknown, one: string, more: string) => `${value} ${value ==
 const keyFields: Record<string, string> = { label: 'name', allowedAddresses: 'allowed IP addresses' };
 const changedOfKey = ({ changed }: Detail) =>
   list(Array.isArray(changed) ? changed.map((field) => keyFields[text(field)] ?? field) : []);
+
+/** The settings of an organization, as their form names them. */
+export const settingNames: Record<string, string> = {
+  displayName: 'Display name',
+  timeZone: 'Time zone',
+  securityContact: 'Security contact',
+  invitationDomains: 'Allowed address domains',
+  passkeysRequired: 'Passkeys required',
+  sessionHours: 'Session length',
+};
+const changedSettings = ({ changed }: Detail) =>
+  list(Array.isArray(changed) ? changed.map((name) => settingNames[text(name)] ?? name) : []);
 
 /** Why signing in failed, by the step that failed. */
 const steps: Record<string, string> = {
@@ -247,6 +262,10 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   ],
   'session.end_all': ['Ended all sessions', (e) => sentence`Ended all sessions of ${member(e)}`],
   'session.end_others': ['Ended other sessions', () => sentence`Ended their other sessions`],
+  'organization.change': [
+    'Changed the settings',
+    (_, d) => sentence`Changed the settings of the organization: ${changedSettings(d)}`,
+  ],
   'audit_log.download': [
     'Downloaded the audit log',
     (_, d) =>

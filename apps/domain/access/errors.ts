@@ -1,6 +1,6 @@
 import { DomainError } from '../contract/domain-error.ts';
 
-/** Why a change of an organization's members, roles, seats or access was rejected. */
+/** Why a change of an organization's members, roles, seats, access or settings was rejected. */
 type OrganizationErrorReason =
   | 'may_not_manage_members'
   | 'may_not_manage_roles'
@@ -16,6 +16,8 @@ type OrganizationErrorReason =
   | 'wrong_status'
   | 'field_invalid'
   | 'nothing_to_change'
+  | 'passkey_first'
+  | 'domain_not_allowed'
   | 'role_key_taken'
   | 'role_in_use'
   | 'system_role'

@@ -29,6 +29,7 @@ import { AlreadyMemberError, IdentityError } from './errors.ts';
 import { Enrolment } from './identity.entity.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
+import { assertMayInvite } from './organization-settings.ts';
 import { findTokenHash, generateToken, hashToken } from './token.ts';
 import type { EnrolmentKind } from './types.ts';
 
@@ -84,7 +85,7 @@ interface Invitee {
  * and one who had left (`wasMember`), is `invited` until the link is used. Nothing of a present member
  * changes: without `name` and roles, one who is invited gets a new link, and an operator gets any.
  *
- * @throws OrganizationError `may_not_manage_members`, `not_held`, `only_owners`;
+ * @throws OrganizationError `may_not_manage_members`, `not_held`, `only_owners`, `domain_not_allowed`;
  * AlreadyMemberError; IdentityError `email_malformed`, `email_taken`, `email_ambiguous`,
  * `no_such_organization`, `no_such_role`, `member_suspended`.
  */
@@ -122,8 +123,8 @@ export async function createEnrolment(
  * Creates a link for a present member, and changes nothing else of them. It opens what their roles
  * give, so its creator has all of it. Recorded as an action of its own.
  *
- * @throws OrganizationError `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`;
- * IdentityError `email_ambiguous`, `email_malformed`, `member_suspended`, `operator_needed`.
+ * @throws OrganizationError `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`,
+ * `domain_not_allowed`; IdentityError `email_ambiguous`, `email_malformed`, `member_suspended`, `operator_needed`.
  */
 export async function createLink(
   database: Database,
@@ -176,7 +177,11 @@ async function linkMember(
   return { ...created, personId, kind };
 }
 
-/** Stores a new link; an older one of the membership becomes void. */
+/**
+ * Stores a new link; an older one of the membership becomes void.
+ *
+ * @throws OrganizationError `domain_not_allowed`
+ */
 async function writeLink(
   tx: Transaction,
   link: Pick<CreatedEnrolment, 'personId' | 'kind'> & {
@@ -186,6 +191,7 @@ async function writeLink(
   },
   createdAt: Date,
 ): Promise<Pick<CreatedEnrolment, 'token' | 'expiresAt'>> {
+  if (link.kind === 'invite') await assertMayInvite(tx, link.organizationId, link.email);
   const token = generateToken();
   const hours = link.kind === 'recover' ? recoveryHours : enrolmentHours;
   const expiresAt = new Date(createdAt.getTime() + hours * hourMs);

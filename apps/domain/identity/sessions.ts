@@ -27,8 +27,8 @@ import type { Session, SessionRow, Visitor } from './types.ts';
  * its person's memberships no longer give access to the console. One statement returns the session,
  * its person and their permissions, and records once a minute that it was used.
  *
- * @param now - the clock: sessions end 12 hours after they began and 30 minutes after their last
- * use.
+ * @param now - the clock: sessions end 30 minutes after their last use, and 12 hours after they began,
+ * or earlier if one of the open organizations says so.
  * @param isUse - false for requests that a page sends without a person's action: these do not
  * extend the session.
  */
@@ -48,24 +48,35 @@ export async function findSession(db: Queryable, token: string, now: Date, isUse
     )
     select f.id, f.person_id as "personId", i.email, f.state, f.created_at as "createdAt",
       f.last_seen_at as "lastSeenAt",
-      f.expires_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships, m.unconfirmed
+      e.ends_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships, m.unconfirmed
     from found f
     join sign_in i on i.person_id = f.person_id
     cross join lateral (
       select count(*) as count,
         coalesce(json_agg(m.organization_id) filter (where not m.is_open and m.status = 'active'), '[]') as unconfirmed,
         coalesce(json_agg(json_build_object(
-        'organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'email', m.email, 'title', m.title,
+        'organizationId', o.id, 'organizationName', coalesce(st.display_name, o.name), 'timeZone', st.time_zone,
+        'needsPasskey', coalesce(st.passkeys_required, false) and not exists (select from second_factor sf
+          where sf.person_id = m.person_id and sf.kind = 'passkey'),
+        'name', m.name, 'email', m.email, 'title', m.title,
         'roleKeys', array(
           select r.key from membership_role mr join role r on r.id = mr.role_id
           where mr.organization_id = m.organization_id and mr.person_id = m.person_id order by r.key),
         'permissions', array(${memberPermissions} order by p)
-        ) order by o.name collate "und-x-icu", o.id) filter (where m.is_open), '[]') as memberships
+        ) order by coalesce(st.display_name, o.name) collate "und-x-icu", o.id) filter (where m.is_open), '[]')
+          as memberships,
+        coalesce(min(st.session_hours) filter (where m.is_open), ${sessionAbsoluteHours}) as session_hours
       from (select m.*, ${consoleAccess()} = 'open' as is_open from membership m
         where m.person_id = f.person_id and ${consoleAccess()} is not null) m
       join organization o on o.id = m.organization_id
+      left join organization_setting st on st.organization_id = m.organization_id
     ) m
-    where m.count > 0`);
+    cross join lateral (
+      select case when f.state = 'full'
+        then f.expires_at - make_interval(hours => ${sessionAbsoluteHours} - m.session_hours) else f.expires_at
+      end as ends_at
+    ) e
+    where m.count > 0 and e.ends_at > ${at}`);
   return found === undefined ? null : withDates(found, 'createdAt', 'lastSeenAt', 'expiresAt', 'secondFactorAt');
 }
 

@@ -32,7 +32,12 @@ type SessionState = 'password_passed' | 'full';
 /** An organization that is open to the person of a session. */
 export interface SessionMembership {
   organizationId: string;
+  /** The name that its owners chose, else the platform's. */
   organizationName: string;
+  /** The zone of its times; null: the viewer's. */
+  timeZone: string | null;
+  /** Whether it requires a passkey, and the person has none. */
+  needsPasskey: boolean;
   /** The person's name in the organization. */
   name: string;
   email: string;

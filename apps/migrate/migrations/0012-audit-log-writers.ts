@@ -38,6 +38,7 @@ const memberActions = [
   'grant.end',
   'grant.move',
   'sign_in.confirm',
+  'organization.change',
   'audit_log.download',
   'audit_log.evidence',
 ];

@@ -18,6 +18,7 @@ import { PlatformPeople } from './0016-platform-people.ts';
 import { PlatformMoney } from './0017-platform-money.ts';
 import { Erasure } from './0018-erasure.ts';
 import { GrantEnds } from './0019-grant-ends.ts';
+import { OrganizationSettings } from './0022-organization-settings.ts';
 
 export interface NamedMigration {
   name: string;
@@ -63,4 +64,5 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0017-platform-money', class: PlatformMoney },
   { name: '0018-erasure', class: Erasure },
   { name: '0019-grant-ends', class: GrantEnds },
+  { name: '0022-organization-settings', class: OrganizationSettings },
 ];

@@ -47,6 +47,25 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['a second limit of erasures', 'erasure_limit_one_row', `insert into erasure_limit (id) values (false)`],
   ['a second row about admission', 'delivery_switch_one_row', `insert into delivery_switch (id) values (false)`],
   ['an unknown state of admission', 'delivery_switch_state_known', `update delivery_switch set state = 'held'`],
+  [
+    'a display name of 201 characters',
+    'organization_setting_display_name_length',
+    insertSetting('display_name', `repeat('x', 201)`),
+  ],
+  [
+    'a time zone of 65 characters',
+    'organization_setting_time_zone_length',
+    insertSetting('time_zone', `repeat('x', 65)`),
+  ],
+  ['a contact that is no address', 'organization_setting_contact_form', insertSetting('security_contact', `'it desk'`)],
+  ['a contact in capitals', 'organization_setting_contact_form', insertSetting('security_contact', `'IT@example.org'`)],
+  [
+    'invitations to 21 domains',
+    'organization_setting_domains_at_most_20',
+    insertSetting('invitation_domains', `array_fill('example.org'::text, array[21])`),
+  ],
+  ['sessions of 13 hours', 'organization_setting_session_hours_range', insertSetting('session_hours', '13')],
+  ['sessions of no hour', 'organization_setting_session_hours_range', insertSetting('session_hours', '0')],
   ['a member with an unknown status', 'membership_status_known', `update membership set status = 'gone'`],
   ['an own role that takes a system role’s key', 'role_system_key_reserved', `${insertRole('$org', 'owner')}`],
   ['a system role that is not one of the five', 'role_system_key_reserved', insertRole('null', 'auditor', '6')],
@@ -402,6 +421,10 @@ async function setupScene(onFinished?: OnFinished): Promise<Scene> {
   const { owner, make } = await setupDatabase(onFinished);
   const creator = await make.member();
   return { owner, make, creator, orgId: creator.orgId, grant: await make.grant({ professional: creator }) };
+}
+
+function insertSetting(column: string, value: string): string {
+  return `insert into organization_setting (organization_id, ${column}) values ('$org', ${value})`;
 }
 
 function insertErasure(by: string, reference: string): string {

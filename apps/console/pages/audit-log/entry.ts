@@ -1,7 +1,13 @@
 import { type AuditEntry, findAuditEntry } from '#domain/audit-log/search.ts';
 import { describeCause } from '#domain/webhooks/causes.ts';
 import { type Child, type Html, html } from '#runtime/pages/html.ts';
-import { describeAction, describeActor, getActionTitle, isRename } from '../../components/action-sentences.ts';
+import {
+  describeAction,
+  describeActor,
+  getActionTitle,
+  isChange,
+  settingNames,
+} from '../../components/action-sentences.ts';
 import { copyableId } from '../../components/copy.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { detailList } from '../../components/table.ts';
@@ -88,6 +94,7 @@ const detailNames: Record<string, string> = {
   stoppedAt: 'Reads stopped, not before',
   deliveries: 'Deliveries',
   receivers: 'Receivers',
+  ...settingNames,
 };
 
 function detailRows({ detail, memberName }: AuditEntry): DetailRow[] {
@@ -116,7 +123,9 @@ const causeText = (value: unknown) => (typeof value === 'string' ? describeCause
 
 function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
-  if (isRename(value)) return `${value.from} → ${value.to}`;
+  if (value === null || (Array.isArray(value) && value.length === 0)) return '–';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (isChange(value)) return `${valueText(value.from)} → ${valueText(value.to)}`;
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(', ');
   return JSON.stringify(value);
 }
