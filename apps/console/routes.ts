@@ -7,6 +7,7 @@ import { routes as keys } from './pages/keys/index.ts';
 import { routes as members } from './pages/members/index.ts';
 import { routes as roles } from './pages/members/roles/index.ts';
 import { routes as overview } from './pages/overview/index.ts';
+import { routes as settings } from './pages/settings/index.ts';
 import { routes as signIn } from './pages/sign-in/index.ts';
 import { routes as usage } from './pages/usage/index.ts';
 import { routes as deliveries } from './pages/webhooks/deliveries/index.ts';
@@ -28,6 +29,7 @@ export const sections = {
   clients,
   usage,
   audit_entry,
+  settings,
 } satisfies Record<string, readonly Route[]>;
 
 /** Every route of the console, for tests that walk over them. */

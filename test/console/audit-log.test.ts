@@ -278,7 +278,9 @@ describe('an export of the audit log', () => {
     expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="audit-log-\d{4}-\d\d-\d\d\.csv"$/);
     // fetch() removes the byte order mark, as a reader does; the bytes are checked below.
     const lines = file.text.split('\r\n');
-    expect(lines[0]?.replace(byteOrderMark, '')).toMatch(/^"time_utc","actor","description","action","result",/);
+    expect(lines[0]?.replace(byteOrderMark, '')).toMatch(
+      /^"time_utc","time_local","actor","description","action","result",/,
+    );
     expect(file.text).toContain('"2026-11-20T08:00:00.123Z"');
     expect(file.text).toContain(`"'=HYPERLINK(""http://evil.example"")"`);
     expect(file.text).toContain(`"'＠SUM(1)\t'=2"`);

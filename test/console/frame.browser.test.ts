@@ -133,6 +133,32 @@ describe('in a browser', () => {
     expectQuiet(visit);
   });
 
+  it('times, and those of a filter, are in the zone that the organization chose, whatever the viewer’s', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    await t.owner.pool.query(
+      `insert into organization_setting (organization_id, time_zone) values ($1, 'Asia/Tokyo')`,
+      [ada.orgId],
+    );
+    const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    const { page } = visit;
+    await page.goto(`/o/${ada.orgId}/audit-log`);
+    await ready(page);
+    const shown = page.locator('main time:not([data-relative])').first();
+    const iso = (await shown.getAttribute('datetime')) ?? '';
+    const inTokyo = new Intl.DateTimeFormat('en-US', {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone: 'Asia/Tokyo',
+    });
+    const spaced = (text: string | null) => (text ?? '').replace(/\s/g, ' ');
+    expect(spaced(await shown.textContent())).toBe(spaced(inTokyo.format(new Date(iso))));
+    expect(await page.locator('[data-zone-name]').first().textContent()).toBe('Asia/Tokyo');
+    expectQuiet(visit);
+  });
+
   it('everything except passkeys works without a script and by keyboard', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();

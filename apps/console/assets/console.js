@@ -1,10 +1,12 @@
 // @ts-check
-// Times in the viewer's zone, copy buttons, passkeys, and forms that are submitted once. Every page
-// works without this script, except passkeys.
+// Times in the zone of the organization or the viewer, copy buttons, passkeys, and forms that are
+// submitted once. Every page works without this script, except passkeys.
 (() => {
-  const usual = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
-  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  // The zone that the organization chose, else the viewer's.
+  const timeZone = document.documentElement.dataset.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const usual = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone });
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone });
+  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone });
   const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
   /** Units from the largest, in seconds. @type {[Intl.RelativeTimeFormatUnit, number][]} */
   const units = [
@@ -21,7 +23,7 @@
     return relative.format(Math.trunc(seconds / size), unit);
   }
 
-  const zoned = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
+  const zoned = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short', timeZone });
   /**
    * Names the zone of a time that occurs twice, as summer time ends. @param {Intl.DateTimeFormat}
    * format @param {Date} date
@@ -39,7 +41,7 @@
     return 'day' in how ? day.format(date) : unambiguous('exact' in how ? exact : usual, date);
   }
 
-  /** Times in the viewer's zone; the title keeps UTC. @param {ParentNode} root */
+  /** Times in that zone; the title keeps UTC. @param {ParentNode} root */
   function showTimes(root) {
     for (const element of root.querySelectorAll('time[datetime]')) {
       const time = /** @type {HTMLTimeElement} */ (element);
@@ -207,12 +209,11 @@
   });
 
   /**
-   * Typed times are in the viewer's zone, unless a time is set already. A browser that cannot tell
+   * Typed times are in the zone of the shown ones, unless a time is set already. A browser that cannot tell
    * its zone (`Etc/Unknown`) shows UTC.
    */
   function fillZone() {
     const zone = document.querySelector('input[data-zone]');
-    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
     if (!(zone instanceof HTMLInputElement) || zone.value !== '' || !timeZone || timeZone === 'Etc/Unknown') return;
     zone.value = timeZone;
     for (const element of document.querySelectorAll('[data-zone-name]')) element.textContent = zone.value;

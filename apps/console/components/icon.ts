@@ -12,6 +12,7 @@ const files = {
   members: 'users',
   clients: 'briefcase',
   auditLog: 'clock',
+  settings: 'cog-6-tooth',
   organization: 'building-office',
   account: 'user-circle',
   open: 'chevron-down',

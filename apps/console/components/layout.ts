@@ -4,7 +4,7 @@ import { regions } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes, sessionSeenEverySeconds } from '#domain/identity/limits.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
-import { type Child, type Html, html, nothing, trusted } from '#runtime/pages/html.ts';
+import { attributes, type Child, type Html, html, nothing, trusted } from '#runtime/pages/html.ts';
 import { assets } from '../web/assets.ts';
 import type { Page } from '../web/response.ts';
 import type { Visit } from '../web/visit.ts';
@@ -37,6 +37,7 @@ const sections: readonly Section[] = [
   },
   { label: 'Usage', icon: 'usage', path: '/usage', permissions: ['org.activity.read'] },
   { label: 'Audit log', icon: 'auditLog', path: '/audit-log', permissions: ['org.activity.read'] },
+  { label: 'Settings', icon: 'settings', path: '/settings', permissions: ['org.members.manage'] },
 ];
 
 /**
@@ -61,7 +62,7 @@ export function layout(visit: Visit | null, page: Page, loadsFiles = true): Html
   const session = visit?.session?.state === 'full' ? visit.session : null;
   const membership = session && visit && findMembership(visit, session);
   return html`<!doctype html>
-<html lang="en">
+<html${attributes({ lang: 'en', 'data-time-zone': membership?.timeZone })}>
   ${head(page, membership, loadsFiles)}
   <body>
     <a class="skip" href="#main">Skip to main content</a>

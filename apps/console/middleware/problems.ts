@@ -2,7 +2,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import { isServerUnavailable, isStatementTimeout } from '#domain/db/driver/errors.ts';
 import { BudgetFullError, ClientGoneError } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import type { Child } from '#runtime/pages/html.ts';
+import { type Child, html } from '#runtime/pages/html.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
@@ -11,6 +11,7 @@ import {
   FormError,
   MissingPermissionError,
   NotFoundError,
+  PasskeyNeededError,
   page,
   RequestError,
   UnconfirmedSignInError,
@@ -115,6 +116,14 @@ function describeProblem(error: unknown, now: Date): Problem {
       title: 'Your sign-in is not confirmed here',
       sentence: unconfirmedSentence,
       next: unconfirmedNext,
+    };
+  if (error instanceof PasskeyNeededError)
+    return {
+      status: 403,
+      code: 'passkey_needed',
+      title: 'Add a passkey first',
+      sentence: 'This organization opens only to members who have a passkey.',
+      next: html`Add one under <a href="/account">Your account</a>, then come back.`,
     };
   if (error instanceof BudgetFullError) return describeExhaustion(error);
   if (error instanceof FormError)

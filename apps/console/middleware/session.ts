@@ -7,6 +7,7 @@ import {
   type Flash,
   MissingPermissionError,
   NotFoundError,
+  PasskeyNeededError,
   redirect,
   UnconfirmedSignInError,
 } from '../web/response.ts';
@@ -74,7 +75,8 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
 
 const sessionEnded =
   `Your session has ended. Sessions end when you sign out, after ${sessionIdleMinutes} minutes of inactivity, after ` +
-  `${sessionAbsoluteHours} hours at most, and when you lose access to your organizations.`;
+  `${sessionAbsoluteHours} hours at most or sooner if your organization decides so, and when you lose access to your ` +
+  'organizations.';
 
 /**
  * Redirects a visitor without the session that the route requires to the sign-in page, and
@@ -131,6 +133,7 @@ function formPage(ctx: RouteContext, hasPage: (path: string) => boolean): string
  * @throws NotFoundError unless the person is an active member, also when there is no such
  * organization.
  * @throws UnconfirmedSignInError when the organization has not confirmed the member's sign-in.
+ * @throws PasskeyNeededError when it requires a passkey, and the member has none.
  */
 export const requireMembership: RouteMiddleware = (ctx, next) => {
   if (ctx.state.route.access !== 'member') return next();
@@ -140,6 +143,7 @@ export const requireMembership: RouteMiddleware = (ctx, next) => {
   const organization = memberships.find(({ organizationId }) => organizationId === orgId);
   if (organization === undefined)
     throw unconfirmed.includes(orgId ?? '') ? new UnconfirmedSignInError() : new NotFoundError();
+  if (organization.needsPasskey) throw new PasskeyNeededError();
   ctx.state.organizationId = organization.organizationId;
   ctx.state.visit = buildMemberVisit(visit, organization);
   return next();

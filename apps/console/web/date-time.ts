@@ -37,6 +37,12 @@ export function parseDateTime(text: string, zone: string, edge: 'from' | 'until'
   }
 }
 
+/** Returns a time in a zone with its offset, to the second: `2026-11-29T15:04:05-05:00`. */
+export const formatLocalTime = (at: Date, timeZone: string): string =>
+  Temporal.Instant.fromEpochMilliseconds(at.getTime())
+    .toZonedDateTimeISO(timeZone)
+    .toString({ smallestUnit: 'second', timeZoneName: 'never' });
+
 /** Returns what is wrong with a date and time, as a sentence; null when it can be parsed. */
 export function dateTimeProblem(text: string, zone: string): string | null {
   if (findTimeZone(zone) === null) return `The time zone “${zone}” is unknown. Enter the time in UTC.`;

@@ -36,6 +36,8 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   url_in_use: ['allowSameUrl', 'url'],
   email_malformed: ['email'],
   email_taken: ['email'],
+  domain_not_allowed: ['email'],
+  passkey_first: ['passkeysRequired'],
   no_key_in_text: ['key'],
   several_keys_in_text: ['key'],
   expiry_in_the_past: ['expiresOn'],

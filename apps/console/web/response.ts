@@ -98,6 +98,15 @@ export class UnconfirmedSignInError extends Error {
   }
 }
 
+/** Thrown when the organization requires a passkey, and its member has none. Becomes a 403 page. */
+export class PasskeyNeededError extends Error {
+  override name = 'PasskeyNeededError';
+
+  constructor() {
+    super('The organization requires a passkey.');
+  }
+}
+
 /** Thrown when the member's roles lack the permission that a page requires. Becomes a 403 page. */
 export class MissingPermissionError extends Error {
   override name = 'MissingPermissionError';

@@ -43,6 +43,7 @@ export type FormCode =
   | 'form_rejected'
   | 'permission_needed'
   | 'sign_in_unconfirmed'
+  | 'passkey_needed'
   | 'form_of_another_site'
   | 'form_out_of_date'
   | 'form_sent_twice'

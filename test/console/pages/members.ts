@@ -77,6 +77,17 @@ const ofRole =
 
 /** Members and roles. */
 export const pages: readonly JudgedPage[] = [
+  {
+    route: 'showSettings',
+    picture: 'settings',
+    path: (_t, { orgId }) => `/o/${orgId}/settings`,
+    async steps(page) {
+      await page.getByLabel('Security contact').fill('it desk');
+      await page.getByLabel('Allowed address domains').fill('example.org');
+      await page.getByRole('button', { name: 'Save settings' }).click();
+      await page.getByText('Enter a complete email address').waitFor();
+    },
+  },
   { route: 'listMembers', picture: 'members-one', path: (_t, ada) => `/o/${ada.orgId}/members?q=Ada` },
   {
     route: 'listMembers',

@@ -60,6 +60,16 @@ export const organizationForms: Readonly<Record<string, FilledForm>> = {
   },
   deleteRole: { page: ({ orgId, spareRoleId }) => `/o/${orgId}/members/roles/${spareRoleId}`, params: ofSpareRole },
 
+  changeSettings: {
+    fields: () => ({
+      displayName: 'Harbor Family Law',
+      timeZone: 'America/Toronto',
+      securityContact: 'it@example.org',
+      invitationDomains: 'example.org',
+      sessionHours: '8',
+    }),
+  },
+
   endGrant: {},
   moveGrant: { fields: ({ member }) => ({ to: member.userId }) },
   assignSeat: {

@@ -5,6 +5,7 @@ import type { AuditEntry } from '#domain/audit-log/search.ts';
 import { describeAction, describeActor, formatSentence } from '../../components/action-sentences.ts';
 import { filterQuery } from '../../components/list-filter.ts';
 import { byteOrderMark, csvLine } from '../../web/csv.ts';
+import { formatLocalTime } from '../../web/date-time.ts';
 import { download, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { eachAuditEntry, recordDownload } from './download.ts';
@@ -32,7 +33,7 @@ export const csvRoutes = [
           // Fetched before the response starts, so that an unavailable database shows an error
           // page.
           const first = await batches.next();
-          return Readable.from(csvText(first, batches), { objectMode: false });
+          return Readable.from(csvText(first, batches, visit.organization.timeZone), { objectMode: false });
         },
       });
     },
@@ -43,6 +44,7 @@ const entriesPerPiece = 50;
 
 const headings = [
   'time_utc',
+  'time_local',
   'actor',
   'description',
   'action',
@@ -64,27 +66,30 @@ const headings = [
 async function* csvText(
   first: IteratorResult<AuditEntry[], void>,
   rest: AsyncGenerator<AuditEntry[], void>,
+  timeZone: string | null,
 ): AsyncGenerator<string> {
   yield byteOrderMark + csvLine(headings);
   if (first.done) return;
-  yield* pieces(first.value);
-  for await (const batch of rest) yield* pieces(batch);
+  yield* pieces(first.value, timeZone);
+  for await (const batch of rest) yield* pieces(batch, timeZone);
 }
 
 /** Splits a batch into pieces of about 12 KB. Other requests are answered between them. */
-function* pieces(batch: AuditEntry[]): Generator<string> {
+function* pieces(batch: AuditEntry[], timeZone: string | null): Generator<string> {
   for (let from = 0; from < batch.length; from += entriesPerPiece)
     yield batch
       .slice(from, from + entriesPerPiece)
-      .map(entryCsv)
+      .map((entry) => entryCsv(entry, timeZone))
       .join('');
 }
 
-function entryCsv(entry: AuditEntry): string {
+/** @param timeZone - of the local time; null: the organization has none, and it is UTC. */
+function entryCsv(entry: AuditEntry, timeZone: string | null): string {
   const { at, action, status, code, count, address, personId, personName, keyId, keyLabel, keyHint, detail, id } =
     entry;
   return csvLine([
     new Date(at).toISOString(),
+    formatLocalTime(new Date(at), timeZone ?? 'UTC'),
     formatSentence(describeActor(entry)),
     formatSentence(describeAction(entry)),
     action,

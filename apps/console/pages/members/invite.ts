@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { AlreadyMemberError } from '#domain/identity/errors.ts';
 import { enrolmentHours } from '#domain/identity/limits.ts';
+import { getSettings } from '#domain/identity/organization-settings.ts';
 import { listRoles } from '#domain/members/list-roles.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
@@ -55,7 +56,9 @@ export const inviteRoutes = member.formPage({
 
 /** Renders the form. `present`: the member who has the address already. */
 async function invitePage(visit: MemberVisit, state: FormState, present?: AlreadyMemberError): Promise<Page> {
-  const roles = await listRoles(visit.console.database, visit.organizationId);
+  const { database } = visit.console;
+  const roles = await listRoles(database, visit.organizationId);
+  const { invitationDomains } = await getSettings(database, visit.organizationId);
   return page({
     title: 'Invite member',
     breadcrumbs: [['Members', visit.at('/members')]],
@@ -72,7 +75,7 @@ async function invitePage(visit: MemberVisit, state: FormState, present?: Alread
           inputMode: 'email',
           exact: true,
           maxLength: 254,
-          hint: 'Used to sign in.',
+          hint: `Used to sign in.${allowedDomains(invitationDomains)}`,
         })}
         ${renderMemberFields(state)}
         ${choiceField(state, {
@@ -85,6 +88,9 @@ async function invitePage(visit: MemberVisit, state: FormState, present?: Alread
     })}`,
   });
 }
+
+const allowedDomains = (domains: readonly string[]): string =>
+  domains.length === 0 ? '' : ` Only addresses at ${domains.join(', ')} can be invited.`;
 
 /** Says who has the address, and where a link can be created for them. */
 function alreadyMember(visit: MemberVisit, { personId, memberName, present }: AlreadyMemberError): Html {
