@@ -33,7 +33,12 @@ const tables: Readonly<Record<string, () => string>> = {
 };
 
 /** Codes that the page names once, and not for each function. */
-const everywhere: readonly string[] = ['argument_missing', 'argument_invalid', 'no_such_organization'];
+const everywhere: readonly string[] = [
+  'wrong_isolation',
+  'argument_missing',
+  'argument_invalid',
+  'no_such_organization',
+];
 
 const place = /^<!-- table: (?<name>\w+) -->\n[\s\S]*?^<!-- end -->$/gm;
 

@@ -272,14 +272,31 @@ describe('schema platform', () => {
     ]);
   });
 
-  it('a repeat in a snapshot that is older than the first call fails with a code that says so', async () => {
-    const { call, connect, create } = await setupPlatform();
+  it('finds a grant before it checks times, and says when the end of a repeat is not the one that is planned', async () => {
+    const { call, create, client } = await setupPlatform();
     const { organization, member: professional, family } = await create();
-    const start = { organization, id: randomUUID(), kind: 'attorney', professional, family, since };
-    const old = await connect();
-    await old.query('begin isolation level repeatable read; select from platform.client_grant');
+    const [id, past] = [randomUUID(), randomUUID()];
+    const start = { organization, id, kind: 'attorney', professional, family };
+    const [soon, late] = ['2998-01-01T00:00:00Z', '2999-01-01T00:00:00Z'];
+    const differs = '23505 grant_differs: ends_at';
     expect(await call('start_grant', start)).toBe('created');
-    expect(await call('start_grant', start, old)).toMatch(/^40001 /);
+    expect(await call('start_grant', { ...start, ends_at: soon })).toBe(differs);
+    expect(await call('plan_end', { organization, id, ends_at: soon })).toBe('changed');
+    expect(await call('start_grant', { ...start, ends_at: soon })).toBe('unchanged');
+    expect(await call('start_grant', { ...start, ends_at: late })).toBe(differs);
+    expect(await call('start_grant', { ...start, ends_at: late, kind: 'neutral' })).toBe(
+      '23505 grant_differs: kind, ends_at',
+    );
+    expect(await call('start_grant', start)).toBe('unchanged');
+    expect(await call('end_grant', { organization, id })).toBe('changed');
+    for (const ends_at of [soon, late, null])
+      expect(await call('start_grant', { ...start, ends_at })).toBe('unchanged');
+    // Access that ended before the call: the repeat without its begin is no access that begins now.
+    const ended = { ...start, id: past, since, ends_at: '2026-02-01T00:00:00Z' };
+    expect(await call('start_grant', ended)).toBe('created');
+    expect(await call('start_grant', { ...ended, since: null })).toBe('unchanged');
+    const { rows } = await client.query('select status from platform.client_grant');
+    expect(rows).toEqual([{ status: 'ended' }, { status: 'ended' }]);
   });
 
   it('a seat that is given beside a transaction that ends access and changes the plan never deadlocks', async () => {

@@ -177,24 +177,111 @@ it('changes by no setting of its session what a call writes: all of it, or an er
   );
   expect(settings.length).toBeGreaterThan(100);
   const changed: [string, unknown][] = [];
+  const rejected: string[] = [];
   let accepted = 0;
   for (const { name, values } of settings)
     for (const value of values) {
-      await t.client.query('begin');
-      const isSet = (await t.attempt(`set local ${name} = '${value}'`)) === null;
-      if (isSet) {
-        accepted += 1;
-        const written = await writeAll(t);
-        if (written !== null && written !== 'client.ended client.started seat.ended seat.given')
-          changed.push([`${name} = ${value}`, written]);
-      }
-      await t.client.query('rollback');
+      const written = await writeAllWith(t, name, value);
+      if (written !== undefined) accepted += 1;
+      if (written === 'wrong_isolation') rejected.push(`${name} = ${value}`);
+      else if (![undefined, null, 'client.ended client.started seat.ended seat.given'].includes(written))
+        changed.push([`${name} = ${value}`, written]);
     }
   expect(changed).toEqual([]);
   expect(accepted).toBeGreaterThan(100);
+  expect(rejected).toEqual(
+    ['serializable', 'repeatable read', 'read uncommitted'].map((level) => `default_transaction_isolation = ${level}`),
+  );
 });
 
-/** Starts a grant, gives it a seat and ends it. Returns the types of its events; null for an error. */
+it.each([
+  ['begin isolation level', 'repeatable read'],
+  ['begin isolation level', 'serializable'],
+  ['begin; set transaction isolation level', 'repeatable read'],
+  ['begin; set local transaction_isolation =', "'serializable'"],
+  ['set default_transaction_isolation =', "'repeatable read'"],
+  ['set session characteristics as transaction isolation level', 'serializable'],
+])('calls no function in a transaction of another isolation level: %s %s', async (how, level) => {
+  const t = await setupThief();
+  const calls = await t.list(
+    `select format('select platform.%I(%s)', p.proname, array_to_string(array(
+       select 'null::' || format_type(a, null) from unnest(p.proargtypes::oid[]) a), ', ')) as name
+     from pg_proc p where p.pronamespace = 'platform'::regnamespace
+       and has_function_privilege('org_api_platform', p.oid, 'execute') order by 1`,
+  );
+  expect(calls).toHaveLength(18);
+  for (const call of calls) {
+    await t.client.query(`${how} ${level}`);
+    const { constraint, code, detail } = (await t.client
+      .query(call)
+      .catch((error: pg.DatabaseError) => error)) as pg.DatabaseError;
+    expect([call, constraint, code, detail]).toEqual([call, 'wrong_isolation', '25000', level.replaceAll("'", '')]);
+    await t.client.query('rollback');
+  }
+});
+
+it('erases no more families, and gives no more seats, by several sessions in any isolation level', async () => {
+  const t = await setupThief();
+  const { rows: plans } = await t.owner.pool.query('update seat_plan set invoiced = 1 returning organization_id');
+  expect(plans).toEqual([{ organization_id: t.orgId }]);
+  await t.owner.pool.query('update erasure_limit set families = 2');
+  const sessions = await Promise.all([t.connect(), t.connect(), t.connect()]);
+  for (const level of ['read committed', 'repeatable read', 'serializable']) {
+    const families = await Promise.all(Array.from({ length: 6 }, () => t.make.family({ orgId: t.orgId })));
+    const grants = families.map(() => randomUUID());
+    for (const [index, family] of families.entries())
+      await t.client.query(`select platform.start_grant($1, $2, 'neutral', $3, $4)`, [
+        t.orgId,
+        grants[index],
+        t.userId,
+        family,
+      ]);
+    const begin = `begin isolation level ${level}; select from platform.seat`;
+    for (const session of sessions) await session.query(begin);
+    const assign = async (session: pg.Client, index: number) => {
+      await t.attempt(`select platform.give_seat('${t.orgId}', '${randomUUID()}', '${grants[index]}')`, session);
+      await session.query('commit');
+    };
+    await Promise.all(sessions.map(assign));
+    const { rows: seats } = await t.owner.pool.query(
+      'select count(*)::int as given from seat where grant_id = any ($1)',
+      [grants],
+    );
+    for (const session of sessions) await session.query(begin);
+    const erase = async (session: pg.Client, index: number) => {
+      for (const family of families.slice(index * 2, index * 2 + 2)) {
+        await session.query('savepoint s');
+        if ((await t.attempt(`select platform.erase_family('${family}', 'c')`, session)) !== null)
+          await session.query('rollback to s');
+      }
+      await session.query('commit');
+    };
+    await Promise.all(sessions.map(erase));
+    const { rows: erasures } = await t.owner.pool.query('select count(*)::int as erased from erasure');
+    const isRead = level === 'read committed';
+    expect([level, ...seats, ...erasures]).toEqual([level, { given: isRead ? 1 : 0 }, { erased: 2 }]);
+    await t.owner.pool.query('update seat_plan set invoiced = invoiced + 1');
+  }
+});
+
+/**
+ * Writes all with a setting that is made before the transaction begins, where some count, and in it. Returns undefined
+ * when the login may not make it.
+ */
+async function writeAllWith(t: Awaited<ReturnType<typeof setupThief>>, name: string, value: string) {
+  const before = await t.attempt(`set ${name} = '${value}'`);
+  await t.client.query('begin');
+  const isSet = before === null || (await t.attempt(`set local ${name} = '${value}'`)) === null;
+  const written = isSet ? await writeAll(t) : undefined;
+  await t.client.query('rollback');
+  await t.client.query('reset all');
+  return written;
+}
+
+/**
+ * Starts a grant, gives it a seat and ends it. Returns the types of its events, `wrong_isolation` for that error, and
+ * null for another.
+ */
 async function writeAll(t: Awaited<ReturnType<typeof setupThief>>): Promise<string | null> {
   const grantId = randomUUID();
   const calls: [string, string[]][] = [
@@ -212,7 +299,7 @@ async function writeAll(t: Awaited<ReturnType<typeof setupThief>>): Promise<stri
       .map(({ type }) => type)
       .sort()
       .join(' ');
-  } catch {
-    return null;
+  } catch (error) {
+    return (error as pg.DatabaseError).constraint === 'wrong_isolation' ? 'wrong_isolation' : null;
   }
 }

@@ -3,10 +3,19 @@
  * caller does. A code is the constraint name of the error.
  */
 export const platformErrors = {
+  wrong_isolation: {
+    state: '25000',
+    means: 'The transaction is not READ COMMITTED; the detail says what it is.',
+    todo: 'Begin it with `isolation level read committed`, and repeat it.',
+  },
   argument_missing: { state: '22023', means: 'An argument without a default is null.', todo: 'Pass it.' },
   argument_invalid: { state: '22023', means: 'An argument has another form.', todo: 'The hint has the form.' },
   lies_ahead: { state: '22023', means: 'A time is more than a minute ahead.', todo: 'Call when it has come.' },
-  ends_before_it_begins: { state: '22023', means: 'An end is before its begin.', todo: 'Correct a time.' },
+  ends_before_it_begins: {
+    state: '22023',
+    means: 'An end is before its begin.',
+    todo: 'Correct the time. Without `ended_at`, access or a seat ends now.',
+  },
   ends_in_past: { state: '22023', means: 'A planned end has passed.', todo: 'Call `end_grant`.' },
   no_such_organization: { state: 'P0002', means: 'The organization does not exist.', todo: 'Call `put_organization`.' },
   no_such_member: { state: 'P0002', means: 'The organization has no such member.', todo: 'Call `put_member`.' },
@@ -40,7 +49,7 @@ export const platformErrors = {
   grant_differs: {
     state: '23505',
     means: 'The access exists with other values; the detail names them.',
-    todo: 'Call `move_grant`, or end it and start another.',
+    todo: 'Call `plan_end` for `ends_at`, `move_grant` for `professional`; else end it and start another.',
   },
   seat_differs: {
     state: '23505',

@@ -167,7 +167,7 @@ export interface PlatformFunction {
   codes: readonly PlatformCode[];
 }
 
-const checked = ['argument_missing', 'argument_invalid'] as const;
+const checked = ['wrong_isolation', 'argument_missing', 'argument_invalid'] as const;
 const inOrganization = [...checked, 'no_such_organization'] as const;
 const byId = { organization, id: 'The access.' };
 const ended = 'When it ended. Null: now.';
@@ -191,7 +191,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   delete_role: {
     does: 'Deletes a role that no member has.',
     required: { organization, id: 'The role.' },
-    codes: ['argument_missing', 'no_such_organization', 'id_taken', 'role_in_use'],
+    codes: ['wrong_isolation', 'argument_missing', 'no_such_organization', 'id_taken', 'role_in_use'],
   },
   put_member: {
     does: 'Creates a member, or changes it. The member has exactly `roles` afterwards.',

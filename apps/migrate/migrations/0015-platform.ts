@@ -27,9 +27,22 @@ export class Platform extends Migration {
           detail = coalesce(detail, ''), hint = hint;
       end $$;
 
-      create function platform.check_missing(arguments text[], missing boolean[]) returns void
+      -- In another isolation level each statement sees the database as it was when the transaction began:
+      -- a limit would count without what others did since, and a repeat would miss the first call.
+      create function platform.check_isolation() returns void
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
+        if current_setting('transaction_isolation') <> 'read committed' then
+          perform platform.reject('wrong_isolation', '25000', 'the transaction is not read committed',
+            current_setting('transaction_isolation'), 'Begin it with isolation level read committed.');
+        end if;
+      end $$;
+
+      -- What every function begins with.
+      create function platform.check_call(arguments text[], missing boolean[]) returns void
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform platform.check_isolation();
         if true = any (missing) then
           perform platform.reject('argument_missing', '22023', 'an argument is missing',
             (select string_agg(a, ', ' order by n) from unnest(arguments, missing) with ordinality as x (a, m, n)
@@ -114,10 +127,11 @@ export class Platform extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      -- Access whose \`since\` lies ahead is scheduled by a trigger, and begins then. Repeated with the
-      -- same values it changes nothing, also after the grant has ended or was withdrawn: a queue that
-      -- delivers twice cannot give access again. Without \`since\` it begins now, and a repeat
-      -- compares no time. The end may have been moved since, and is not compared either.
+      -- Access whose \`since\` lies ahead is scheduled by a trigger, and begins then. A grant that exists
+      -- is found before the times are checked: repeated with the same values it changes nothing, also
+      -- after it has ended or was withdrawn, so that a queue that delivers twice cannot give access
+      -- again. A time that is left out is not compared, and neither is the end once it is final. An open
+      -- grant with another end is an error: the caller would take an end for planned that is not.
       create function platform.start_grant(organization uuid, id uuid, kind text, professional text, family uuid,
         since timestamptz default null, ends_at timestamptz default null) returns text
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -127,39 +141,49 @@ export class Platform extends Migration {
         differing text;
         begins constant timestamptz := coalesce(since, clock_timestamp());
       begin
-        perform platform.check_missing(array['organization', 'id', 'kind', 'professional', 'family'],
+        perform platform.check_call(array['organization', 'id', 'kind', 'professional', 'family'],
           array[organization is null, id is null, kind is null, professional is null, family is null]);
         perform platform.check_argument('kind', kind in ('attorney', 'neutral'), 'attorney or neutral.');
         perform platform.check_time('since', since, true);
         perform platform.check_time('ends_at', ends_at, true);
-        if ends_at < begins then
-          perform platform.reject('ends_before_it_begins', '22023', 'access ends before it begins', 'ends_at',
-            'Correct one of the two times.');
-        end if;
         perform platform.share_organization(organization);
-        perform from family f where f.organization_id = organization and f.id = family for key share;
-        if not found then perform platform.reject_family(family); end if;
-        perform from membership m where m.organization_id = organization and m.person_id = professional
-          for key share;
+        select * into stored from client_grant g where g.id = start_grant.id;
         if not found then
-          perform platform.reject('no_such_member', 'P0002', 'the organization has no such member', 'professional',
-            'Add the member with platform.put_member.');
+          if ends_at < begins then
+            perform platform.reject('ends_before_it_begins', '22023', 'access ends before it begins', 'ends_at',
+              'Correct one of the two times.');
+          end if;
+          perform from family f where f.organization_id = organization and f.id = family for key share;
+          if not found then perform platform.reject_family(family); end if;
+          perform from membership m where m.organization_id = organization and m.person_id = professional
+            for key share;
+          if not found then
+            perform platform.reject('no_such_member', 'P0002', 'the organization has no such member', 'professional',
+              'Add the member with platform.put_member.');
+          end if;
+          insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ends_at)
+            values (organization, id, kind, professional, family, begins, ends_at) on conflict do nothing;
+          if found then
+            perform platform.record_change(organization, 'start_grant', jsonb_build_object('grantId', id));
+            return 'created';
+          end if;
+          -- Another call inserted it meanwhile.
+          select * into strict stored from client_grant g where g.id = start_grant.id;
         end if;
-        insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ends_at)
-          values (organization, id, kind, professional, family, begins, ends_at) on conflict do nothing;
-        if found then
-          perform platform.record_change(organization, 'start_grant', jsonb_build_object('grantId', id));
-          return 'created';
-        end if;
-        select * into strict stored from client_grant g where g.id = start_grant.id;
         perform platform.check_owner(organization, stored.organization_id);
+        -- A grant of an erased family has another family now.
+        if stored.family_id <> family then perform platform.reject_erased(family); end if;
         differing := concat_ws(', ', case when stored.kind <> kind then 'kind' end,
           case when stored.professional_id <> professional then 'professional' end,
           case when stored.family_id <> family then 'family' end,
-          case when stored.since <> since then 'since' end);
+          case when stored.since <> since then 'since' end,
+          case when stored.status in ('scheduled', 'active') and ends_at is not null
+            and stored.ends_at is distinct from ends_at then 'ends_at' end);
         if differing <> '' then
           perform platform.reject('grant_differs', '23505', 'the grant exists with other values', differing,
-            'A grant keeps these values. Move it with platform.move_grant, or end it and start one with a new id.');
+            case when differing = 'ends_at' then 'Set its end with platform.plan_end.'
+              else 'A grant keeps these values. Move it with platform.move_grant, or end it and start one with a new '
+                'id.' end);
         end if;
         return 'unchanged';
       end $$;
@@ -204,7 +228,7 @@ export class Platform extends Migration {
       declare
         stored public.client_grant;
       begin
-        perform platform.check_missing(array['organization', 'id'], array[organization is null, id is null]);
+        perform platform.check_call(array['organization', 'id'], array[organization is null, id is null]);
         perform platform.check_time('ends_at', ends_at, true);
         stored := platform.lock_grant(organization, id);
         if stored.ends_at is not distinct from ends_at then return 'unchanged'; end if;
@@ -256,7 +280,7 @@ export class Platform extends Migration {
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       #variable_conflict use_variable
       begin
-        perform platform.check_missing(array['organization', 'id', 'reason'],
+        perform platform.check_call(array['organization', 'id', 'reason'],
           array[organization is null, id is null, reason is null]);
         perform platform.check_argument('reason', reason in ('ended', 'moved'), 'ended or moved.');
         perform platform.check_time('ended_at', ended_at, false);
@@ -276,7 +300,7 @@ export class Platform extends Migration {
         old_grant public.client_grant;
         begins constant timestamptz := clock_timestamp();
       begin
-        perform platform.check_missing(array['organization', 'id', 'new_id', 'professional'],
+        perform platform.check_call(array['organization', 'id', 'new_id', 'professional'],
           array[organization is null, id is null, new_id is null, professional is null]);
         perform platform.check_argument('new_id', new_id <> id, 'An id that no grant has.');
         old_grant := platform.lock_grant(organization, id);
@@ -314,7 +338,7 @@ export class Platform extends Migration {
         other uuid;
         differing text;
       begin
-        perform platform.check_missing(array['organization', 'id', 'grant_id'],
+        perform platform.check_call(array['organization', 'id', 'grant_id'],
           array[organization is null, id is null, grant_id is null]);
         perform platform.check_time('given_at', given_at, false);
         -- Plan, grant, seat: the order of every writer. Under the plan's lock no other seat appears.
@@ -371,7 +395,7 @@ export class Platform extends Migration {
       declare
         stored public.seat;
       begin
-        perform platform.check_missing(array['organization', 'id', 'reason'],
+        perform platform.check_call(array['organization', 'id', 'reason'],
           array[organization is null, id is null, reason is null]);
         perform platform.check_argument('reason',
           reason in ('ended_by_organization', 'access_ended', 'subscription_ended'),

@@ -16,7 +16,7 @@ export class PlatformPeople extends Migration {
         stored public.organization;
         differing text[];
       begin
-        perform platform.check_missing(array['organization', 'name', 'slug', 'kind', 'status'],
+        perform platform.check_call(array['organization', 'name', 'slug', 'kind', 'status'],
           array[organization is null, name is null, slug is null, kind is null, status is null]);
         perform platform.check_text('name', name, 10000);
         perform platform.check_text('slug', slug, 255);
@@ -85,7 +85,7 @@ export class PlatformPeople extends Migration {
         stored public.role;
         holders bigint;
       begin
-        perform platform.check_missing(array['organization', 'id'], array[organization is null, id is null]);
+        perform platform.check_call(array['organization', 'id'], array[organization is null, id is null]);
         perform platform.lock_organization(organization);
         select * into stored from role r where r.id = delete_role.id;
         if not found then return 'unchanged'; end if;
@@ -122,7 +122,7 @@ export class PlatformPeople extends Migration {
         differing text[];
         about jsonb := jsonb_build_object('memberId', member);
       begin
-        perform platform.check_missing(array['organization', 'member', 'name', 'email', 'roles', 'status'],
+        perform platform.check_call(array['organization', 'member', 'name', 'email', 'roles', 'status'],
           array[organization is null, member is null, name is null, email is null, roles is null, status is null]);
         perform platform.check_text('member', member, 255);
         perform platform.check_text('name', name, 10000);

@@ -139,7 +139,7 @@ export class PlatformMoney extends Migration {
         wrong text;
         changed integer;
       begin
-        perform platform.check_missing(array['organization', 'days'], array[organization is null, days is null]);
+        perform platform.check_call(array['organization', 'days'], array[organization is null, days is null]);
         perform platform.check_argument('days', jsonb_typeof(days) = 'array', 'An array of objects.');
         perform platform.share_organization(organization);
 

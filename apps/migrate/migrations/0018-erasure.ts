@@ -57,6 +57,22 @@ export class Erasure extends Migration {
           / greatest(l.families, 1) from erasure_limit l;
       end;
 
+      -- Makes who adds families wait for who erases them, and the other way round, until the transaction
+      -- ends: an erasure sees no row that is not committed, so that family would keep its name. All
+      -- digests share 256 locks, because an import adds a hundred thousand families.
+      insert into named_lock select 'family.' || part from generate_series(0, 255) as part;
+      create function lock_families(digests bytea[], is_erasure boolean) returns void
+      language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        names constant text[] := array(select distinct 'family.' || get_byte(d, 0) from unnest(digests) d);
+      begin
+        if is_erasure then
+          perform from named_lock l where l.name = any (names) order by l.name for update;
+        else
+          perform from named_lock l where l.name = any (names) order by l.name for share;
+        end if;
+      end $$;
+
       create function is_family_erased(family uuid) returns boolean
       language sql stable security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
@@ -80,11 +96,13 @@ export class Erasure extends Migration {
           'Create it with platform.put_family; a family of two organizations is created in both.');
       end $$;
 
-      -- For every writer, also one that waited for an erasure: the statement has ended here, and sees
-      -- what was committed meanwhile.
+      -- For every writer, also one that waits here for an erasure: the next statement sees what was
+      -- committed meanwhile.
       create function family_stays_erased() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
+        perform platform.check_isolation();
+        perform lock_families(array(select sha256(uuid_send(n.id)) from new_family n), false);
         perform platform.reject_erased(n.id) from new_family n
           where sha256(uuid_send(n.id)) in (select e.family_digest from erased_family e);
         return null;
@@ -271,12 +289,23 @@ export class Erasure extends Migration {
       declare
         digest constant bytea := sha256(uuid_send(erased));
         found_in record;
+        most integer;
         certificates jsonb;
       begin
-        perform platform.check_missing(array['family', 'reference'], array[erased is null, reference is null]);
+        perform platform.check_call(array['family', 'reference'], array[erased is null, reference is null]);
         -- Before any row is written: PostgreSQL logs the row that a constraint rejects.
         perform platform.check_argument('reference', reference ~ '^[A-Za-z0-9._/-]{1,64}$',
           'A case number of at most 64 characters: letters, digits and . _ / -');
+        perform lock_families(array[digest], true);
+        if caller = 'platform' and exists (select from family f where f.id = erased) then
+          -- The lock makes two callers count each other.
+          select l.families into strict most from erasure_limit l for update;
+          if most = 0 or erasure_limit_used() >= 1 then
+            perform platform.reject('too_many_erasures', '23514', 'the platform has erased as many as a day allows',
+              format('%s families in 24 hours', most),
+              'Erase this one tomorrow, or by orgctl family erase. The owner can raise erasure_limit.');
+          end if;
+        end if;
         -- The family before the plan: who starts access and then gives its seat locks them so, too.
         for found_in in select f.organization_id, f.name from family f where f.id = erased
           order by f.organization_id for update
@@ -294,19 +323,7 @@ export class Erasure extends Migration {
 
       create function platform.erase_family(family uuid, reference text) returns jsonb
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
-      #variable_conflict use_variable
-      declare
-        most integer;
       begin
-        if exists (select from public.family f where f.id = family) then
-          -- The lock makes two callers count each other.
-          select l.families into strict most from erasure_limit l for update;
-          if most = 0 or erasure_limit_used() >= 1 then
-            perform platform.reject('too_many_erasures', '23514', 'the platform has erased as many as a day allows',
-              format('%s families in 24 hours', most),
-              'Erase this one tomorrow, or by orgctl family erase. The owner can raise erasure_limit.');
-          end if;
-        end if;
         return platform.erase(family, reference, 'platform');
       end $$;
       grant execute on function platform.erase_family to org_api_platform;
@@ -318,11 +335,14 @@ export class Erasure extends Migration {
       language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
       #variable_conflict use_variable
       declare
+        digests constant bytea[] := array(select distinct decode(c ->> 'familyDigest', 'hex')
+          from jsonb_array_elements(certificates) c);
         erased record;
         made jsonb := '[]';
       begin
-        insert into erased_family select distinct decode(c ->> 'familyDigest', 'hex')
-          from jsonb_array_elements(certificates) c on conflict do nothing;
+        perform platform.check_isolation();
+        perform lock_families(digests, true);
+        insert into erased_family select unnest(digests) on conflict do nothing;
         for erased in select distinct on (f.id) f.id, c ->> 'reference' as reference
           from jsonb_array_elements(certificates) c
           join family f on sha256(uuid_send(f.id)) = decode(c ->> 'familyDigest', 'hex') order by f.id

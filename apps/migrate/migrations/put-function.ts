@@ -44,7 +44,7 @@ export function putFunction(put: PutFunction): string {
       stored public.${table};
       differing text[];
     begin
-      perform platform.check_missing(array['${needed.join(`', '`)}'],
+      perform platform.check_call(array['${needed.join(`', '`)}'],
         array[${needed.map((name) => `${name} is null`).join(', ')}]);
       ${checks}
       perform platform.${isSerial ? 'lock' : 'share'}_organization(organization);

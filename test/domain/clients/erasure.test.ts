@@ -1,7 +1,7 @@
 /** The erasure of a family: what it finds, its limit, concurrent writers and restored backups. */
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ErasureCertificate } from '#domain/clients/erase-family.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { importDocument, rejection, smallDocument } from '../../import/document.ts';
@@ -91,6 +91,86 @@ it('never leaves a name behind when the family is written at the same moment', {
   ]);
 });
 
+it('finds the family in an organization whose transaction was open, and keeps it out of a later one', {
+  timeout,
+}, async () => {
+  const t = await setupPlatform('Open');
+  const { orgId: other } = await t.make.member();
+  const { orgId: third } = await t.make.member();
+  const writer = await connectAs(t.database.urls.platform);
+  const writerPid = Number(await writer('select pg_backend_pid()'));
+  const put = (orgId: string) => writer('select platform.put_family($1, $2, $3)', [orgId, t.familyId, 'Open']);
+  await writer('begin');
+  await put(other);
+  await t.call('begin');
+  const erasing = t.call('select platform.erase_family($1, $2)', [t.familyId, 'c']);
+  await waitsOrEnds(t, erasing, t.pid);
+  await writer('commit');
+  expect(await erasing).toHaveLength(2);
+  const putting = put(third).catch(({ constraint }: pg.DatabaseError) => constraint);
+  await waitsOrEnds(t, putting, writerPid);
+  await t.call('commit');
+  expect(await putting).toBe('family_erased');
+  expect(await listNames(t)).toEqual(['Erased family', 'Erased family']);
+});
+
+it.each([true, false])(
+  'and an import of it wait for each other (the import is first: %s)',
+  { timeout },
+  async (isFirst) => {
+    const t = await setupPlatform('Imported');
+    const document = smallDocument();
+    const list = document.organizations[0].families;
+    const text = JSON.stringify(document).replaceAll(list[0].id, t.familyId);
+    const keeper = await connectAs(t.database.ownerUrl);
+    const importer = () =>
+      importDocument(t.database.ownerUrl, JSON.parse(text)).then(
+        () => 'imported',
+        ({ constraint }: pg.DatabaseError) => constraint ?? 'rejected',
+      );
+    await keeper('begin');
+    if (isFirst) {
+      // It has written its families, and waits for this table.
+      await keeper('lock table subscription in exclusive mode');
+      const importing = importer();
+      await waitsOrEnds(t, importing, ofImport);
+      const erasing = t.call('select platform.erase_family($1, $2)', [t.familyId, 'c']);
+      await waitsOrEnds(t, erasing, t.pid);
+      await keeper('commit');
+      expect([await importing, ((await erasing) as unknown[]).length]).toEqual(['imported', 2]);
+    } else {
+      // It has checked its families, and waits for this table.
+      await keeper('lock table family in exclusive mode');
+      const importing = importer();
+      await waitsOrEnds(t, importing, ofImport);
+      await keeper(`select platform.erase($1, 'c', 'orgctl')`, [t.familyId]);
+      await keeper('commit');
+      expect(await importing).toBe('family_erased');
+    }
+    const names = await listNames(t);
+    expect(names.filter((name) => name === 'Imported' || name === list[0].name)).toEqual([]);
+    expect(names.filter((name) => name === 'Erased family')).toHaveLength(isFirst ? 2 : 1);
+  },
+);
+
+it('is not undone by a write in an older snapshot, and not carried out in one', { timeout }, async () => {
+  const t = await setupPlatform('Snapshot');
+  const old = await connectAs(t.database.ownerUrl);
+  for (const level of ['repeatable read', 'serializable'])
+    for (const [text, values] of [
+      ['insert into family values ($1, $2, $3)', [t.orgId, t.familyId, 'Snapshot']],
+      [`select platform.erase($1, 'c', 'orgctl')`, [t.familyId]],
+      [`select erase_again('[]')`, []],
+    ] as const) {
+      await old(`begin isolation level ${level}`);
+      await old('select from family');
+      if (text.startsWith('insert')) await t.call('select platform.erase_family($1, $2)', [t.familyId, 'c']);
+      await expect(old(text, [...values])).rejects.toMatchObject({ constraint: 'wrong_isolation', code: '25000' });
+      await old('rollback');
+    }
+  expect(await listNames(t)).toEqual(['Erased family']);
+});
+
 it('is repeated after a backup was restored, also for ids that the backup did not have', { timeout }, async () => {
   const { owner, call, orgId, familyId, userId } = await setupPlatform('Restored');
   await call(`select platform.start_grant($1, $2, 'neutral', $3, $4)`, [orgId, randomUUID(), userId, familyId]);
@@ -137,5 +217,30 @@ async function setupPlatform(familyName: string) {
   const call = await connectAs(database.urls.platform);
   const id = randomUUID();
   await call('select platform.put_family($1, $2, $3)', [orgId, id, familyName]);
-  return { database, owner, make, call, orgId, userId, familyId: id };
+  const pid = Number(await call('select pg_backend_pid()'));
+  return { database, owner, make, call, pid, orgId, userId, familyId: id };
+}
+
+type Platform = Awaited<ReturnType<typeof setupPlatform>>;
+
+const listNames = async ({ owner }: Platform): Promise<string[]> =>
+  (await owner.pool.query('select name from family order by name')).rows.map(({ name }) => name);
+
+const ofImport = `(select pid from pg_stat_activity where application_name = 'org-api-import'
+  and datname = current_database())`;
+
+/** Waits until a call waits for a lock of another session, or has ended. \`session\` is SQL: its process id. */
+async function waitsOrEnds({ owner }: Platform, call: Promise<unknown>, session: string | number): Promise<void> {
+  let hasEnded = false;
+  const end = () => {
+    hasEnded = true;
+  };
+  call.then(end, end);
+  await vi.waitFor(
+    async () => {
+      const { rows } = await owner.pool.query(`select cardinality(pg_blocking_pids(${session})) > 0 as waits`);
+      expect(hasEnded || rows[0]?.waits).toBe(true);
+    },
+    { timeout: 60_000, interval: 10 },
+  );
 }
