@@ -30,6 +30,9 @@ function regionLines({ stack, sampleOwner }: StartedRegion): string[] {
     `  Receiver   ${receiver}/   (the sample receiver lists incoming events)`,
     `  Metrics    ${metrics}/metrics`,
     ...(temporalUi === undefined ? [] : [`  Temporal   ${temporalUi}/namespaces/${temporalNamespace}/workflows`]),
+    '',
+    '  Change the data as the platform does, by the functions of docs/platform.md:',
+    `    psql '${platformDatabaseUrl}' -c 'select * from platform.organization'`,
     ...(sampleOwner === null ? [] : ownerLines(sampleOwner)),
   ];
   if (first === undefined)
@@ -50,8 +53,6 @@ function regionLines({ stack, sampleOwner }: StartedRegion): string[] {
     ...eventTypes.map((type) => `    npm run -s tool -- listen --region ${region} --trigger ${type}`),
     '  Make the receiver fail for half a minute, and watch the retries:',
     `    curl -X POST '${receiver}/fail?for=30s&status=503'`,
-    '  Change the data as the platform does, by the functions of docs/platform.md:',
-    `    psql '${platformDatabaseUrl}' -c 'select * from platform.organization'`,
     '',
   );
   return lines;

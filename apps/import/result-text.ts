@@ -1,6 +1,6 @@
 import type { ImportResult } from './document/result.ts';
 
-/** Returns a result as text: a line for the file, for each kind in it, for ends, events and listed changes. */
+/** Returns a result as text: a line for the file, for each kind in it, for access ahead, ends, events and listed changes. */
 export function resultText(result: ImportResult): string {
   const moved = result.shiftedDays === 0 ? '' : `, its dates moved by ${result.shiftedDays} days`;
   const done = result.isDryRun ? 'dry run, nothing was written: would be imported' : 'imported';
@@ -8,6 +8,10 @@ export function resultText(result: ImportResult): string {
   for (const [kind, counts] of Object.entries(result.counts)) {
     const parts = Object.entries(counts).flatMap(([change, rows]) => (rows === 0 ? [] : `${rows} ${change}`));
     if (parts.length > 0) lines.push(line(kind, parts.join(', ')));
+  }
+  if (result.ahead !== undefined) {
+    const { grants, beginsOn } = result.ahead;
+    lines.push(line('access ahead', `${grants} ${grants === 1 ? 'grant' : 'grants'}, the first begins on ${beginsOn}`));
   }
   if (result.ended !== undefined) {
     const kinds = Object.entries(result.ended).filter(([, rows]) => rows > 0);

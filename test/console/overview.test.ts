@@ -32,6 +32,27 @@ async function setup() {
   return { ...t, ada, creator, visitor, request, overview: async () => (await visitor.get(`/o/${ada.orgId}`)).text };
 }
 
+it('says when the next access begins, until it has begun', async () => {
+  const t = await setup();
+  const clients = async () => /Clients .*?with a seat[^:]*/.exec(plain(await t.overview()))?.[0];
+  const orgId = t.ada.orgId;
+  const add = async (since: string) => {
+    const familyId = await t.make.family({ orgId });
+    await t.owner.pool.query(
+      `insert into client_grant (organization_id, kind, professional_id, family_id, since)
+       values ($1, 'neutral', $2, $3, $4)`,
+      [orgId, t.ada.personId, familyId, since],
+    );
+  };
+  expect(await clients()).toMatch(/^Clients 0 \d+ with a seat/);
+  expect(await clients()).not.toContain('begins on');
+  for (const since of ['2999-02-01T08:00:00Z', '2999-01-02T08:00:00Z']) await add(since);
+  expect(await clients()).toMatch(/begins on .*(2999-01-02|Jan(uary)? 2,? 2999|2 Jan(uary)? 2999)/);
+  await t.owner.pool.query(`update client_grant set since = now()`);
+  expect(await clients()).toMatch(/^Clients 2 /);
+  expect(await clients()).not.toContain('begins on');
+});
+
 it('each step stays completed, also when the key is revoked or long unused, or the webhook is deleted', async () => {
   const t = await setup();
   expect(await t.overview()).toContain('Get started');

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import type { ImportOptions } from '../../apps/import/document/import-file.ts';
+import { resultText } from '../../apps/import/result-text.ts';
 import { grant, ids, importDocument, type Loose, query, rejection, rowVersions, smallDocument } from './document.ts';
 
 let database: TestDatabase;
@@ -43,6 +44,17 @@ async function importAsPlanned(document: Loose, options: Partial<ImportOptions> 
   expect(planned.flatMap(([type, { events }]) => new Array(events).fill(type)).sort()).toEqual(created.toSorted());
   return created;
 }
+
+it('an import and its dry run say how much access lies ahead, and when it begins', async () => {
+  const later = { ...documentWith() };
+  later.organizations[0].grants.push({ ...grant(0), id: 'd0000000-0000-4000-8000-00000000000a', since: '2999-01-01T00:00:00.000Z' });
+  for (const options of [{ dryRun: true }, {}]) {
+    const result = await importDocument(url, later, options);
+    expect(result.ahead).toEqual({ grants: 2, beginsOn: future });
+    expect(resultText(result)).toContain(`  access ahead          2 grants, the first begins on ${future}\n`);
+  }
+  expect((await importDocument(url, smallDocument())).ahead).toBeUndefined();
+});
 
 const readStatus = async () => (await query(url, 'select status, since from client_grant where id = $1', [id]))[0];
 const findProblems = async (document: Loose, options: Partial<ImportOptions> = {}) =>

@@ -145,6 +145,35 @@ describe('access that lies ahead', () => {
     expect(rows).toEqual([{ changes: events.length }]);
   });
 
+  it('has ended for every call once its planned end has passed, as after the worker wrote it', async () => {
+    const { call, organization, id, start, maintain, owner, client } = await setupScheduled();
+    const [first, second] = [id, randomUUID()];
+    const results: string[][] = [];
+    const ends = new Date(Date.now() - 60_000);
+    for (const grant of [first, second]) {
+      await call('start_grant', { ...start, id: grant, since: ahead(-hour), ends_at: ahead(hour) });
+      await owner.pool.query('update client_grant set ends_at = $2 where id = $1', [grant, ends]);
+      if (grant === second) await maintain();
+      const values: [string, Record<string, unknown>][] = [
+        ['end_grant', { id: grant, ended_at: ahead(-1000) }],
+        ['end_grant', { id: grant, reason: 'moved' }],
+        ['plan_end', { id: grant, ends_at: ahead(hour) }],
+        ['move_grant', { id: grant, new_id: randomUUID(), professional: 'usr_bo' }],
+        ['give_seat', { id: randomUUID(), grant_id: grant }],
+        ['end_grant', { id: grant, ended_at: ends }],
+        ['end_grant', { id: grant }],
+      ];
+      const got: string[] = [];
+      for (const [name, of] of values) got.push(await call(name, { organization, ...of }));
+      results.push(got);
+    }
+    expect(results[0]).toEqual(results[1]);
+    expect(results[0]?.slice(-3)).toEqual(['23514 grant_not_active: ended', 'unchanged', 'unchanged']);
+    expect(results[0]?.[0]).toBe(`23514 grant_has_ended: ended at ${ends.toISOString()}`);
+    const { rows } = await client.query('select distinct status, ends_at from platform.client_grant');
+    expect(rows).toEqual([{ status: 'ended', ends_at: ends }]);
+  });
+
   it('is withdrawn by the erasure of its family; what has begun by the clock ends with both events', async () => {
     const { call, client, id, start, listGrants, listEvents, comes } = await setupScheduled();
     const due = randomUUID();

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { canonicalEmail, findEmailProblem } from '#domain/contract/email.ts';
+import { platformErrors } from '#domain/contract/platform-errors.ts';
 import { setupPlatform, type PlatformValues as Values } from '#test/platform.ts';
 import { knownActions } from '../../apps/console/components/action-sentences.ts';
 import { goldenText } from '../golden/stable.ts';
@@ -62,7 +63,7 @@ describe('schema platform', () => {
   });
 
   it('names what is wrong with a call, and writes nothing', async () => {
-    const { call, create, count, listEvents } = await setupPlatform();
+    const { call, create, count, errors, listEvents, owner } = await setupPlatform();
     const { organization, member, family, slug } = await create(1);
     const other = await create();
     const [grant, ended, elsewhere, seat, role, codeId] = Array.from({ length: 6 }, () => randomUUID());
@@ -87,6 +88,18 @@ describe('schema platform', () => {
     const refund = { ...invoice, id: randomUUID(), share_cents: -largest };
     await call('put_invoice', refund);
     await call('put_invoice', { ...invoice, id: randomUUID(), share_cents: 1 });
+    const subscription = { organization, id: randomUUID(), status: 'active', quantity: 0 };
+    await call('put_subscription', subscription);
+    const referral = { organization, id: randomUUID(), code_id: codeId, state: 'signed_up' };
+    await call('put_referral', referral);
+    const otherCode = randomUUID();
+    await call('put_referral_code', { organization: other.organization, id: otherCode, code: 'b', link: 'x' });
+    // Of an import that had no `seatPlan`.
+    const planless = randomUUID();
+    await owner.pool.query(`insert into organization values ($1, 'x', $2, 'court', 'active')`, [
+      planless,
+      `org-${planless}`,
+    ]);
     const day = {
       family,
       day: '2026-11-20',
@@ -158,7 +171,7 @@ describe('schema platform', () => {
       ['put_role', { ...clerk, permissions: ['org.destroy'] }, '22023 argument_invalid: permissions'],
       ['put_role', { ...clerk, permissions: [null] }, '22023 argument_invalid: permissions'],
       ['put_role', { ...clerk, organization: other.organization, key: 'x' }, `23505 id_taken: ${organization}`],
-      ['put_role', { ...clerk, id: '0a1f0000-0000-7000-8000-000000000001', key: 'x' }, '23505 id_taken: '],
+      ['put_role', { ...clerk, id: '0a1f0000-0000-7000-8000-000000000001', key: 'x' }, '23505 id_taken: system'],
       ['delete_role', { organization, id: role }, '23514 role_in_use: 1 members'],
       ['delete_role', { organization: other.organization, id: role }, `23505 id_taken: ${organization}`],
       ['put_member', { ...put, roles: ['unknown'] }, 'P0002 no_such_role: roles'],
@@ -173,6 +186,22 @@ describe('schema platform', () => {
       ['put_subscription', { organization, id, status: 'x', quantity: 1 }, '22023 argument_invalid: status'],
       ['put_subscription', { organization, id, status: 'active', quantity: 1e9 }, '22023 argument_invalid: quantity'],
       ['put_referral_code', { organization, id, code: 'a', link: 'x' }, '23505 code_taken: code'],
+      ...(
+        [
+          ['put_subscription', { ...subscription, quantity: 2 }],
+          ['put_referral_code', { id: codeId, code: 'a', link: 'x' }],
+          ['put_referral', { ...referral, code_id: otherCode }],
+          ['put_invoice', invoice],
+        ] as [string, Values][]
+      ).map(([name, values]): [string, Values, string] => [
+        name,
+        { ...values, organization: other.organization },
+        `23505 id_taken: ${organization}`,
+      ]),
+      ['give_seat', { organization: planless, id, grant_id: grant }, `P0002 no_plan: ${planless}`],
+      ['give_seat', { organization: unknown, id, grant_id: grant }, `P0002 no_such_organization: ${unknown}`],
+      ['erase_family', { family: unknown, reference: 'c' }, `P0002 no_such_family: ${unknown}`],
+      ['erase_family', { family, reference: 'Rossi family' }, '22023 argument_invalid: reference'],
       ['put_referral', { organization, id, code_id: unknown, state: 'signed_up' }, `P0002 no_such_code: ${unknown}`],
       ['put_referral', { organization, id, code_id: codeId, state: 'x' }, '22023 argument_invalid: state'],
       ['put_invoice', { ...invoice, id, month: '2026-13' }, '22023 argument_invalid: month'],
@@ -182,6 +211,8 @@ describe('schema platform', () => {
       ['put_family_days', days(day, 3), '22023 argument_invalid: days[1].family'],
       ['put_family_days', days({ ...day, day: '2026-02-30' }), '22023 argument_invalid: days[0].day'],
       ['put_family_days', days({ ...day, messages: '2' }), '22023 argument_invalid: days[0].messages'],
+      ['put_family_days', days({ ...day, messages: -1 }), '22023 argument_invalid: days[0].messages'],
+      ['put_family_days', days({ ...day, exchanges: 1_000_001 }), '22023 argument_invalid: days[0].exchanges'],
       ['put_family_days', days({ ...day, messages: 1.5 }), '22023 argument_invalid: days[0].messages'],
       ['put_family_days', days({ ...day, calm_messages: 3 }), '22023 argument_invalid: days[0].calm_messages'],
       ['put_family_days', days({ ...day, note: 'x' }), '22023 argument_invalid: days[0].note'],
@@ -193,6 +224,37 @@ describe('schema platform', () => {
     for (const [name, values, answer] of cases)
       expect([name, values, await call(name, values)]).toEqual([name, values, answer]);
     expect(await state()).toEqual(initial);
+
+    const texts = errors.map(
+      ({ constraint, code, message, hint }) => [`${constraint} (${code})`, `${message}. ${hint}`] as const,
+    );
+    const byCode = Map.groupBy(texts, ([code]) => code);
+    const listed = [...byCode].map(([code, of]) => [
+      code,
+      [...new Set(of.map(([, text]) => text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>')))].sort(),
+    ]);
+    await expect(goldenText(Object.fromEntries(listed.sort()))).toMatchFileSnapshot(
+      path.join(import.meta.dirname, '../golden/platform-errors.json'),
+    );
+    // Every code has its case, here or in the tests of erasures and of isolation levels.
+    const ofOtherTests = ['family_erased', 'too_many_erasures', 'wrong_isolation'];
+    const missing = Object.keys(platformErrors).filter(
+      (code) => !ofOtherTests.includes(code) && !errors.some(({ constraint }) => constraint === code),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('has no exception block in a function, and no default that is computed', async () => {
+    const { owner } = await setupPlatform();
+    const { rows } = await owner.pool.query<{ name: string; source: string; signature: string }>(
+      `select proname as name, pg_get_functiondef(oid) as source, pg_get_function_arguments(oid) as signature
+       from pg_proc where pronamespace = 'platform'::regnamespace`,
+    );
+    expect(rows.length).toBeGreaterThan(30);
+    expect(rows.filter(({ source }) => /\bexception\s+when\b/i.test(source)).map(({ name }) => name)).toEqual([]);
+    const defaults = rows.flatMap(({ signature }) => [...signature.matchAll(/DEFAULT ([^,]+)/g)].map(([, of]) => of));
+    expect(defaults.length).toBeGreaterThan(10);
+    expect(defaults.filter((of = '') => !/^(NULL|true|false|'\w+')(::[\w ]+)?$/.test(of))).toEqual([]);
   });
 
   it('creates, repeats and changes each kind of row, with an audit entry for what changed', async () => {

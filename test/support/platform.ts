@@ -8,7 +8,7 @@ export type PlatformValues = Record<string, unknown>;
 
 /**
  * A database with the platform's login. `create` brings an organization by the functions, with a member, a
- * family and a plan of five seats.
+ * family and a plan of five seats. `errors` are those of all calls.
  */
 export async function setupPlatform() {
   const { database, owner, make } = await setupDatabase();
@@ -19,12 +19,16 @@ export async function setupPlatform() {
     return client;
   };
   const client = await connect();
+  const errors: pg.DatabaseError[] = [];
   /** Returns what a function returns, or the error as `SQLSTATE code: detail`. */
   const call = (name: string, values: PlatformValues, by: pg.Client = client): Promise<string> => {
     const named = Object.keys(values).map((argument, index) => `${argument} => $${index + 1}`);
     return by.query(`select platform.${name}(${named.join(', ')}) as answer`, Object.values(values)).then(
       ({ rows }) => rows[0].answer,
-      (error: pg.DatabaseError) => `${error.code} ${error.constraint}: ${error.detail}`,
+      (error: pg.DatabaseError) => {
+        errors.push(error);
+        return `${error.code} ${error.constraint}: ${error.detail}`;
+      },
     );
   };
   const create = async (invoiced = 5) => {
@@ -44,5 +48,5 @@ export async function setupPlatform() {
   const count = async (table: string) => (await owner.pool.query(`select from ${table}`)).rowCount;
   const listEvents = async (): Promise<string[]> =>
     (await client.query('select type from platform.event order by id')).rows.map(({ type }) => type);
-  return { database, owner, make, client, connect, call, create, count, listEvents };
+  return { database, owner, make, client, connect, call, errors, create, count, listEvents };
 }

@@ -207,7 +207,10 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   start_grant: {
     does: 'Gives a member access to a family, now or at `since`. Sends `client.started` when it begins.',
     required: grantColumns,
-    optional: { ...grantDefaults, since: 'When access began, or will begin. Null: now.' },
+    optional: {
+      since: 'When access began, or will begin. Null: now, and in a repeat not compared.',
+      ends_at: 'When access ends or ended. Null: no end is planned, and in a repeat not compared.',
+    },
     codes: [
       ...inOrganization,
       'ends_before_it_begins',

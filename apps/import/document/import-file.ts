@@ -17,7 +17,7 @@ import { readDocument } from './read-document.ts';
 import { type DocumentClock, resolveStaged, stagedRelations } from './resolve.ts';
 import { buildResult, type ImportResult, type ResultParts } from './result.ts';
 import { openStaging } from './staging.ts';
-import { listImportedOrganizations, recordImportEntries } from './summary.ts';
+import { findAccessAhead, listImportedOrganizations, recordImportEntries } from './summary.ts';
 
 export interface ImportOptions {
   /** The owner's login, or one that may act as `org_api_import`, or for `backfill` as `org_api_backfill`. */
@@ -132,7 +132,15 @@ async function importInTransaction(
   rejectOtherEnding(options.ending, ended ?? {}, problems);
   if (problems.total > 0) throw rejected(fileName, problems);
 
-  const parts = { fileName, region, shiftedDays: clock.shiftDays, staged: staging.counts, ...(ended && { ended }) };
+  const ahead = await findAccessAhead(client);
+  const parts = {
+    fileName,
+    region,
+    shiftedDays: clock.shiftDays,
+    staged: staging.counts,
+    ...(ahead && { ahead }),
+    ...(ended && { ended }),
+  };
   if (options.dryRun) return buildResult({ ...parts, ...(await compare(client, options, progress)) });
 
   await client.query(changeTableSql);

@@ -19,6 +19,8 @@ export interface ImportResult {
   organizations: (ImportedOrganization & { changes: Record<string, Partial<Changes>>; events?: EventCounts })[];
   /** By kind, named like the lists of the format (and `memberRoles`). */
   counts: Record<string, Changes & { unchanged: number }>;
+  /** Access of the document that lies ahead, unless there is none: how many grants, and when the first begins. */
+  ahead?: { grants: number; beginsOn: string };
   /** Of a complete document: how many objects end because it leaves them out, by kind. */
   ended?: Record<string, number>;
   /** Of a dry run: the events that would be created, by type. */
@@ -29,7 +31,7 @@ export interface ImportResult {
 
 /** What a result is built from. */
 export interface ResultParts
-  extends Pick<ImportResult, 'fileName' | 'region' | 'isDryRun' | 'shiftedDays' | 'ended' | 'list'> {
+  extends Pick<ImportResult, 'fileName' | 'region' | 'isDryRun' | 'shiftedDays' | 'ahead' | 'ended' | 'list'> {
   organizations: ImportedOrganization[];
   changes: readonly Change[];
   /** Of a dry run. */

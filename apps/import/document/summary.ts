@@ -15,6 +15,15 @@ export async function recordImportEntries(client: Client, entry: { action: strin
   );
 }
 
+/** Returns how many grants of the document lie ahead, and when the first of them begins; undefined for none. */
+export async function findAccessAhead(client: Client): Promise<{ grants: number; beginsOn: string } | undefined> {
+  const { rows } = await client.query<{ grants: number; since: Date | null }>(
+    `select count(*)::integer as grants, min(since) as since from staged_grant where status = 'scheduled'`,
+  );
+  const [found] = rows;
+  return found?.since ? { grants: found.grants, beginsOn: found.since.toISOString() } : undefined;
+}
+
 export interface ImportedOrganization {
   id: string;
   name: string;

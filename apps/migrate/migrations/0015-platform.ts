@@ -3,7 +3,7 @@ import { Migration } from '@mikro-orm/migrations';
 /**
  * What the platform's own application calls: schema `platform`, functions to write and views to
  * read. Tables change with a release; this schema only grows. A function takes the locks in their
- * order (plan, grant, seat), may be repeated, and rejects with a code, the error's constraint name,
+ * order (organization, plan, grant, seat), may be repeated, and rejects with a code, the error's constraint name,
  * which `test/golden/platform.json` lists. This file has what all functions share, and those of
  * grants and seats.
  *
@@ -82,8 +82,8 @@ export class Platform extends Migration {
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         if owner is distinct from organization then
-          perform platform.reject('id_taken', '23505', 'the id is that of a row of another organization', owner::text,
-            'Use a new id.');
+          perform platform.reject('id_taken', '23505', 'the id is that of a row of another organization',
+            coalesce(owner::text, 'system'), 'Use a new id.');
         end if;
       end $$;
 
@@ -94,14 +94,9 @@ export class Platform extends Migration {
           organization::text, 'Create it with platform.put_organization.');
       end $$;
 
-      create function platform.share_organization(organization uuid) returns void
-      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
-      begin
-        perform from organization o where o.id = organization for key share;
-        if not found then perform platform.reject_organization(organization); end if;
-      end $$;
-
-      -- The lock of the console's changes of members and roles.
+      -- The first lock of every call, so that transactions of one organization wait for each other at
+      -- their first call, and never deadlock whatever the order of their calls is. The console's changes
+      -- of members and roles take it too.
       create function platform.lock_organization(organization uuid) returns void
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -112,7 +107,6 @@ export class Platform extends Migration {
       create function platform.reject_grant(organization uuid, id uuid) returns void
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
-        perform platform.share_organization(organization);
         perform platform.reject('no_such_grant', 'P0002', 'the organization has no such grant', reject_grant.id::text,
           coalesce((select format('It is a grant of organization %s.', g.organization_id) from client_grant g
             where g.id = reject_grant.id), 'Start it first, or repeat the call once it has started.'));
@@ -146,7 +140,7 @@ export class Platform extends Migration {
         perform platform.check_argument('kind', kind in ('attorney', 'neutral'), 'attorney or neutral.');
         perform platform.check_time('since', since, true);
         perform platform.check_time('ends_at', ends_at, true);
-        perform platform.share_organization(organization);
+        perform platform.lock_organization(organization);
         select * into stored from client_grant g where g.id = start_grant.id;
         if not found then
           if ends_at < begins then
@@ -188,16 +182,18 @@ export class Platform extends Migration {
         return 'unchanged';
       end $$;
 
-      -- The lock of the plan comes first also where a function does not read it: another call of the
-      -- transaction may, and two transactions would wait for each other.
+      -- The lock of the plan comes before that of a grant also where a function does not read it: the console
+      -- and the import lock in this order.
       create function platform.lock_plan(organization uuid) returns boolean
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
+        perform platform.lock_organization(organization);
         perform from seat_plan p where p.organization_id = organization for no key update;
         return found;
       end $$;
 
-      -- The grant, locked. It has begun when its time has come.
+      -- The grant, locked. It has begun when its time has come, and ended when its planned end has: as the
+      -- worker writes it within seconds, so that a call answers the same before and after.
       create function platform.lock_grant(organization uuid, id uuid) returns public.client_grant
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       #variable_conflict use_variable
@@ -206,6 +202,9 @@ export class Platform extends Migration {
       begin
         perform platform.lock_plan(organization);
         perform public.begin_due_grant(organization, id);
+        update client_grant g set status = 'ended', end_reason = 'ended'
+          where g.organization_id = organization and g.id = lock_grant.id and g.status = 'active'
+            and g.ends_at <= clock_timestamp();
         select * into stored from client_grant g where g.organization_id = organization and g.id = lock_grant.id
           for no key update;
         if not found then perform platform.reject_grant(organization, id); end if;
@@ -232,9 +231,7 @@ export class Platform extends Migration {
         perform platform.check_time('ends_at', ends_at, true);
         stored := platform.lock_grant(organization, id);
         if stored.ends_at is not distinct from ends_at then return 'unchanged'; end if;
-        if stored.status in ('ended', 'withdrawn') or stored.ends_at <= now() then
-          perform platform.reject_ended(stored);
-        end if;
+        if stored.status in ('ended', 'withdrawn') then perform platform.reject_ended(stored); end if;
         if ends_at <= now() then
           perform platform.reject('ends_in_past', '22023', 'the planned end has passed', 'ends_at',
             'platform.end_grant ends access now, or at a time that has passed.');
@@ -249,9 +246,8 @@ export class Platform extends Migration {
         return 'changed';
       end $$;
 
-      -- Ends access and its seat; returns false when it had ended so. Access whose planned end has
-      -- passed ends at that end. Access that has not begun is withdrawn: receivers never hear of it, and
-      -- its id stays used.
+      -- Ends access and its seat; returns false when it had ended so. Access that has not begun is
+      -- withdrawn: receivers never hear of it, and its id stays used.
       create function platform.finish_grant(stored public.client_grant, reason text, moment timestamptz) returns boolean
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -267,10 +263,10 @@ export class Platform extends Migration {
         end if;
         if moment < stored.since then
           perform platform.reject('ends_before_it_begins', '22023', 'access ends before it begins', 'ended_at',
-            'Correct the time.');
+            'Correct the time, or leave it out: access then ends now.');
         end if;
         update client_grant g set status = 'ended', end_reason = reason,
-          ends_at = greatest(g.since, coalesce(moment, least(g.ends_at, clock_timestamp())))
+          ends_at = greatest(g.since, coalesce(moment, clock_timestamp()))
           where g.organization_id = stored.organization_id and g.id = stored.id;
         return true;
       end $$;
@@ -309,9 +305,7 @@ export class Platform extends Migration {
           and exists (select from client_grant g where g.id = new_id) then
           return platform.start_grant(organization, new_id, old_grant.kind, professional, old_grant.family_id);
         end if;
-        if old_grant.status in ('ended', 'withdrawn') or old_grant.ends_at <= begins then
-          perform platform.reject_ended(old_grant);
-        end if;
+        if old_grant.status in ('ended', 'withdrawn') then perform platform.reject_ended(old_grant); end if;
         if old_grant.professional_id = professional then
           perform platform.reject('same_professional', '23514', 'the member has this access already', 'professional',
             'Move it to another member.');
@@ -343,7 +337,6 @@ export class Platform extends Migration {
         perform platform.check_time('given_at', given_at, false);
         -- Plan, grant, seat: the order of every writer. Under the plan's lock no other seat appears.
         if not platform.lock_plan(organization) then
-          perform platform.share_organization(organization);
           perform platform.reject('no_plan', 'P0002', 'the organization has no plan', organization::text,
             'Create it with platform.put_plan.');
         end if;
@@ -358,9 +351,8 @@ export class Platform extends Migration {
         end if;
         of_grant := platform.lock_grant(organization, grant_id);
         -- The rules of the trigger of seat (0003), which holds them for every writer.
-        if of_grant.status <> 'active' or of_grant.ends_at <= now() then
-          perform platform.reject('grant_not_active', '23514', 'a seat needs active access',
-            case when of_grant.status = 'active' then 'ended' else of_grant.status end,
+        if of_grant.status <> 'active' then
+          perform platform.reject('grant_not_active', '23514', 'a seat needs active access', of_grant.status,
             case when of_grant.status = 'scheduled' then 'Repeat the call when the access has begun.'
               else 'Start a new grant, then give the seat to it.' end);
         end if;
@@ -405,7 +397,6 @@ export class Platform extends Migration {
         select * into stored from seat s where s.organization_id = organization and s.id = end_seat.id
           for no key update;
         if not found then
-          perform platform.share_organization(organization);
           perform platform.reject('no_such_seat', 'P0002', 'the organization has no such seat', end_seat.id::text,
             coalesce((select format('It is a seat of organization %s.', s.organization_id) from seat s
               where s.id = end_seat.id), 'Give it first, or repeat the call once it is given.'));
@@ -413,7 +404,7 @@ export class Platform extends Migration {
         if stored.ended_at is not null then return 'unchanged'; end if;
         if ended_at < stored.given_at then
           perform platform.reject('ends_before_it_begins', '22023', 'the seat ends before it was given', 'ended_at',
-            'Correct the time.');
+            'Correct the time, or leave it out: the seat then ends now.');
         end if;
         update seat s set end_reason = reason,
           ended_at = greatest(s.given_at, coalesce(end_seat.ended_at, clock_timestamp()))

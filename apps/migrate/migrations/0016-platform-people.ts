@@ -7,6 +7,23 @@ const permissionsForm = 'Distinct permissions that a role may have.';
 export class PlatformPeople extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
+      -- Two organizations with one new slug: the second waits here, and is rejected by a code instead of the
+      -- unique index, whose error has the slug. All slugs share 256 locks, because an import may add many.
+      insert into named_lock select 'slug.' || part from generate_series(0, 255) as part;
+      create function lock_slug(slug text) returns void
+      language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform from named_lock l where l.name = 'slug.' || get_byte(sha256(convert_to(slug, 'UTF8')), 0) for update;
+      end $$;
+      create function organization_slug_is_locked() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform lock_slug(new.slug);
+        return new;
+      end $$;
+      create trigger organization_slug_is_locked before insert or update of slug on organization
+        for each row execute function organization_slug_is_locked();
+
       -- An organization has a plan from its beginning, so that its first seat needs no other call.
       create function platform.put_organization(organization uuid, name text, slug text, kind text,
         status text default 'active', created_at timestamptz default null) returns text
@@ -25,6 +42,8 @@ export class PlatformPeople extends Migration {
           kind in ('direct', 'law_firm', 'mediation', 'legal_aid', 'court', 'nonprofit', 'other'),
           'direct, law_firm, mediation, legal_aid, court, nonprofit or other.');
         perform platform.check_time('created_at', created_at, true);
+        perform from organization o where o.id = organization for no key update;
+        perform lock_slug(slug);
         if exists (select from organization o where o.slug = put_organization.slug and o.id <> organization) then
           perform platform.reject('slug_taken', '23505', 'another organization has this slug', 'slug',
             'Use another slug.');
@@ -71,7 +90,6 @@ export class PlatformPeople extends Migration {
         and coalesce(r.organization_id, organization) = organization) then
         perform platform.reject('key_taken', '23505', 'another role has this key', 'key', 'Use another key.');
       end if;`,
-        isSerial: true,
         idInLog: 'roleId',
       }),
     );

@@ -68,7 +68,6 @@ export class PlatformMoney extends Migration {
         perform platform.reject('code_taken', '23505', 'another referral code has this text', 'code',
           'Use another text.');
       end if;`,
-        isSerial: true,
         idInLog: 'referralCodeId',
       }),
     );
@@ -118,7 +117,6 @@ export class PlatformMoney extends Migration {
         perform platform.reject('sum_too_large', '23514', 'the shares of a month and currency are too large',
           'share_cents', 'Their sum may be 2^53 - 1, or as much below zero.');
       end if;`,
-        isSerial: true,
         idInLog: 'invoiceId',
       }),
     );
@@ -141,7 +139,7 @@ export class PlatformMoney extends Migration {
       begin
         perform platform.check_call(array['organization', 'days'], array[organization is null, days is null]);
         perform platform.check_argument('days', jsonb_typeof(days) = 'array', 'An array of objects.');
-        perform platform.share_organization(organization);
+        perform platform.lock_organization(organization);
 
         select format('days[%s].%s', x.nth - 1, f.name) into wrong
         from jsonb_array_elements(days) with ordinality as x (item, nth)

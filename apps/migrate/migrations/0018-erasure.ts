@@ -32,6 +32,8 @@ export class Erasure extends Migration {
         -- Where people wrote the name: places and ids.
         mentions jsonb not null,
         completed_at timestamptz,
+        -- When it was last tried to complete it.
+        tried_at timestamptz,
         -- Whether the worker has logged the certificate, open and completed.
         logged boolean not null default false,
         logged_completed boolean not null default false,
@@ -39,6 +41,7 @@ export class Erasure extends Migration {
       );
       create index erasure_by_digest on erasure (family_digest);
       create index erasure_by_time on erasure (erased_at);
+      create index erasure_to_complete on erasure (tried_at nulls first, erased_at) where completed_at is null;
       create index erasure_open on erasure (erased_at) where completed_at is null or not logged_completed;
 
       -- How many families the platform may erase within 24 hours. Only the owner changes it.
@@ -128,20 +131,33 @@ export class Erasure extends Migration {
           order by n), '')
         from (select c, ascii(c) as a, n from regexp_split_to_table(value, '') with ordinality as x (c, n)) as x);
 
+      -- Whether a name says whom a text is about: two words, or one of four bytes. Function words of
+      -- English do not count, because a family may be named "Of", and common words of texts here no more
+      -- than as one of two.
+      create function is_telling(name text) returns boolean language sql immutable parallel safe
+      return (select count(*) > 1
+          or coalesce(bool_or(octet_length(w) > 3 and w not in ('family', 'client', 'test', 'webhook')), false)
+        from regexp_split_to_table(fold_text(name), '\\W+') w
+        where w <> '' and ts_lexize('pg_catalog.english_stem', w) <> '{}');
+
       -- A regular expression of what stands for a family: one of the forms of its name as whole words
-      -- (family Martin is not in Martinez), or its id with or without hyphens.
-      create function family_pattern(forms text[], family uuid) returns text language sql immutable parallel safe
-      return (select '(^|\\W|_|\\\\[a-z])('
+      -- (family Martin is not in Martinez), or its id with or without hyphens. A name that is not
+      -- telling stands for it only as a whole line or as a whole value in quotes, which is no key.
+      create function family_pattern(forms text[], family uuid, is_word boolean) returns text
+      language sql immutable parallel safe
+      return (select case when is_word then '(^|\\W|_|\\\\[a-z])(' else '(^|\\n|")\\s*(' end
           || string_agg(distinct regexp_replace(f, '([][\\\\^$.|?*+(){}-])', '\\\\\\1', 'g'), '|')
-          || ')($|\\W|_)|' || family || '|' || replace(family::text, '-', '')
+          || case when is_word then ')($|\\W|_)|' else ')\\s*($|\\n|\\\\*"(?!\\s*:))|' end
+          || family || '|' || replace(family::text, '-', '')
         from unnest(forms) f);
 
       create function family_text_pattern(name text, family uuid) returns text language sql immutable parallel safe
       return family_pattern(array[fold_text(name),
-        fold_text(substr(to_json(name)::text, 2, length(to_json(name)::text) - 2))], family) collate "und-x-icu";
+        fold_text(substr(to_json(name)::text, 2, length(to_json(name)::text) - 2))], family, is_telling(name))
+        collate "und-x-icu";
 
       create function family_bytes_pattern(name text, family uuid) returns text language sql immutable parallel safe
-      return (select family_pattern(array_agg(fold_bytes(convert_to(f.form, 'UTF8'))), family)
+      return (select family_pattern(array_agg(fold_bytes(convert_to(f.form, 'UTF8'))), family, is_telling(name))
         from (values (name), (lower(name collate "und-x-icu")), (upper(name collate "und-x-icu"))) as c (cased)
           cross join lateral (values (normalize(c.cased, NFC)), (normalize(c.cased, NFD))) as n (normal)
           cross join lateral (values (n.normal), (escape_as_json(n.normal)),
@@ -154,15 +170,15 @@ export class Erasure extends Migration {
       language sql stable set search_path = pg_catalog, public, pg_temp
       begin atomic
         with t (place, id, text) as (
-          select 'webhook', w.id::text, concat_ws(' ', w.description, w.url) from webhook w
+          select 'webhook', w.id::text, concat_ws(chr(10), w.description, w.url) from webhook w
             where w.organization_id = organization
-          union all select 'api_key', k.id::text, concat_ws(' ', k.label, k.description) from api_key k
+          union all select 'api_key', k.id::text, concat_ws(chr(10), k.label, k.description) from api_key k
             where k.organization_id = organization
-          union all select 'role', r.id::text, concat_ws(' ', r.key, r.name, r.description) from role r
+          union all select 'role', r.id::text, concat_ws(chr(10), r.key, r.name, r.description) from role r
             where r.organization_id = organization
-          union all select 'membership', m.person_id, concat_ws(' ', m.name, m.email, m.title) from membership m
+          union all select 'membership', m.person_id, concat_ws(chr(10), m.name, m.email, m.title) from membership m
             where m.organization_id = organization
-          union all select 'referral_code', c.id::text, concat_ws(' ', c.code, c.link, c.label) from referral_code c
+          union all select 'referral_code', c.id::text, concat_ws(chr(10), c.code, c.link, c.label) from referral_code c
             where c.organization_id = organization
           union all select 'audit_entry', a.id::text, a.detail::text from audit_entry a
             where a.organization_id = organization and a.status is null
@@ -216,7 +232,7 @@ export class Erasure extends Migration {
         entries uuid[];
         made public.erasure;
       begin
-        -- Plan, grant, seat.
+        -- Organization, plan, grant, seat.
         perform platform.lock_plan(organization);
         perform from client_grant g where g.organization_id = organization and g.family_id = erased
           order by g.id for no key update;
@@ -259,7 +275,7 @@ export class Erasure extends Migration {
         with erased_entry as (
           update audit_entry a set names = null, names_salt = null
           where a.organization_id = organization and a.status is null and a.names ?| array['webhook', 'role', 'key']
-            and fold_text(concat_ws(' ', a.names ->> 'webhook', a.names ->> 'role', a.names ->> 'key',
+            and fold_text(concat_ws(chr(10), a.names ->> 'webhook', a.names ->> 'role', a.names ->> 'key',
               case when a.names ? 'key' then a.names ->> 'renamed' end)) ~ text_pattern
           returning a.id
         ) select array(select e.id from erased_entry e) into entries;
@@ -296,6 +312,10 @@ export class Erasure extends Migration {
         -- Before any row is written: PostgreSQL logs the row that a constraint rejects.
         perform platform.check_argument('reference', reference ~ '^[A-Za-z0-9._/-]{1,64}$',
           'A case number of at most 64 characters: letters, digits and . _ / -');
+        -- The organizations first, as every call locks them. Then who adds the family is waited for, also in
+        -- an organization where it is not visible yet.
+        perform from organization o where o.id in (select f.organization_id from family f where f.id = erased)
+          order by o.id for no key update;
         perform lock_families(array[digest], true);
         if caller = 'platform' and exists (select from family f where f.id = erased) then
           -- The lock makes two callers count each other.
@@ -306,7 +326,6 @@ export class Erasure extends Migration {
               'Erase this one tomorrow, or by orgctl family erase. The owner can raise erasure_limit.');
           end if;
         end if;
-        -- The family before the plan: who starts access and then gives its seat locks them so, too.
         for found_in in select f.organization_id, f.name from family f where f.id = erased
           order by f.organization_id for update
         loop
@@ -369,9 +388,12 @@ export class Erasure extends Migration {
         delete from family_day d using erasure e where e.erased_at > now() - interval '100 days'
           and d.organization_id = e.organization_id and d.family_id = e.kept_as
           and d.day < (now() at time zone 'UTC')::date - 90;
-        for open_erasure in select * from erasure e where e.completed_at is null order by e.erased_at limit 100
-          for update skip locked
+        -- Those first that wait longest for a try: a hundred that a paused webhook delays keep no other waiting.
+        for open_erasure in select * from erasure e where e.completed_at is null
+          order by e.tried_at nulls first, e.erased_at limit 100 for update skip locked
         loop
+          update erasure e set tried_at = clock_timestamp()
+            where e.organization_id = open_erasure.organization_id and e.id = open_erasure.id;
           subjects := list_subjects(open_erasure.organization_id, open_erasure.kept_as);
           erased := erased + erase_responses(open_erasure.organization_id, subjects);
           update delivery_attempt a set response = null, response_encoding = null

@@ -14,8 +14,6 @@ interface PutFunction {
   checks?: string;
   /** SQL that rejects them against other rows, once the organization's row is locked. */
   rules?: string;
-  /** Whether calls for one organization wait for each other, because `rules` read other rows. */
-  isSerial?: boolean;
   /** The id in the audit entry, such as `roleId`; none for a family, whose erasure must find no id there. */
   idInLog?: string;
 }
@@ -25,7 +23,7 @@ interface PutFunction {
  * returns `created`, `changed` or `unchanged`. Its arguments are columns of the same name.
  */
 export function putFunction(put: PutFunction): string {
-  const { noun, table, key, required, optional = {}, checks = '', rules = '', isSerial = false, idInLog } = put;
+  const { noun, table, key, required, optional = {}, checks = '', rules = '', idInLog } = put;
   const ids: Record<string, string> = key === 'one' ? { organization: 'uuid' } : { organization: 'uuid', id: 'uuid' };
   const needed = Object.keys({ ...ids, ...required });
   const columns = Object.keys({ ...required, ...optional });
@@ -47,7 +45,7 @@ export function putFunction(put: PutFunction): string {
       perform platform.check_call(array['${needed.join(`', '`)}'],
         array[${needed.map((name) => `${name} is null`).join(', ')}]);
       ${checks}
-      perform platform.${isSerial ? 'lock' : 'share'}_organization(organization);
+      perform platform.lock_organization(organization);
       ${rules}
       insert into ${table} (${[...keyColumns, ...columns].join(', ')})
         values (${[...keyValues, ...columns].join(', ')}) on conflict do nothing;
@@ -55,7 +53,7 @@ export function putFunction(put: PutFunction): string {
         perform platform.record_change(organization, 'put_${noun}', ${about} || '{"created": true}');
         return 'created';
       end if;
-      -- Waits for a concurrent writer of the same row.
+      -- Waits for an import that writes the same row.
       select * into strict stored from ${table} t where ${where} for no key update;
       ${key === 'region' ? 'perform platform.check_owner(organization, stored.organization_id);' : ''}
       differing := array_remove(array[${differing.join(',\n        ')}], null);

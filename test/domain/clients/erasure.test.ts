@@ -34,6 +34,68 @@ it('erases by name as whole words and in any case, and lists what people wrote',
   expect(await verify({ owner })).toMatchObject({ faults: [] });
 });
 
+it('erases no text by a name that is a common word, but what is exactly it', { timeout }, async () => {
+  const { owner, make, call, orgId, familyId } = await setupPlatform('of');
+  const second = randomUUID();
+  await call('select platform.put_family($1, $2, $3)', [orgId, second, 'Li Family']);
+  const descriptions = ['Proof of delivery', 'Of', 'For the family', 'Li family, new', 'Like family'];
+  for (const description of descriptions) {
+    const webhook = await make.webhook({ orgId, description });
+    await owner.pool.query(
+      `select record_orgctl_entry($1, null, 'webhook.pause', jsonb_build_object('webhookId', $2::text))`,
+      [orgId, webhook.id],
+    );
+  }
+  const texts = ['{"state":"out of office"}', '{"of":1}', '[{"name" : "OF"}]', 'of', '"x \\"of\\""', `id ${familyId}`];
+  const { rows: found } = await owner.pool.query(
+    `select t from unnest($1::text[]) with ordinality as x (t, n)
+     where fold_bytes(convert_to(t, 'UTF8')) ~ family_bytes_pattern('of', $2) order by n`,
+    [texts, familyId],
+  );
+  expect(found.map(({ t }) => t)).toEqual(texts.slice(2));
+  const listNamed = async () =>
+    (
+      await owner.pool.query(
+        `select distinct names ->> 'webhook' as name from audit_entry
+         where action = 'webhook.pause' and names is not null order by 1`,
+      )
+    ).rows.map(({ name }) => name);
+  await call('select platform.erase_family($1, $2)', [familyId, 'c']);
+  expect(await listNamed()).toEqual(descriptions.filter((name) => name !== 'Of').sort());
+  await call('select platform.erase_family($1, $2)', [second, 'c']);
+  expect(await listNamed()).toEqual(['For the family', 'Like family', 'Proof of delivery']);
+  const telling = ['Rossi', 'Li Wu', 'Li family', '李明', 'Baker-Of', 'Ünal'];
+  const common = ['of', 'Of the', 'Family', 'The family', 'Li', 'Will', 'with', ' - ', 'Test'];
+  const { rows } = await owner.pool.query('select name from unnest($1::text[]) name where is_telling(name)', [
+    [...telling, ...common],
+  ]);
+  expect(rows.map(({ name }) => name)).toEqual(telling);
+  expect(await verify({ owner })).toMatchObject({ faults: [] });
+});
+
+it('completes each erasure that can be, whatever number of others a paused webhook delays', { timeout }, async () => {
+  const { owner, make, call, orgId, userId, familyId } = await setupPlatform('Delayed');
+  const { id } = await make.webhook({ orgId });
+  await call(`select platform.start_grant($1, $2, 'neutral', $3, $4)`, [orgId, randomUUID(), userId, familyId]);
+  await owner.pool.query(`update webhook set state = 'paused' where id = $1`, [id]);
+  await call('select platform.erase_family($1, $2)', [familyId, 'c']);
+  // A hundred and one that wait for a delivery of this webhook.
+  await owner.pool.query(
+    `insert into erasure (organization_id, family_digest, erased_by, reference, kept_as, counts, mentions)
+     select e.organization_id, e.family_digest, 'orgctl', 'c', e.kept_as, '{}', '[]'
+     from erasure e, generate_series(1, 100)`,
+  );
+  const free = randomUUID();
+  await call('select platform.put_family($1, $2, $3)', [orgId, free, 'Free']);
+  await call('select platform.erase_family($1, $2)', [free, 'free']);
+  await owner.pool.query(`update erasure set erased_at = erased_at - interval '10 minutes'`);
+  for (let run = 0; run < 2; run += 1) await owner.pool.query('select repeat_erasures()');
+  const { rows } = await owner.pool.query(
+    'select reference, count(*)::int as n from erasure where completed_at is not null group by reference',
+  );
+  expect(rows).toEqual([{ reference: 'free', n: 1 }]);
+});
+
 it('lists more entries than one entry of the log may have', { timeout }, async () => {
   const { owner, make, call, orgId, familyId } = await setupPlatform('Quillfeather');
   const { id } = await make.webhook({ orgId, description: 'Quillfeather' });

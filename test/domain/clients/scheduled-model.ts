@@ -82,8 +82,6 @@ export class GrantModel {
   /** What the worker writes. */
   work(): void {
     for (const { id } of this.grants.values()) this.#lock(id);
-    for (const grant of this.grants.values())
-      if (grant.status === 'active' && !this.#isOpen(grant)) this.#finish(grant, 'ended');
   }
 
   /** What a reader sees: id and status, in the order of ids. */
@@ -97,7 +95,7 @@ export class GrantModel {
       .sort();
   }
 
-  /** The grant, begun if its time has come. */
+  /** The grant, begun and ended if its times have come. */
   #lock(id: string): ModelGrant {
     const grant = this.grants.get(id);
     if (grant === undefined) throw new Error(`no grant ${id}`);
@@ -105,6 +103,7 @@ export class GrantModel {
       grant.status = 'active';
       grant.events.push('client.started');
     }
+    if (grant.status === 'active' && !this.#isOpen(grant)) this.#finish(grant, 'ended');
     return grant;
   }
 

@@ -1,16 +1,18 @@
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { copyableId } from '../../components/copy.ts';
+import { time } from '../../components/time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { type Overview, waitingCountedTo } from './query.ts';
 
 /** Renders how many keys, webhooks, members and clients there are, of those the member may see. */
 export function counts(visit: MemberVisit, overview: Overview): Html {
-  const { validKeys, webhooks, waitingDeliveries, activeMembers, activeFamilies, seatsUsed } = overview;
+  const { validKeys, webhooks, waitingDeliveries, activeMembers, activeFamilies, nextBegin, seatsUsed } = overview;
+  const seats = html`${seatsUsed} with a seat${nextBegin === null ? nothing : html`. The next one begins on ${time(nextBegin)}`}`;
   const tiles = [
     visit.may('org.keys.manage') && (['API keys', validKeys, 'active', '/keys'] as const),
     visit.may('org.webhooks.manage') && (['Webhooks', webhooks, pendingText(waitingDeliveries), '/webhooks'] as const),
     visit.may('org.members.read') && (['Members', activeMembers, 'active', '/members'] as const),
-    visit.may('org.clients.read') && (['Clients', activeFamilies, `${seatsUsed} with a seat`, '/clients'] as const),
+    visit.may('org.clients.read') && (['Clients', activeFamilies, seats, '/clients'] as const),
   ].filter((tile) => tile !== false);
   const none = html`<p>Your roles don’t include any counts. Ask an owner or administrator for more permissions.</p>`;
   return html`<section aria-labelledby="counts"><h2 id="counts">${visit.organization.organizationName}</h2>

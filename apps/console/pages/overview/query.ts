@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { isActiveGrant } from '#domain/clients/grant-conditions.ts';
+import { isActiveGrant, isScheduledGrant } from '#domain/clients/grant-conditions.ts';
 import type { Queryable } from '#domain/db/database.ts';
 import { isOpen } from '#domain/webhooks/deliveries.ts';
 
@@ -30,6 +30,8 @@ export interface Overview {
   waitingDeliveries: number;
   activeMembers: number;
   activeFamilies: number;
+  /** When the next access that lies ahead begins; null when there is none. */
+  nextBegin: Date | null;
   seatsUsed: number;
 }
 
@@ -119,6 +121,8 @@ export async function getOverview(db: Queryable, id: string): Promise<Overview> 
         where m.organization_id = ${id} and m.status = 'active') as "activeMembers",
       (select count(distinct g.family_id)::int from client_grant g
         where g.organization_id = ${id} and ${isActiveGrant}) as "activeFamilies",
+      (select min(g.since) from client_grant g
+        where g.organization_id = ${id} and ${isScheduledGrant}) as "nextBegin",
       (select count(*)::int from seat s where s.organization_id = ${id} and s.ended_at is null) as "seatsUsed"`);
   return overview as Overview;
 }
