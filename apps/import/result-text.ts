@@ -1,6 +1,9 @@
 import type { ImportResult } from './document/result.ts';
 
-/** Returns a result as text: a line for the file, for each kind in it, for access ahead, ends, events and listed changes. */
+/**
+ * Returns a result as text: a line for the file, for each kind in it, and for access that lies ahead, ends, events and
+ * listed changes.
+ */
 export function resultText(result: ImportResult): string {
   const moved = result.shiftedDays === 0 ? '' : `, its dates moved by ${result.shiftedDays} days`;
   const done = result.isDryRun ? 'dry run, nothing was written: would be imported' : 'imported';

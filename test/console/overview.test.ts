@@ -34,7 +34,8 @@ async function setup() {
 
 it('says when the next access begins, until it has begun', async () => {
   const t = await setup();
-  const clients = async () => /Clients .*?with a seat[^:]*/.exec(plain(await t.overview()))?.[0];
+  const clients = async () =>
+    /Clients \d+ \d+ with a seat(\. The next one begins on .{0,40})?/.exec(plain(await t.overview()))?.[0];
   const orgId = t.ada.orgId;
   const add = async (since: string) => {
     const familyId = await t.make.family({ orgId });
@@ -44,13 +45,11 @@ it('says when the next access begins, until it has begun', async () => {
       [orgId, t.ada.personId, familyId, since],
     );
   };
-  expect(await clients()).toMatch(/^Clients 0 \d+ with a seat/);
-  expect(await clients()).not.toContain('begins on');
+  expect(await clients()).toBe('Clients 0 0 with a seat');
   for (const since of ['2999-02-01T08:00:00Z', '2999-01-02T08:00:00Z']) await add(since);
-  expect(await clients()).toMatch(/begins on .*(2999-01-02|Jan(uary)? 2,? 2999|2 Jan(uary)? 2999)/);
+  expect(await clients()).toMatch(/begins on .*(2999-01-02|Jan.* 2999)/);
   await t.owner.pool.query(`update client_grant set since = now()`);
-  expect(await clients()).toMatch(/^Clients 2 /);
-  expect(await clients()).not.toContain('begins on');
+  expect(await clients()).toBe('Clients 2 0 with a seat');
 });
 
 it('each step stays completed, also when the key is revoked or long unused, or the webhook is deleted', async () => {

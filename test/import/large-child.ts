@@ -58,7 +58,7 @@ const { counts } = await importFile({
   region: 'us',
   report: (line) => progress.push(line),
 });
-const peakMb = Math.round(process.resourceUsage().maxRSS * 1024 / 1e6);
+const peakMb = Math.round((process.resourceUsage().maxRSS * 1024) / 1e6);
 process.stdout.write(
   JSON.stringify({ grants: counts.grants, days: counts.familyDays, peakMb, lines: progress.length }),
 );

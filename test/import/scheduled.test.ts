@@ -47,7 +47,11 @@ async function importAsPlanned(document: Loose, options: Partial<ImportOptions> 
 
 it('an import and its dry run say how much access lies ahead, and when it begins', async () => {
   const later = { ...documentWith() };
-  later.organizations[0].grants.push({ ...grant(0), id: 'd0000000-0000-4000-8000-00000000000a', since: '2999-01-01T00:00:00.000Z' });
+  later.organizations[0].grants.push({
+    ...grant(0),
+    id: 'd0000000-0000-4000-8000-00000000000a',
+    since: '2999-01-01T00:00:00.000Z',
+  });
   for (const options of [{ dryRun: true }, {}]) {
     const result = await importDocument(url, later, options);
     expect(result.ahead).toEqual({ grants: 2, beginsOn: future });

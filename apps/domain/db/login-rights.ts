@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** The group role of each app. Migration 0011 grants its rights. */
+/** The group role of each app. Migration 0014 grants its rights. */
 export const groupRoles = {
   api: 'org_api_read',
   worker: 'org_api_worker',

@@ -168,7 +168,7 @@ export class AuditLogWriters extends Migration {
         insert into audit_entry (organization_id, action, detail) values (organization, done, about);
       end $$;
 
-      -- The platform writes that it imported data of an organization.
+      -- The import writes what it changed of an organization.
       create function record_import_entry(organization uuid, done text, about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin

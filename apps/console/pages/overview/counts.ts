@@ -7,7 +7,8 @@ import { type Overview, waitingCountedTo } from './query.ts';
 /** Renders how many keys, webhooks, members and clients there are, of those the member may see. */
 export function counts(visit: MemberVisit, overview: Overview): Html {
   const { validKeys, webhooks, waitingDeliveries, activeMembers, activeFamilies, nextBegin, seatsUsed } = overview;
-  const seats = html`${seatsUsed} with a seat${nextBegin === null ? nothing : html`. The next one begins on ${time(nextBegin)}`}`;
+  const next = nextBegin === null ? nothing : html`. The next one begins on ${time(nextBegin)}`;
+  const seats = html`${seatsUsed} with a seat${next}`;
   const tiles = [
     visit.may('org.keys.manage') && (['API keys', validKeys, 'active', '/keys'] as const),
     visit.may('org.webhooks.manage') && (['Webhooks', webhooks, pendingText(waitingDeliveries), '/webhooks'] as const),
