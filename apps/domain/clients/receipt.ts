@@ -1,0 +1,104 @@
+import { sql } from 'kysely';
+import type { Queryable } from '../db/database.ts';
+import { isAttempting, nextAttemptAt } from '../webhooks/deliveries.ts';
+import type { WebhookState } from '../webhooks/webhook.entity.ts';
+
+/** What the service can prove of the end of one access. Times are UTC. */
+export interface Receipt {
+  /** When it was read, by the database's clock. */
+  asOf: string;
+  /** Every read that ended before shows the access as active. */
+  stoppedAt: string;
+  /** The event `client.ended`; null until it is stored, and for an import without events. */
+  eventId: string | null;
+  /** Whether the end is stored. Where a planned end came, reads stop up to a second before. */
+  isStored: boolean;
+  /** Whether the log's entry of what the receivers answered has been purged, after the deliveries. */
+  isPurged: boolean;
+  /** The entries of the audit log, oldest first: of the end, and of what the receivers answered. */
+  entries: ReceiptEntry[];
+  /** Who the event was sent to: the webhooks that subscribed to it when access ended. */
+  receivers: ReceiptReceiver[];
+}
+
+export interface ReceiptEntry {
+  id: string;
+  action: string;
+  at: string;
+}
+
+/** One receiver of the event. A row says no more than what was recorded. */
+export interface ReceiptReceiver {
+  webhookId: string;
+  description: string;
+  url: string;
+  webhookState: WebhookState;
+  state: 'queued' | 'running' | 'blocked' | 'delivered' | 'exhausted' | 'cancelled';
+  /** When the first 2xx had arrived; null without one. */
+  acknowledgedAt: string | null;
+  /** Of that response; null without one, and once only the log has the delivery. */
+  status: number | null;
+  /** Attempts that were interrupted: the receiver may have accepted them. */
+  lost: number;
+  /** Attempts that have ended, also lost ones; null once only the log has the delivery. */
+  attempts: number | null;
+  isAttempting: boolean;
+  /** Null unless it waits for that time. */
+  nextAttemptAt: string | null;
+}
+
+/**
+ * Returns the receipt of access that has ended; null for access that has not, and for access that no read
+ * ever showed as active. Deliveries are those of the tables; what retention has purged is as the log has
+ * it. All of it is one statement, so that no part is newer than another.
+ */
+export async function findReceipt(db: Queryable, organizationId: string, grantId: string): Promise<Receipt | null> {
+  const [receipt] = await db.query(sql<Receipt>`
+    select api.utc(now()) as "asOf", api.utc(n.stopped_at) as "stoppedAt", n.event_id as "eventId",
+      n.entry_id is not null as "isStored",
+      n.notified_entry_id is not null and not exists (select from audit_entry a
+        where a.organization_id = n.organization_id and a.id = n.notified_entry_id) as "isPurged",
+      (select coalesce(json_agg(json_build_object('id', a.id, 'action', a.action, 'at', api.utc(a.at))
+          order by a.at, a.id), '[]')
+        from audit_entry a
+        where a.organization_id = n.organization_id and a.id in (n.entry_id, n.notified_entry_id)) as entries,
+      (select coalesce(json_agg(json_build_object('webhookId', w.id, 'description', w.description, 'url', w.url,
+          'webhookState', w.state, 'state', r.state, 'acknowledgedAt', r.acknowledged_at, 'status', r.status,
+          'lost', r.lost, 'attempts', r.attempts, 'isAttempting', r.is_attempting,
+          'nextAttemptAt', api.utc(r.next_attempt_at)) order by w.number, w.id), '[]')
+        from (${receivers}) r
+        join webhook w on w.organization_id = n.organization_id and w.id = r.webhook_id) as receivers
+    from grant_end n
+    where n.organization_id = ${organizationId}::uuid and n.grant_id = ${grantId}::uuid and n.stopped_at <= now()`);
+  return receipt ?? null;
+}
+
+/** The receivers of the event of `n`. */
+const receivers = sql`
+  select d.webhook_id, d.state, api.utc(p.acknowledged_at) as acknowledged_at, p.status, p.lost, d.attempts,
+    ${isAttempting} as is_attempting, ${nextAttemptAt} as next_attempt_at
+  from delivery d cross join lateral delivery_response(d.organization_id, d.webhook_id, d.event_id) p
+  where d.organization_id = n.organization_id and d.event_id = n.event_id
+  union all
+  select (l.receiver ->> 'webhookId')::uuid, l.receiver ->> 'state', l.receiver ->> 'acknowledgedAt', null,
+    coalesce((l.receiver ->> 'lost')::integer, 0), null, false, null
+  from audit_entry a cross join lateral jsonb_array_elements(a.detail -> 'receivers') l (receiver)
+  where a.organization_id = n.organization_id and a.id = n.notified_entry_id and not exists (
+    select from delivery d where d.organization_id = n.organization_id and d.event_id = n.event_id
+      and d.webhook_id::text = l.receiver ->> 'webhookId')`;
+
+/**
+ * What a receipt says of a receiver. `unknown`: an attempt was interrupted, and none was acknowledged.
+ * `unsent`: nothing is sent while the webhook stays as it is, or at all.
+ */
+export type ReceiptResult = 'acknowledged' | 'unknown' | 'pending' | 'unsent' | 'failed';
+
+/** Returns what a receipt says of a receiver. */
+export function getReceiptResult(r: ReceiptReceiver): ReceiptResult {
+  if (r.acknowledgedAt !== null) return 'acknowledged';
+  if (r.lost > 0) return 'unknown';
+  if (r.state === 'exhausted') return 'failed';
+  // An attempt that has begun may still be accepted.
+  if (r.isAttempting) return 'pending';
+  return r.state === 'cancelled' || r.webhookState !== 'active' ? 'unsent' : 'pending';
+}
