@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { contrast } from './contrast.ts';
 
 const css = readFileSync(new URL('../../apps/runtime/pages/tokens.css', import.meta.url), 'utf8');
-const [light = '', dark = ''] = css.split('@media (prefers-color-scheme: dark)');
+const [light = '', dark = ''] = css.split('@media screen and (prefers-color-scheme: dark)');
 const listColors = (text: string) =>
   Object.fromEntries([...text.matchAll(/--([\w-]+): #([0-9a-f]{6});/g)].map(([, name, color]) => [name, color]));
 const schemes = { light: listColors(light), dark: { ...listColors(light), ...listColors(dark) } };

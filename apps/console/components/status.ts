@@ -1,5 +1,6 @@
 import type { Result } from '#domain/audit-log/results.ts';
 import type { ClientRow } from '#domain/clients/list-clients.ts';
+import type { ReceiptResult } from '#domain/clients/receipt.ts';
 import type { KeyUsage } from '#domain/keys/list.ts';
 import type { MemberStatus } from '#domain/members/list-members.ts';
 import type { AttemptSummary } from '#domain/webhooks/deliveries.ts';
@@ -58,6 +59,17 @@ export function deliveryStatus(delivery: Pick<FoundDelivery, 'state' | 'attempts
   const status = getDeliveryStatus(delivery);
   return badge(deliveryKinds[status], status);
 }
+
+const receiptResults: Record<ReceiptResult, Status> = {
+  acknowledged: ['good', 'Acknowledged'],
+  unknown: ['warning', 'Response unknown'],
+  pending: ['info', 'Not yet'],
+  unsent: ['plain', 'Not sent'],
+  failed: ['bad', 'Not acknowledged'],
+};
+
+/** Returns what a receipt says of a receiver. */
+export const receiptStatus = (result: ReceiptResult): Html => badge(...receiptResults[result]);
 
 /** The labels of a webhook's counts of events, by status. */
 export const healthLabels: Record<HealthKey, string> = {

@@ -1,4 +1,5 @@
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+import { insertWebhook } from '../webhook-stories.ts';
 import type { JudgedPage } from './page.ts';
 
 const families = [
@@ -43,6 +44,41 @@ async function makeClients(t: ConsoleInstallation, ada: Enrolled): Promise<{ gra
   return first ?? { grantId: '', seatId: '' };
 }
 
+/** Ended access whose event one webhook acknowledged, one rejected and one may have; the others wait. */
+async function endOne(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
+  const { orgId } = ada;
+  const query = async (text: string, values: unknown[]) => (await t.owner.pool.query(text, values)).rows;
+  const count = async () =>
+    (await query(`select from webhook where organization_id = $1 and number > 0`, [orgId])).length;
+  for (const description of ['Case management', '', 'Intake', 'Überlang'.repeat(30)])
+    if ((await count()) < 4) await insertWebhook(t, ada, { description });
+  const professional = await t.make.member({ orgId, name: 'Bo Lindqvist', roleKey: 'member' });
+  const grant = await t.make.grant({ professional, familyId: await t.make.family({ orgId, name: 'Rossi family' }) });
+  await query(`update client_grant set status = 'ended', end_reason = 'ended', ends_at = now() where id = $1`, [
+    grant.id,
+  ]);
+  const deliveries = await query(
+    `select d.event_id as event, d.webhook_id as id from delivery d join event e on e.id = d.event_id
+     where e.subject_id = $1 and e.type = 'client.ended' order by d.webhook_id`,
+    [grant.id],
+  );
+  const results = [
+    { state: 'delivered', attempt: { status: 200, timings: { total: 180 } } },
+    { state: 'exhausted', attempt: { status: 500, endsSchedule: true } },
+    { state: 'queued', attempt: { cause: 'lost' } },
+  ];
+  for (const [index, { state, attempt }] of results.entries()) {
+    const { event: eventId, id } = deliveries[index] ?? {};
+    await t.make.attempt({ webhook: { id, orgId }, eventId, ...attempt });
+    await query(
+      `update delivery set state = $2, run = 1, attempts = 1, due_at = case $2 when 'queued' then due_at end,
+         settled_at = case when $2 <> 'queued' then now() end where webhook_id = $1 and event_id = $3`,
+      [id, state, eventId],
+    );
+  }
+  return `/o/${orgId}/clients/${grant.id}`;
+}
+
 const path =
   (rest: string) =>
   async (t: ConsoleInstallation, ada: Enrolled): Promise<string> => {
@@ -56,6 +92,8 @@ export const pages: readonly JudgedPage[] = [
   { route: 'listSeats', picture: 'seats-over-none', path: (_t, ada) => `/o/${ada.orgId}/clients/seats?state=ended` },
   { route: 'listClients', picture: 'clients', path: path('?state=all') },
   { route: 'showClient', picture: 'client', path: path('/GRANT') },
+  { route: 'showReceipt', picture: 'receipt', path: async (t, ada) => `${await endOne(t, ada)}/receipt` },
+  { route: 'showReceipt', picture: 'receipt-none', path: path('/GRANT/receipt') },
   { route: 'showEndGrant', picture: 'client-end', path: path('/GRANT/end') },
   { route: 'showMoveGrant', picture: 'client-move', path: path('/GRANT/move') },
   { route: 'listSeats', picture: 'seats', path: path('/seats') },

@@ -46,6 +46,12 @@ async function clientPage(visit: MemberVisit): Promise<Page> {
             ${client.status === 'withdrawn' ? html`<span class="quiet">It never began.</span>` : nothing}`,
         ],
       ])}
+      ${
+        client.status === 'ended'
+          ? html`<p class="actions">
+              ${linkButton(visit.at(`/clients/${client.grantId}/receipt`), 'View receipt', 'secondary')}</p>`
+          : nothing
+      }
       ${await seatSection(visit, client, seats)}
       ${isOpen(client) && visit.may('org.seats.manage') ? accessSection(visit, client) : nothing}`,
   });

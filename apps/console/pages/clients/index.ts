@@ -4,6 +4,7 @@ import { clientRoutes } from './client.ts';
 import { endRoutes } from './end.ts';
 import { endSeatRoutes } from './end-seat.ts';
 import { moveRoutes } from './move.ts';
+import { receiptRoutes } from './receipt.ts';
 import { rosterRoutes } from './roster.ts';
 import { seatsRoutes } from './seats.ts';
 
@@ -12,6 +13,7 @@ export const routes: readonly Route[] = [
   ...clientRoutes,
   ...endRoutes,
   ...moveRoutes,
+  ...receiptRoutes,
   ...seatsRoutes,
   ...assignSeatRoutes,
   ...endSeatRoutes,
