@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 import traceback
 
@@ -32,6 +33,8 @@ class Clock:
 class AsyncClock(Clock):
     async def sleep(self, seconds):
         Clock.sleep(self, seconds)
+        if has_real_waits:
+            await asyncio.sleep(seconds)
 
 
 def describe(response):
@@ -54,16 +57,25 @@ def describe_error(error):
     return {"error": {**names, "retryAfterSeconds": error.retry_after}}
 
 
+async def run_until_ended(read, arguments):
+    task = asyncio.ensure_future(read(**arguments))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, task.cancel)
+    return await task
+
+
 def call(read, arguments):
     try:
-        result = asyncio.run(read(**arguments)) if mode == "async" else read(**arguments)
+        result = asyncio.run(run_until_ended(read, arguments)) if mode == "async" else read(**arguments)
     except org_api.OrgApiError as error:
         return describe_error(error)
+    except asyncio.CancelledError:
+        return {"hasEnded": True}
     return describe(result)
 
 
 printed = []
 settings = json.loads(sys.stdin.readline())
+has_real_waits = settings.pop("has_real_waits")
 if settings.pop("has_cache"):
     settings["cache"] = {}
 try:

@@ -2,12 +2,16 @@
 
 /** Options of a client, in the units of Python. */
 export interface ClientSettings {
-  key?: string;
+  key?: string | undefined;
   baseUrl?: string;
   timeoutSeconds?: number;
   maxRetries?: number;
   maxWaitSeconds?: number;
   hasCache?: boolean;
+  /** Waits are real instead of moving the test's clock. */
+  hasRealWaits?: boolean;
+  /** Variables that the client finds; it has no others of its own. */
+  environment?: Record<string, string>;
 }
 
 /** A response or an error as the client returned it. */
@@ -18,12 +22,16 @@ export interface Result {
   requestId?: string | null;
   rateLimit?: { remaining: number; seconds: number } | null;
   keyExpires?: string | null;
+  /** The caller has ended the call: what it raised is the caller's reason, and no error of the client. */
+  hasEnded?: true;
   error?: { code: string; status: number | null; requestId: string | null; retryAfterSeconds: number | null };
 }
 
 export interface DrivenClient {
   /** Calls a read by its operation id. */
   call(operationId: string, organizationId: string, ifNoneMatch?: string): Promise<Result>;
+  /** Ends the call that runs, as the language does: by a signal, or by cancelling its task. */
+  end(): void;
   /** The seconds of each wait so far. Its clock moves only by these waits. */
   waits: number[];
   /** Everything that the language prints of the client and of the errors that it has thrown. */
@@ -32,6 +40,8 @@ export interface DrivenClient {
 
 export interface Driver {
   name: string;
+  /** Whether a caller can end a call. */
+  canEnd: boolean;
   /**
    * Creates a client with a clock of the test.
    *

@@ -26,5 +26,7 @@ export async function startFaultServer(replies: readonly Reply[]) {
     response.end(body);
   });
   const port = await listenLocally(server);
-  return { url: `http://127.0.0.1:${port}`, requests };
+  const countConnections = () =>
+    new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+  return { url: `http://127.0.0.1:${port}`, requests, countConnections };
 }

@@ -10,7 +10,7 @@ import { startFaultServer } from './fault-server.ts';
 const orgId = '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d';
 const key = `aln_us_${'k'.repeat(43)}`;
 
-describe.each(drivers)('the client in $name, against a server with faults,', ({ create }) => {
+describe.each(drivers)('the client in $name, against a server with faults,', ({ create, canEnd }) => {
   const open = async (settings: ClientSettings): Promise<DrivenClient> => {
     const client = await create({ key, ...settings });
     if (typeof client === 'string') throw new Error(client);
@@ -41,6 +41,31 @@ describe.each(drivers)('the client in $name, against a server with faults,', ({ 
     expect(printed).not.toContain('Rossi');
   });
 
+  it.runIf(canEnd).each(['headers', 'body'] as const)(
+    'ends a call and its connection when the caller ends it while the %s arrive',
+    async (stall) => {
+      const server = await startFaultServer([{ status: 200, stall }]);
+      const client = await open({ baseUrl: server.url, timeoutSeconds: 3_600 });
+      const result = client.call('getOrg', orgId);
+      await expect.poll(() => server.requests.length, { timeout: 30_000 }).toBe(1);
+      client.end();
+      expect(await result).toEqual({ hasEnded: true });
+      await expect.poll(server.countConnections, { timeout: 30_000 }).toBe(0);
+      expect(server.requests).toHaveLength(1);
+    },
+  );
+
+  it.runIf(canEnd)('ends a call when the caller ends it during a wait that the server asked for', async () => {
+    const server = await startFaultServer([{ status: 429, headers: { 'Retry-After': '3600' } }]);
+    const settings = { key, baseUrl: server.url, maxWaitSeconds: 4_000, hasRealWaits: true };
+    const client = await create(settings, async () => {
+      if (typeof client !== 'string') client.end();
+    });
+    if (typeof client === 'string') return expect.fail(client);
+    expect(await client.call('getOrg', orgId)).toEqual({ hasEnded: true });
+    expect([client.waits.length, server.requests.length]).toEqual([1, 1]);
+  });
+
   it('reports that no server listens, after two more attempts', async () => {
     const unused = createServer();
     const port = await listenLocally(unused);
@@ -58,26 +83,44 @@ describe.each(drivers)('the client in $name, against a server with faults,', ({ 
   });
 
   it.each([` ${key}\n`, `"${key}"`, `'${key} '`, `\uFEFF${key}\r\n`, `"\uFEFF${key}"`])(
-    'reads the key %j without what files and shells add',
+    'reads the key %j without what files and shells add, from its option and from ORG_API_KEY',
     async (given) => {
       const server = await startFaultServer([{ status: 200, body: '{}' }]);
-      const client = await open({ key: given, baseUrl: server.url });
-      await client.call('getOrg', orgId);
-      expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${key}`);
+      for (const settings of [{ key: given }, { key: undefined, environment: { ORG_API_KEY: given } }]) {
+        const client = await open({ ...settings, baseUrl: server.url });
+        await client.call('getOrg', orgId);
+      }
+      const sent = server.requests.map(({ headers }) => headers.authorization);
+      expect(sent).toEqual([`Bearer ${key}`, `Bearer ${key}`]);
     },
   );
+
+  it('prefers its options to ORG_API_KEY and ORG_API_BASE_URL, and reads both without options', async () => {
+    const [server, other] = [await startFaultServer([{ status: 200, body: '{}' }]), await startFaultServer([])];
+    const environment = { ORG_API_KEY: `aln_ca_${'x'.repeat(43)}`, ORG_API_BASE_URL: other.url };
+    await (await open({ baseUrl: server.url, environment })).call('getOrg', orgId);
+    expect([server.requests[0]?.headers.authorization, other.requests.length]).toEqual([`Bearer ${key}`, 0]);
+    const client = await open({ key: undefined, maxRetries: 0, environment });
+    await client.call('getOrg', orgId);
+    expect(other.requests[0]?.headers.authorization).toBe(`Bearer ${environment.ORG_API_KEY}`);
+    expect(await client.print()).not.toContain(environment.ORG_API_KEY);
+  });
 
   it.each(['sk_live_51H', 'aln_eu_xxxxxxxxxxxx', 'aln_us_with space', 'aln_us_with\u0000zero', 'aln_us_ü'])(
     'rejects the key %j without quoting it',
     async (given) => {
-      const error = await create({ key: given });
-      expect(error).toMatch(/is not an API key: keys begin with aln_us_ or aln_ca_/);
-      expect(error).not.toContain(given.slice(7));
+      const isVariable = !given.includes('\u0000'); // which the system rejects in a variable
+      for (const settings of [{ key: given }, ...(isVariable ? [{ environment: { ORG_API_KEY: given } }] : [])]) {
+        const error = await create(settings);
+        expect(error).toMatch(/is not an API key: keys begin with aln_us_ or aln_ca_/);
+        expect(error).not.toContain(given.slice(7));
+      }
     },
   );
 
   it.each(['', ' \n', '""'])('says how to pass a key instead of %j', async (given) => {
-    expect(await create({ key: given })).toMatch(/There is no API key: pass .*key.* or set ORG_API_KEY/);
+    for (const settings of [{ key: given }, { environment: { ORG_API_KEY: given } }, {}])
+      expect(await create(settings)).toMatch(/There is no API key: pass .*key.* or set ORG_API_KEY/);
   });
 
   it.each([

@@ -18,9 +18,10 @@ interface Message {
 /** The Python client in a process of the machine's Python, which has installed nothing for it. */
 const createPythonDriver = (mode: 'sync' | 'async'): Driver => ({
   name: `Python (${mode})`,
+  canEnd: mode === 'async',
   async create(settings, onWait = async () => {}) {
     const child = spawn(CLIENTS_PYTHON, ['-B', program, mode, source], {
-      env: { PATH, PYTHONIOENCODING: 'utf-8' },
+      env: { PATH, PYTHONIOENCODING: 'utf-8', ...settings.environment },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     onTestFinished(() => void child.kill());
@@ -49,6 +50,7 @@ const createPythonDriver = (mode: 'sync' | 'async'): Driver => ({
       max_retries: settings.maxRetries,
       max_wait: settings.maxWaitSeconds,
       has_cache: settings.hasCache === true,
+      has_real_waits: settings.hasRealWaits === true,
     });
     const { failed } = await read();
     if (failed !== undefined) return failed;
@@ -62,6 +64,7 @@ const createPythonDriver = (mode: 'sync' | 'async'): Driver => ({
     return {
       call: async (operationId, organization, tag = undefined) =>
         (await askInTurn({ name: getName(operationId), organization, tag: tag ?? null })) as Result,
+      end: () => void child.kill('SIGUSR1'),
       waits,
       print: async () => (await askInTurn({ print: true })) as string,
     };

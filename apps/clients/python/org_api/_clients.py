@@ -6,7 +6,7 @@ from typing import Any, Awaitable, Callable, Optional, Union, cast
 
 from ._core import ApiResponse, Core, OrgApiError, Outcome, Request, Response, Wait
 from ._generated import AsyncReads, Reads
-from ._transport import send
+from ._transport import Exchange, send
 
 
 class OrgApi(Core, Reads):
@@ -26,8 +26,8 @@ class OrgApi(Core, Reads):
 class AsyncOrgApi(Core, AsyncReads):
     __doc__ = f"""The reads of the API for asyncio.
 
-    ``send`` is another transport, from a request to its response; the default runs in a thread. ``clock.sleep``
-    is a coroutine here.
+    A cancelled call ends its request. ``send`` is another transport, from a request to its response; the default
+    runs in a thread. ``clock.sleep`` is a coroutine here.
 
     {Core.__doc__}"""
 
@@ -54,4 +54,9 @@ class AsyncOrgApi(Core, AsyncReads):
 
 
 async def _send_in_thread(request: Request) -> Union[Response, OrgApiError]:
-    return await asyncio.get_running_loop().run_in_executor(None, partial(send, request))
+    exchange = Exchange()
+    try:
+        return await asyncio.get_running_loop().run_in_executor(None, partial(send, request, exchange))
+    except asyncio.CancelledError:
+        exchange.end()
+        raise

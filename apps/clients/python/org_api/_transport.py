@@ -7,7 +7,7 @@ import time
 import zlib
 from functools import partial
 from http.client import HTTPException, HTTPResponse
-from typing import Any, Union
+from typing import Any, Optional, Union
 from urllib.error import HTTPError
 from urllib.request import (
     AbstractHTTPHandler,
@@ -20,6 +20,27 @@ from urllib.request import (
 from urllib.request import Request as UrlRequest
 
 from ._core import OrgApiError, Request, Response
+
+
+class Exchange:
+    """A request that another thread can end."""
+
+    def __init__(self) -> None:
+        self._socket: Optional[socket.socket] = None
+        self._has_ended = False
+
+    def begin_response(self, sock: socket.socket) -> None:
+        self._socket = sock
+        if self._has_ended:
+            raise ConnectionAbortedError
+
+    def end(self) -> None:
+        self._has_ended = True
+        if self._socket is not None:
+            try:  # below TLS, whose own shutdown waits for the server
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            except OSError:
+                pass  # it is closed
 
 
 class _BoundedReader(io.RawIOBase):
@@ -44,18 +65,25 @@ class _BoundedReader(io.RawIOBase):
 
 
 class _BoundedResponse(HTTPResponse):
-    def __init__(self, sock: socket.socket, *args: Any, deadline: float, **options: Any) -> None:
+    def __init__(
+        self, sock: socket.socket, *args: Any, deadline: float, exchange: Exchange, **options: Any
+    ) -> None:
         super().__init__(sock, *args, **options)
+        exchange.begin_response(sock)
         self.fp = io.BufferedReader(_BoundedReader(self.fp.detach(), sock, deadline))
 
 
+class _Outgoing(UrlRequest):
+    exchange: Exchange
+
+
 class _Bounded(AbstractHTTPHandler):
-    def do_open(self, http_class: Any, req: UrlRequest, **arguments: Any) -> Any:
+    def do_open(self, http_class: Any, req: Any, **arguments: Any) -> Any:
         deadline = time.monotonic() + (req.timeout or 0)
 
         def connect(host: str, **options: Any) -> Any:
             connection = http_class(host, **options)
-            connection.response_class = partial(_BoundedResponse, deadline=deadline)
+            connection.response_class = partial(_BoundedResponse, deadline=deadline, exchange=req.exchange)
             return connection
 
         return super().do_open(connect, req, **arguments)
@@ -80,10 +108,10 @@ _remote = build_opener(_Https, _NoRedirect)
 _local = build_opener(_Http, _NoRedirect, ProxyHandler({}))
 
 
-def send(request: Request) -> Union[Response, OrgApiError]:
+def send(request: Request, exchange: Optional[Exchange] = None) -> Union[Response, OrgApiError]:
     """Returns the response, or the error that kept it away. No error has the request as context."""
     try:
-        return _exchange(request)
+        return _send(request, exchange or Exchange())
     except (OSError, HTTPException, EOFError, zlib.error) as error:
         reason = getattr(error, "reason", error)
         is_timeout = isinstance(reason, (TimeoutError, socket.timeout)) or "timed out" in str(reason)
@@ -91,8 +119,9 @@ def send(request: Request) -> Union[Response, OrgApiError]:
         return OrgApiError(code, f"No response of the API {words}.")
 
 
-def _exchange(request: Request) -> Response:
-    outgoing = UrlRequest(request.url, headers={**request.headers, "Authorization": request.key.header})
+def _send(request: Request, exchange: Exchange) -> Response:
+    outgoing = _Outgoing(request.url, headers={**request.headers, "Authorization": request.key.header})
+    outgoing.exchange = exchange
     opener = _remote if request.url.startswith("https:") else _local
     try:
         received: Any = opener.open(outgoing, timeout=request.timeout)
