@@ -1,72 +1,185 @@
 /** The packages as a release publishes them, installed in empty projects. */
-import { execFile, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { endChild } from '#test/end-child.ts';
+import { shareInstallation } from '#test/setup.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { packClients } from '../../charts/release/clients.ts';
-import { startFaultServer } from './fault-server.ts';
+import {
+  execute,
+  findPrograms,
+  findPythons,
+  installPackages,
+  repository,
+  runAsPartner,
+  startPartner,
+  tools,
+} from './installed-packages.ts';
 
-const execute = promisify(execFile);
-const repository = path.join(import.meta.dirname, '../..');
+const timeout = 600_000;
 const orgId = '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d';
 const key = `aln_us_${'k'.repeat(43)}`;
-const body = JSON.stringify({ clients: [{ family: 'Rossi' }] });
+const installed = shareInstallation(installPackages);
 
-/** The programs of these that run here, each once: a version may be missing, the last one is not. */
-const findPrograms = (...names: string[]): string[] =>
-  names.filter((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0);
-
-/** Runs a program of an empty project with the settings of a partner. Returns what it prints. */
-async function runAsPartner(program: string, args: string[], cwd: string, env: Record<string, string> = {}) {
-  const server = await startFaultServer([{ status: 200, headers: { ETag: '"a"' }, body }]);
-  const { PATH = '' } = process.env;
-  const settings = { PATH, ORG_API_KEY: key, ORG_API_BASE_URL: server.url, ...env };
-  const { stdout } = await execute(program, args, { cwd, env: settings });
-  expect(server.requests).toHaveLength(1);
-  return stdout.trim();
-}
-
-it('are the same bytes each time, and run on Node and Python without anything else', { timeout: 600_000 }, async () => {
-  const folders = [temporaryFolder(), temporaryFolder()] as const;
-  const packages = folders.map((out) => packClients({ repository, out }));
-  const [first, second] = folders.map((folder) =>
+it('a release packs four packages, with the same bytes each time', { timeout }, () => {
+  const { packed, packages } = installed();
+  const again = temporaryFolder();
+  packClients({ repository, out: again });
+  const [first, second] = [packed, again].map((folder) =>
     readdirSync(folder)
       .sort()
-      .map(
-        (name) =>
-          `${name} ${createHash('sha256')
-            .update(readFileSync(path.join(folder, name)))
-            .digest('hex')}`,
-      ),
+      .map((name) => {
+        const bytes = readFileSync(path.join(folder, name));
+        return `${name} ${createHash('sha256').update(bytes).digest('hex')}`;
+      }),
   );
   expect(first).toEqual(second);
   const names = ['@org-api/client', '@org-api/receiver', 'org-api', 'org-api-receiver'];
-  expect(packages[0]?.map(({ name }) => name).sort()).toEqual(names);
-  const find = (pattern: RegExp) =>
-    path.join(folders[0], readdirSync(folders[0]).find((name) => pattern.test(name)) ?? '');
-
-  const project = temporaryFolder();
-  writeFileSync(path.join(project, 'package.json'), '{"type":"module"}');
-  await execute('npm', ['install', '--offline', '--no-audit', '--no-fund', find(/^org-api-client-/)], { cwd: project });
-  writeFileSync(
-    path.join(project, 'main.js'),
-    `import { OrgApi } from '@org-api/client';
-     const { data } = await new OrgApi().getFirmRoster('${orgId}');
-     console.log(data.clients[0].family);`,
-  );
-  const nodes = findPrograms(process.execPath, '/usr/bin/node');
-  for (const node of nodes) expect(await runAsPartner(node, ['main.js'], project)).toBe('Rossi');
-
-  const read = `from org_api import OrgApi; print(OrgApi().get_firm_roster("${orgId}").data["clients"][0]["family"])`;
-  const pythons = findPrograms('python3.9', 'python3.11', 'python3.13', 'python3');
-  expect(pythons).toContain('python3');
-  const target = temporaryFolder();
-  await execute('python3', ['-m', 'pip', 'install', '--no-index', '--target', target, find(/^org_api-.*whl$/)]);
-  for (const python of pythons)
-    expect(await runAsPartner(python, ['-B', '-W', 'error', '-c', read], project, { PYTHONPATH: target })).toBe(
-      'Rossi',
-    );
+  expect(packages.map(({ name }) => name).sort()).toEqual(names);
 });
+
+describe('the TypeScript client in an empty project', () => {
+  const program = `import { OrgApi } from '@org-api/client';
+     const { data } = await new OrgApi().getFirmRoster('${orgId}');
+     console.log(data.clients[0].family);`;
+  const writeProgram = (project: string) => writeFileSync(path.join(project, 'main.js'), program);
+
+  it('reads the roster on Node', { timeout }, async () => {
+    const { project } = installed();
+    writeProgram(project);
+    for (const node of findPrograms(process.execPath, '/usr/bin/node'))
+      expect(await runAsPartner(key, [node, 'main.js'], project)).toBe('Rossi');
+  });
+
+  it('reads the roster on Deno, with rights for two variables and one host only', { timeout }, async () => {
+    const { project } = installed();
+    writeProgram(project);
+    const deno = await findBinary('deno');
+    const rights = ['--no-prompt', '--allow-env=ORG_API_KEY,ORG_API_BASE_URL', '--allow-net=127.0.0.1'];
+    const more = { DENO_DIR: temporaryFolder(), DENO_NO_UPDATE_CHECK: '1' };
+    expect(await runAsPartner(key, [deno, 'run', '--quiet', ...rights, 'main.js'], project, more)).toBe('Rossi');
+  });
+
+  it('reads the roster on Bun', { timeout }, async () => {
+    const { project } = installed();
+    writeProgram(project);
+    expect(await runAsPartner(key, [await findBinary('bun'), 'main.js'], project)).toBe('Rossi');
+  });
+
+  it('reads the roster in a Worker (workerd)', { timeout }, async () => {
+    const { project } = installed();
+    const worker = `import { OrgApi } from '@org-api/client';
+      export default {
+        async fetch(_request, { ORG_API_KEY: key, ORG_API_BASE_URL: baseUrl }) {
+          const { data } = await new OrgApi({ key, baseUrl }).getFirmRoster('${orgId}');
+          return new Response(data.clients[0].family);
+        },
+      };`;
+    writeFileSync(path.join(project, 'worker.js'), worker);
+    // A Worker is uploaded in one piece; its tools bundle as Bun does.
+    await execute(await findBinary('bun'), ['build', 'worker.js', '--outfile', 'bundle.js'], { cwd: project });
+    const port = await getFreePort();
+    const config = `using Workerd = import "/workerd/workerd.capnp";
+      const config :Workerd.Config = (
+        services = [
+          (name = "main", worker = (
+            compatibilityDate = "2026-11-01",
+            modules = [(name = "worker.js", esModule = embed "bundle.js")],
+            bindings = [
+              (name = "ORG_API_KEY", fromEnvironment = "ORG_API_KEY"),
+              (name = "ORG_API_BASE_URL", fromEnvironment = "ORG_API_BASE_URL")],
+            globalOutbound = "server")),
+          (name = "server", network = (allow = ["private"]))],
+        sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]);`;
+    writeFileSync(path.join(project, 'config.capnp'), config);
+    const { server, env } = await startPartner(key);
+    const child = spawn(await findBinary('workerd'), ['serve', 'config.capnp'], {
+      cwd: project,
+      env,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    onTestFinished(() => endChild(child).then(() => {}));
+    expect(await readWhenReady(child, `http://127.0.0.1:${port}/`)).toBe('Rossi');
+    expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${key}`);
+  });
+});
+
+it('the Python client reads the roster on each Python of this machine', { timeout }, async () => {
+  const { project, python: target } = installed();
+  const read = `from org_api import OrgApi; print(OrgApi().get_firm_roster("${orgId}").data["clients"][0]["family"])`;
+  const pythons = findPythons();
+  expect(pythons).toContain('python3');
+  for (const python of pythons) {
+    const command = [python, '-B', '-W', 'error', '-c', read];
+    expect(await runAsPartner(key, command, project, { PYTHONPATH: target }), python).toBe('Rossi');
+  }
+});
+
+it('tsc accepts what the READMEs of the TypeScript packages show', { timeout }, async () => {
+  const { project } = installed();
+  const types = path.join(project, 'node_modules/@types');
+  mkdirSync(types);
+  for (const name of ['node', 'pg'])
+    symlinkSync(path.join(repository, 'node_modules/@types', name), path.join(types, name));
+  const client = `${readSamples('typescript', 'ts')}
+    declare const organizationId: string;
+    declare const stored: { etag: string };
+    declare function store(members: Awaited<ReturnType<OrgApi['listMembers']>>['data'], etag: string): Promise<void>;`;
+  writeFileSync(path.join(project, 'client.ts'), client);
+  writeFileSync(path.join(project, 'receiver.ts'), readSamples('receiver-typescript', 'ts'));
+  const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
+  const tsc = path.join(repository, 'node_modules/.bin/tsc');
+  const result = await execute(tsc, [...options, 'client.ts', 'receiver.ts'], { cwd: project }).catch((error) => error);
+  expect(result.stdout).toBe('');
+});
+
+it('mypy accepts the Python packages, and what their READMEs show', { timeout }, async () => {
+  const { python: target } = installed();
+  const folder = temporaryFolder();
+  const client = `${readSamples('python', 'python')}\n`;
+  const declared = 'from typing import Any\norganization_id: str\nstored_etag: str\ndef store(*_: Any) -> None: ...\n';
+  writeFileSync(path.join(folder, 'client.py'), declared + client);
+  writeFileSync(path.join(folder, 'receiver.py'), `SECRET: str\n${readSamples('receiver-python', 'python')}`);
+  const mypy = path.join(await tools.python(), 'bin/mypy');
+  const check = async (...args: string[]) => {
+    const env = { ...process.env, MYPYPATH: target };
+    const { stdout } = await execute(mypy, args, { cwd: folder, env }).catch((error) => error);
+    expect(stdout).toMatch(/^Success/);
+  };
+  await check('--strict', '-p', 'org_api', '-p', 'org_api_receiver');
+  await check('--strict', 'client.py');
+  await check('--check-untyped-defs', 'receiver.py');
+});
+
+/** Returns the blocks of code of a README, one after the other. */
+function readSamples(folder: string, language: string): string {
+  const text = readFileSync(path.join(repository, 'apps/clients', folder, 'README.md'), 'utf8');
+  const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, code]) => code);
+  expect(blocks.length).toBeGreaterThanOrEqual(1);
+  return blocks.join('\n');
+}
+
+/** Returns the program of a package that has one for each platform, in a package of its own. */
+async function findBinary(name: 'deno' | 'bun' | 'workerd'): Promise<string> {
+  const packages = await tools.npm();
+  const scope = { deno: '@deno', bun: '@oven', workerd: '@cloudflare' }[name];
+  const files = readdirSync(path.join(packages, scope)).flatMap((platform) =>
+    ['', 'bin'].map((folder) => path.join(packages, scope, platform, folder, name)),
+  );
+  const [program] = findPrograms(...files);
+  return program ?? expect.fail(`npm has no ${name} for this platform`);
+}
+
+async function readWhenReady(child: ChildProcess, url: string): Promise<string> {
+  const read = () =>
+    fetch(url).then(
+      (response) => response.text(),
+      () => null,
+    );
+  await expect.poll(async () => child.exitCode ?? (await read()), { timeout: 60_000 }).not.toBeNull();
+  return (await read()) ?? '';
+}

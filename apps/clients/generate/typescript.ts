@@ -1,10 +1,7 @@
 /** Writes the generated file of the TypeScript client. */
-import { createHash } from 'node:crypto';
-import { cpSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { runTool } from '../../../test/support/tools.ts';
-import { cacheFolder, provideFolder } from '../../dev/servers/cache-folder.ts';
+import { npmPackages } from '../../../test/support/npm-packages.ts';
 import { getTypeScriptInputs, listHeaderLines } from './digests.ts';
 import type { ApiModel, Read, Schema } from './document.ts';
 
@@ -80,7 +77,7 @@ interface Compiler {
 
 /** Returns the types of the schemas, each exported under its name. */
 async function generateTypes({ openapi, info, schemas }: ApiModel): Promise<string> {
-  const modules = await provideGenerator();
+  const modules = await npmPackages({ name: 'generate-clients', source: path.join(import.meta.dirname, 'packages') });
   const load = (file: string) => import(pathToFileURL(path.join(modules, file)).href);
   const { default: generate, astToString } = (await load('openapi-typescript/dist/index.mjs')) as OpenapiTypescript;
   const { default: compiler } = (await load('typescript/lib/typescript.js')) as { default: Compiler };
@@ -103,21 +100,4 @@ async function generateTypes({ openapi, info, schemas }: ApiModel): Promise<stri
   });
   const empty = /export (type (webhooks|operations|\$defs|paths) = .*;|interface (webhooks|paths) \{\s*\})\n/g;
   return astToString(nodes).replace(empty, '').replace('export interface components', 'interface components');
-}
-
-/** Returns the folder of the generator's packages, which are installed once into the user's cache. */
-async function provideGenerator(): Promise<string> {
-  const source = path.join(import.meta.dirname, 'packages');
-  const lock = readFileSync(path.join(source, 'package-lock.json'));
-  const home = cacheFolder(`generate-clients-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`);
-  await provideFolder(home, async (draft) => {
-    for (const file of ['package.json', 'package-lock.json']) cpSync(path.join(source, file), path.join(draft, file));
-    await runTool(['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
-      what: 'openapi-typescript could not be installed',
-      remedy: 'check the network and the npm registry',
-      cwd: draft,
-    });
-    return true;
-  });
-  return path.join(home, 'node_modules');
 }

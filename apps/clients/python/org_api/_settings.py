@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Optional
+from typing import Callable, Optional
 from urllib.parse import urlsplit
 
 from ._generated import SERVERS
@@ -16,7 +16,7 @@ class Key:
     __slots__ = ("_header",)
 
     def __init__(self, text: str) -> None:
-        self._header = lambda: "Bearer " + text
+        self._header: Callable[[], str] = lambda: "Bearer " + text
 
     def __repr__(self) -> str:
         return "<API key>"

@@ -59,7 +59,7 @@ def receive(
 
 def _read_event(body: bytes) -> Event:
     try:
-        event = json.loads(body)
+        event: Event = json.loads(body)
         if isinstance(event["id"], str) and _TIME.fullmatch(event["createdAt"]):
             return event
     except (ValueError, TypeError, KeyError):

@@ -1,6 +1,6 @@
 // Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
 // SHA-256 of what it contains of the document: 443405af05227a21ffaefb8eaa0ae858f090f3efdc5df13f38db499ae8f99730
-// SHA-256 of its generator: 209037119e3a7e9979e26a18db2fe7539efbc267d3eeceae2e86acd5cbdca731
+// SHA-256 of its generator: 0ade03d33278411bd4c4eec076c820cc870aab90046a9d355bc3dd37b3529eee
 import type { ApiResponse, CallOptions } from './response.ts';
 
 interface components {

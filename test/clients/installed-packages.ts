@@ -1,0 +1,77 @@
+/** The packages as a release publishes them, and the programs of this machine that can run them. */
+import { execFile, spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'vitest';
+import { npmPackages } from '#test/npm-packages.ts';
+import { pythonEnvironment } from '#test/python-environment.ts';
+import type { OnFinished } from '#test/setup.ts';
+import { packClients } from '../../charts/release/clients.ts';
+import { startFaultServer } from './fault-server.ts';
+
+export const execute = promisify(execFile);
+export const repository = path.join(import.meta.dirname, '../..');
+const source = path.join(import.meta.dirname, 'packages');
+
+/** The tools of these tests, each installed once into the user's cache by its lock. */
+export const tools = {
+  npm: () => npmPackages({ name: 'test-clients', source }),
+  python: () => {
+    const requirements = path.join(source, 'requirements.txt');
+    return pythonEnvironment({
+      name: 'test-clients-python',
+      version: readFileSync(requirements, 'utf8'),
+      install: ['--requirement', requirements],
+      program: 'mypy',
+      remedy: 'install Python 3.11 or newer with its venv module, and check the network and the Python package index',
+    });
+  },
+};
+
+/** Packs everything, and installs it into an empty project of each language. */
+export async function installPackages(onFinished: OnFinished) {
+  const createFolder = () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'org-api-packages-'));
+    onFinished(() => rmSync(folder, { recursive: true, force: true }));
+    return folder;
+  };
+  const [packed, project, python] = [createFolder(), createFolder(), createFolder()];
+  const packages = packClients({ repository, out: packed });
+  const find = (pattern: RegExp) =>
+    readdirSync(packed)
+      .filter((name) => pattern.test(name))
+      .map((name) => path.join(packed, name));
+  writeFileSync(path.join(project, 'package.json'), '{"type":"module"}');
+  await execute('npm', ['install', '--offline', '--no-audit', '--no-fund', ...find(/\.tgz$/)], { cwd: project });
+  await execute('python3', ['-m', 'pip', 'install', '--no-index', '--target', python, ...find(/\.whl$/)]);
+  return { packed, packages, project, python };
+}
+
+/** Returns the programs of these that run here. */
+export const findPrograms = (...programs: string[]): string[] =>
+  programs.filter((program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0);
+
+/** Returns every Python from 3.9 that is on PATH or that pyenv has installed. */
+export function findPythons(): string[] {
+  const { PYENV_ROOT = path.join(homedir(), '.pyenv') } = process.env;
+  const installed = globSync(path.join(PYENV_ROOT, 'versions/3.{9,1[0-9]}.*/bin/python3'));
+  return findPrograms('python3.9', 'python3.13', 'python3', ...installed);
+}
+
+/** Starts a server that answers every read with one family, for a program with the settings of a partner. */
+export async function startPartner(key: string) {
+  const body = JSON.stringify({ clients: [{ family: 'Rossi' }] });
+  const server = await startFaultServer([{ status: 200, headers: { ETag: '"a"' }, body }]);
+  const env = { PATH: process.env.PATH ?? '', ORG_API_KEY: key, ORG_API_BASE_URL: server.url };
+  return { server, env };
+}
+
+/** Runs a program as a partner. Returns what it prints. */
+export async function runAsPartner(key: string, [program = '', ...args]: string[], cwd: string, more = {}) {
+  const { server, env } = await startPartner(key);
+  const { stdout } = await execute(program, args, { cwd, env: { ...env, ...more } });
+  expect(server.requests).toHaveLength(1);
+  return stdout.trim();
+}
