@@ -1,12 +1,8 @@
 import { expect, it } from 'vitest';
-import { openPostgres, openSqlite } from './databases.ts';
+import { kitsWithDatabases } from './databases.ts';
 import { runKills } from './kills.ts';
 
-it.each([
-  ['typescript', 'SQLite', openSqlite],
-  ['typescript', 'PostgreSQL', openPostgres],
-  ['python', 'SQLite', openSqlite],
-] as const)(
+it.each(kitsWithDatabases)(
   'a receiver kit that is killed 1,000 times applies each event once and in order: %s with %s',
   {
     timeout: 3_600_000,

@@ -1,6 +1,6 @@
 /** The receiver kits while their processes are killed: 50 times here, and 1,000 times in kills.long.test.ts. */
 import { describe, expect, it } from 'vitest';
-import { openPostgres, openSqlite } from './databases.ts';
+import { kitsWithDatabases, openSqlite } from './databases.ts';
 import { runKills } from './kills.ts';
 import { mutations } from './mutations.ts';
 
@@ -8,14 +8,14 @@ const timeout = 900_000;
 const nothingWrong = { missing: 0, twice: 0, wrongStates: 0, gaps: 0, forgedAccepted: 0 };
 
 describe('a receiver kit whose processes are killed 50 times', () => {
-  it.each([
-    ['typescript', 'SQLite', openSqlite],
-    ['typescript', 'PostgreSQL', openPostgres],
-    ['python', 'SQLite', openSqlite],
-  ] as const)('applies each event once and in order: %s with %s', { timeout }, async (kit, _name, open) => {
-    const remains = await runKills({ kit, ...(await open()), kills: 50 });
-    expect(remains).toMatchObject({ ...nothingWrong, kills: 50 });
-  });
+  it.each(kitsWithDatabases)(
+    'applies each event once and in order: %s with %s',
+    { timeout },
+    async (kit, _name, open) => {
+      const remains = await runKills({ kit, ...(await open()), kills: 50 });
+      expect(remains).toMatchObject({ ...nothingWrong, kills: 50 });
+    },
+  );
 
   it.each(Object.keys(mutations))('is found without a guarantee: %s', { timeout }, async (mutation) => {
     const remains = await runKills({ kit: 'typescript', ...(await openSqlite()), kills: 15, mutation });

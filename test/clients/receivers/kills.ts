@@ -8,6 +8,7 @@ import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { endChild } from '#test/end-child.ts';
 import { gapsSql, schema } from '../../../apps/clients/receiver-typescript/src/index.ts';
+import { tools } from '../installed-packages.ts';
 import { type Delivery, inventEvents, shuffle } from './events.ts';
 
 export type Kit = 'typescript' | 'python';
@@ -25,7 +26,7 @@ export interface Remains {
 
 export interface KillOptions {
   kit: Kit;
-  /** A URL of PostgreSQL, or a file of SQLite. */
+  /** A URL of PostgreSQL or MariaDB, or a file of SQLite. */
   database: string;
   query: (sql: string) => Promise<Record<string, unknown>[]>;
   kills: number;
@@ -37,10 +38,13 @@ const tables = [
   'create table effect (event_id varchar(64) not null, is_late integer not null)',
   'create table state (subject varchar(64) primary key, status varchar(16) not null)',
 ];
-const programs: Record<Kit, readonly [string, string]> = {
-  typescript: [process.execPath, path.join(import.meta.dirname, 'server.ts')],
-  python: ['python3', path.join(import.meta.dirname, 'server.py')],
-};
+/** Returns a receiver's command. The drivers of servers are in an environment of Python. */
+async function getCommand(kit: Kit, database: string): Promise<readonly [string, string]> {
+  const source = (name: string) => path.join(import.meta.dirname, name);
+  if (kit === 'typescript') return [process.execPath, source('server.ts')];
+  const python = database.includes('://') ? path.join(await tools.python(), 'bin/python') : 'python3';
+  return [python, source('server.py')];
+}
 
 interface Running {
   child: ChildProcess;
@@ -53,8 +57,9 @@ export async function createTables(query: KillOptions['query']): Promise<void> {
 }
 
 /** Starts a receiver. It ends with this process at the latest. */
-export async function startKit(kit: Kit, environment: Record<string, string>): Promise<Running> {
-  const child = spawn(programs[kit][0], [programs[kit][1]], {
+export async function startKit(kit: Kit, environment: { DATABASE: string; [name: string]: string }): Promise<Running> {
+  const [program, source] = await getCommand(kit, environment.DATABASE);
+  const child = spawn(program, [source], {
     env: { ...process.env, ...environment },
     stdio: ['pipe', 'pipe', 'inherit'],
   });

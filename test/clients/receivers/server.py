@@ -1,4 +1,4 @@
-"""A receiver on the Python kit, as a process, like server.ts: DATABASE is a file of SQLite."""
+"""A receiver on the Python kit, as a process, like server.ts, with psycopg or PyMySQL where they are installed."""
 
 import json
 import os
@@ -6,27 +6,57 @@ import random
 import sqlite3
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../apps/clients/receiver-python"))
-from org_api_receiver import InvalidDelivery, receive, sqlite  # noqa: E402
+from org_api_receiver import GAPS, InvalidDelivery, dbapi, forget, receive, sqlite  # noqa: E402
 
 FAILING = float(os.environ.get("FAILING", "0"))
+DATABASE = os.environ["DATABASE"]
+IS_MYSQL = DATABASE.startswith("mysql")
+UPSERT = (
+    "on duplicate key update status = values(status)"
+    if IS_MYSQL
+    else "on conflict (subject) do update set status = excluded.status"
+)
 local = threading.local()
 
 
 def connect():
+    if IS_MYSQL:
+        import pymysql
+
+        url = urlsplit(DATABASE)
+        return pymysql.connect(host=url.hostname, port=url.port, user=url.username, database=url.path[1:])
+    if DATABASE.startswith("postgres"):
+        import psycopg
+
+        return psycopg.connect(DATABASE)
     if not hasattr(local, "connection"):
-        local.connection = sqlite3.connect(os.environ["DATABASE"], isolation_level=None, timeout=20)
+        local.connection = sqlite3.connect(DATABASE, isolation_level=None, timeout=20)
     return local.connection
+
+
+def transaction():
+    if "://" not in DATABASE:
+        return sqlite(connect())
+    return dbapi(connect, "mysql") if IS_MYSQL else dbapi(connect)
+
+
+def query(sql):
+    with transaction() as tx:
+        cursor = tx.connection.cursor()
+        cursor.execute(sql)
+        return cursor.fetchall()
 
 
 def apply(event, tx):
     tx.execute("insert into effect (event_id, is_late) values (?, 0)", (event["id"],))
     status = "ended" if event["type"].endswith(".ended") else "active"
     tx.execute(
-        "insert into state (subject, status) values (?, ?)"
-        " on conflict (subject) do update set status = excluded.status",
+        f"insert into state (subject, status) values (?, ?) {UPSERT}",
         (event["data"].get("seatId") or event["data"].get("grantId", ""), status),
     )
     if random.random() < FAILING:
@@ -45,8 +75,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.headers,
                 body,
                 secrets=lambda endpoint: [os.environ["SECRET"]],
-                transaction=lambda: sqlite(connect()),
+                transaction=transaction,
                 apply=apply,
+                now=self.now,
                 late=late,
             )
             self.answer(204, b"")
@@ -55,10 +86,19 @@ class Handler(BaseHTTPRequestHandler):
         except Exception:
             self.answer(503, b"")
 
+    def now(self):
+        return int(self.headers.get("test-now", time.time() * 1_000)) / 1_000
+
+    def do_DELETE(self):
+        forget(transaction, self.now)
+        self.answer(204, b"")
+
     def do_GET(self):
-        rows = connect().execute("select event_id, count(*) from effect where is_late = 0 group by event_id")
-        events = dict(rows.fetchall())
-        states = dict(connect().execute("select subject, status from state").fetchall())
+        if self.path == "/gaps":
+            rows = [dict(zip(("endpoint", "first", "last"), row)) for row in query(GAPS)]
+            return self.answer(200, json.dumps(rows).encode())
+        events = dict(query("select event_id, count(*) from effect where is_late = 0 group by event_id"))
+        states = dict(query("select subject, status from state"))
         self.answer(200, json.dumps({"events": events, "grants": states, "seats": states}).encode())
 
     def answer(self, status, body):

@@ -1,14 +1,18 @@
 /**
- * A receiver on the TypeScript kit, as a process: `DATABASE` is a URL of PostgreSQL or a file of SQLite, `SECRET` its
- * only secret. It prints its port, ends with its standard input, and tells its state as certify asks for it. An effect
- * fails with the probability `FAILING`; `MUTATION` takes one of the kit's guarantees away.
+ * A receiver on the TypeScript kit, as a process: `DATABASE` is a URL of PostgreSQL or MySQL, or a file of SQLite;
+ * `SECRET` is its only secret. It prints its port, ends with its standard input, and tells its state as certify asks
+ * for it. An effect fails with the probability `FAILING`; `MUTATION` takes one of the kit's guarantees away. The header
+ * `test-now` replaces the clock, `/gaps` lists the gaps, and DELETE forgets.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
 import { Pool } from 'pg';
 import {
   type Database,
+  forget,
+  gapsSql,
   InvalidDeliveryError,
+  mysql,
   type OrgEvent,
   postgres,
   receive,
@@ -16,10 +20,15 @@ import {
   type Transaction,
 } from '../../../apps/clients/receiver-typescript/src/index.ts';
 import { mutate } from './mutations.ts';
+import { loadMysql } from './mysql.ts';
 
 const { DATABASE = '', SECRET = '', FAILING = '0', MUTATION = '' } = process.env;
 
-function open(): { database: Database; query: (sql: string) => Promise<Record<string, unknown>[]> } {
+async function open(): Promise<{ database: Database; query: (sql: string) => Promise<Record<string, unknown>[]> }> {
+  if (DATABASE.startsWith('mysql')) {
+    const pool = (await loadMysql())(DATABASE);
+    return { database: mysql(pool), query: async (sql) => (await pool.query(sql))[0] as Record<string, unknown>[] };
+  }
   if (DATABASE.startsWith('postgres')) {
     const pool = new Pool({ connectionString: DATABASE, max: 4 });
     pool.on('error', () => {});
@@ -29,7 +38,10 @@ function open(): { database: Database; query: (sql: string) => Promise<Record<st
   return { database: sqlite(file), query: async (sql) => file.prepare(sql).all() };
 }
 
-const { database, query } = open();
+const { database, query } = await open();
+const upsert = DATABASE.startsWith('mysql')
+  ? 'on duplicate key update status = values(status)'
+  : 'on conflict (subject) do update set status = excluded.status';
 
 async function apply(event: OrgEvent, transaction: Transaction): Promise<void> {
   const failIfUnlucky = () => {
@@ -39,10 +51,7 @@ async function apply(event: OrgEvent, transaction: Transaction): Promise<void> {
   await transaction.execute('insert into effect (event_id, is_late) values (?, 0)', [event.id]);
   const { seatId, grantId = '' }: { seatId?: string; grantId?: string } = event.data;
   const status = event.type.endsWith('.ended') ? 'ended' : 'active';
-  await transaction.execute(
-    `insert into state (subject, status) values (?, ?) on conflict (subject) do update set status = excluded.status`,
-    [seatId ?? grantId, status],
-  );
+  await transaction.execute(`insert into state (subject, status) values (?, ?) ${upsert}`, [seatId ?? grantId, status]);
   failIfUnlucky();
 }
 
@@ -55,6 +64,7 @@ async function respond(request: IncomingMessage): Promise<number> {
       secrets: () => [SECRET],
       database: mutate(database, MUTATION, body),
       apply,
+      now: () => readNow(request),
       async late(event, transaction) {
         await transaction.execute('insert into effect (event_id, is_late) values (?, 1)', [event.id]);
       },
@@ -64,6 +74,8 @@ async function respond(request: IncomingMessage): Promise<number> {
     return error instanceof InvalidDeliveryError ? 400 : 503;
   }
 }
+
+const readNow = ({ headers }: IncomingMessage) => Number(headers['test-now'] ?? Date.now());
 
 async function readState() {
   const effects = await query('select event_id, count(*) as times from effect where is_late = 0 group by event_id');
@@ -75,6 +87,11 @@ async function readState() {
 }
 
 const server = createServer(async (request, response) => {
+  if (request.url === '/gaps') return void response.end(JSON.stringify(await query(gapsSql)));
+  if (request.method === 'DELETE') {
+    await forget(database, readNow(request));
+    return void response.writeHead(204).end();
+  }
   if (request.method === 'GET') return void response.end(JSON.stringify(await readState()));
   response.writeHead(await respond(request)).end();
 });

@@ -26,7 +26,8 @@ export const schema: readonly string[] = [
 
 /**
  * Lists the numbers of `webhook-sequence` that never came, by webhook: `endpoint`, `first`, `last`. Redeliver those
- * events in the console. A number that is on its way is listed too, so ask again after a while.
+ * events in the console. A number that is on its way is listed too, so ask again after a while. The numbers are
+ * `bigint`, which node-postgres returns as text.
  */
 export const gapsSql = `
   select endpoint, sequence + 1 as first, following - 1 as last from (
