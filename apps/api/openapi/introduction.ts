@@ -127,8 +127,9 @@ Store that position with the subject and apply no event that is earlier than it,
 late makes an ended client active again. Keep it per subject and not per grant: a grant has several seats, one after
 another.
 
-\`webhook-sequence\` is no order of events. It counts the events of one webhook in the order of their first attempts,
-so a number that never arrives is an event that you missed: redeliver it in the console. Two webhooks count apart.
+\`webhook-sequence\` is no order of events. It counts the events of one webhook in the order in which the service
+first took them up to send them, so a number that never arrives is an event that you missed: redeliver it in the
+console. Two webhooks count apart.
 Recognize repeats by the event id, not by this number.
 A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none
 of it.

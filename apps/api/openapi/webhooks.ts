@@ -56,11 +56,11 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
   },
   'webhook-sequence': {
     description:
-      'Counts this webhook’s events without gaps, in the order of their first attempts, so that a receiver can ' +
-      'detect a missed one. It is no order of events: compare `createdAt` of one seat or grant, and this number only ' +
-      'between two events of the same webhook within a millisecond. A number can come twice, with two event ids, or ' +
-      'be left out, after the service lost its last second in a failover: recognize repeats by the event id. Test ' +
-      'events have none.',
+      'Counts this webhook’s events without gaps, in the order in which the service first took them up to send ' +
+      'them, so that a receiver can detect a missed one. It is no order of events: compare `createdAt` of one seat ' +
+      'or grant, and this number only between two events of the same webhook within a millisecond. A number can ' +
+      'come twice, with two event ids, or be left out, after the service lost its last second in a failover: ' +
+      'recognize repeats by the event id. Test events have none.',
     required: false,
     schema: { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
   },

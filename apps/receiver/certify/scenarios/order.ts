@@ -52,7 +52,9 @@ export const order: readonly Scenario[] = [
   {
     name: 'orders-by-created-at',
     title: 'orders by createdAt, not by webhook-sequence',
-    why: 'The sequence is an order of first attempts: it can contradict what happened, and two webhooks count apart.',
+    why:
+      'The sequence is the order in which events were first taken up: it can contradict what happened, and two ' +
+      'webhooks count apart.',
     fix: orderFix,
     async run(probe) {
       const grant = randomUUID();
