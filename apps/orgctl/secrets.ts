@@ -22,6 +22,10 @@ const about: Record<SealedTable, { content: string; lastResort: string }> = {
     content: 'authenticator apps being added',
     lastResort: 'wait ten minutes until it expires, and ask the person to start again',
   },
+  mail: {
+    content: 'links in invitations that wait to be mailed',
+    lastResort: 'create a new link on the member’s page, or run orgctl person invite',
+  },
   enrolment: {
     content: 'authenticator apps of open enrolments',
     lastResort: 'ask the person to choose the app again at their link, or run orgctl person invite',

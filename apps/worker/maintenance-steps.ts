@@ -41,6 +41,7 @@ export const maintenanceSteps = [
   'end_grants',
   'repeat_erasures',
   'suspend_webhooks',
+  'record_notices',
   'purge_secrets',
   'chain_audit_log',
   'sum_calls',
@@ -49,6 +50,7 @@ export const maintenanceSteps = [
   'drop_audit_entries',
   'purge_sign_ins',
   'purge_deliveries',
+  'purge_mails',
 ] as const;
 export type MaintenanceStep = (typeof maintenanceSteps)[number];
 
@@ -96,8 +98,9 @@ const statement = <Row extends pg.QueryResultRow>(
  * Returns the steps of maintenance. Each second: due grants begin and end, expired secrets are purged, and
  * new entries of the audit log are linked into their hash chains. Every ten seconds: failing
  * webhooks are suspended, and new calls are added to their sums. Each minute: responses that came
- * after an erasure are erased. Each hour: chains are anchored
- * (once a day each), partitions are created ahead, and what is older than its retention is purged.
+ * after an erasure are erased, and webhooks that fail and keys that expire become notices. Each
+ * hour: chains are anchored (once a day each), partitions are created ahead, and what is older than
+ * its retention is purged.
  */
 export function createMaintenanceSteps(options: StepOptions): Step[] {
   const { auditLogRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
@@ -129,6 +132,7 @@ export function createMaintenanceSteps(options: StepOptions): Step[] {
     suspend_webhooks: statement(seldomRuns * everyMs, suspendWebhooksSql, [suspendAfterSeconds], (rows) =>
       onSuspended(rows.length),
     ),
+    record_notices: statement(60_000, `select record_notices()`),
     purge_secrets: statement(0, purgeExpiredSecretsSql),
     sum_calls: {
       everyMs: seldomRuns * everyMs,
@@ -162,6 +166,7 @@ export function createMaintenanceSteps(options: StepOptions): Step[] {
     keep_partitions: statement(hourMs, keepPartitionsSql),
     drop_audit_entries: statement(hourMs, dropOldAuditEntriesSql, [auditLogRetentionDays]),
     purge_sign_ins: statement(hourMs, purgeExpiredSignInsSql),
+    purge_mails: statement(hourMs, `select purge_mails()`),
     purge_deliveries: {
       everyMs: hourMs,
       async run(client) {

@@ -21,6 +21,7 @@ export const migrationNames = [
   '0017-platform-money',
   '0018-erasure',
   '0019-grant-ends',
+  '0020-mail',
   '0022-organization-settings',
 ] as const;
 

@@ -28,6 +28,7 @@ type IdentityErrorReason =
   | 'email_malformed'
   | 'email_taken'
   | 'email_ambiguous'
+  | 'too_many_invitations'
   | 'no_such_organization'
   | 'no_such_role'
   | 'not_an_active_member'

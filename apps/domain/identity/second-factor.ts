@@ -159,7 +159,9 @@ async function completeStep(
     }
     const renewed = await recordSecondFactor(tx, session.id, now());
     const action = isStepUp ? 'sign_in.step_up' : 'sign_in.complete';
-    await recordPersonEntry(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
+    const isNewBrowser = !isStepUp && browserHash === null;
+    const detail = { step, sessionId: session.id, ...(isNewBrowser && { isNewBrowser }) };
+    await recordPersonEntry(tx, { personId, action, visitor, detail });
     return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
   });
   if (completed === null) throw wrong[step]();

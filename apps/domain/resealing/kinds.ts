@@ -1,8 +1,9 @@
 import { enrolmentRow, totpRow } from '../identity/totp.ts';
+import { mailRow } from '../mail/seal.ts';
 import { secretRow } from '../webhooks/seal.ts';
 
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
-export type SealedTable = 'webhook_secret' | 'second_factor' | 'challenge' | 'enrolment';
+export type SealedTable = 'webhook_secret' | 'second_factor' | 'challenge' | 'enrolment' | 'mail';
 
 /** The ids of a sealed row, for programs and people. */
 export type SealedIds = Readonly<Record<string, string>>;
@@ -58,8 +59,24 @@ const enrolmentApps: SealedKind<{ organizationId: string; personId: string }> = 
   nameRow: (ids) => totpRow(enrolmentRow(ids)),
 };
 
+/** The token of an invitation, until its mail is settled. */
+const invitationTokens: SealedKind<{ id: string }> = {
+  table: 'mail',
+  column: 'sealed',
+  key: ['id'],
+  ids: { id: 'id' },
+  living: 'true',
+  nameRow: ({ id }) => mailRow(id),
+};
+
 /** All of them; a test compares the list with the schema. */
-export const sealedKinds: readonly SealedKind[] = [webhookSecrets, authenticatorApps, appsBeingAdded, enrolmentApps];
+export const sealedKinds: readonly SealedKind[] = [
+  webhookSecrets,
+  authenticatorApps,
+  appsBeingAdded,
+  enrolmentApps,
+  invitationTokens,
+];
 
 /** SQL: the rows of a kind with a sealed text that may still be unsealed. */
 export const isSealedSql = ({ column, living }: SealedKind): string => `${column} is not null and ${living}`;

@@ -18,6 +18,7 @@ import { PlatformPeople } from './0016-platform-people.ts';
 import { PlatformMoney } from './0017-platform-money.ts';
 import { Erasure } from './0018-erasure.ts';
 import { GrantEnds } from './0019-grant-ends.ts';
+import { Mail } from './0020-mail.ts';
 import { OrganizationSettings } from './0022-organization-settings.ts';
 
 export interface NamedMigration {
@@ -64,5 +65,6 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0017-platform-money', class: PlatformMoney },
   { name: '0018-erasure', class: Erasure },
   { name: '0019-grant-ends', class: GrantEnds },
+  { name: '0020-mail', class: Mail },
   { name: '0022-organization-settings', class: OrganizationSettings },
 ];

@@ -5,6 +5,7 @@ import type { Database } from '#domain/db/database.ts';
 import type { Factories, MadeMember } from '#test/make.ts';
 import { type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
 import { wrongIdentityStates } from './identity-states.ts';
+import { wrongMailStates } from './mail-states.ts';
 import { wrongRedeliveryStates } from './redelivery-states.ts';
 import { wrongWebhookStates } from './webhook-states.ts';
 
@@ -392,6 +393,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['a key that expired before it was made', 'api_key_expires_after_it_was_made', insertKey({ expiresAt: 'now()' })],
   ...wrongWebhookStates,
   ...wrongIdentityStates,
+  ...wrongMailStates,
   ...wrongRedeliveryStates,
 ];
 

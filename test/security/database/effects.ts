@@ -21,6 +21,8 @@ const mayBeGone: Readonly<Record<string, string>> = {
   known_browser: 'b.expires_at < now()',
   sign_in_failure: 'b.expire < extract(epoch from now()) * 1000',
   call_sum: `b.starts_at < now() - interval '3 days'`,
+  mail: `b.settled_at < now() - interval '30 days'`,
+  notice: `b.at < now() - interval '400 days'`,
   // Unnamed days of erased families that no read needs.
   family_day: `b.day < current_date - 90 and exists (select from before.erasure e
     where e.organization_id = b.organization_id and e.kept_as = b.family_id)`,
@@ -40,6 +42,7 @@ const mayChange: Readonly<Record<string, readonly string[]>> = {
   delivery: ['rolled_up'],
   delivery_attempt: ['response', 'response_encoding'],
   erasure: ['completed_at', 'logged', 'logged_completed'],
+  mail: ['state', 'attempts', 'due_at', 'settled_at', 'reply', 'address', 'sealed', 'facts'],
 };
 
 /** In which rows they may, as a condition on the row before (`b`) and after (`t`). */
@@ -57,6 +60,10 @@ const mayAppear: Readonly<Record<string, string>> = {
   audit_entry: `t.at <= now() and (t.person_id is null or exists (select from membership m
     where m.organization_id = t.organization_id and m.person_id = t.person_id))`,
   audit_link: 't.entry_at <= now()',
+  // To the address of a member or their sign-in, and to no other.
+  mail: `exists (select from membership m left join sign_in s on s.person_id = m.person_id
+    where m.person_id = t.person_id and coalesce(t.address, m.email) in (m.email, s.email))`,
+  notice: `t.at <= now()`,
   audit_chain: 'true',
   call_sum: 'true',
   audit_purge: `t.kept_from <= now() - interval '90 days' and t.floor_days = 90`,
