@@ -1,0 +1,333 @@
+/** The outbox: who gets which mail, when it is still true, and that no mail fails an action. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createEnrolment } from '#domain/identity/create-link.ts';
+import { writeInvitation } from '#domain/identity/mail-invitation.ts';
+import { changeAddress } from '#domain/identity/orgctl-actions.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { mailKinds, optionalKinds } from '#domain/mail/kinds.ts';
+import { testKeySecrets, testSealingKeys } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { admitMailSql } from '../../apps/worker/mail/sql.ts';
+
+interface MailRow {
+  id: string;
+  kind: string;
+  personId: string;
+  state: string;
+  address: string | null;
+  about: string | null;
+}
+
+async function setUp() {
+  const { owner, make, database } = await setupDatabase();
+  const run = async <T extends object>(text: string, values: unknown[] = []) =>
+    (await owner.pool.query<T>(text, values)).rows;
+  const orgId = await make.organization();
+  const { userId } = await make.member({ orgId, signedIn: true });
+  return {
+    owner,
+    make,
+    database,
+    run,
+    orgId,
+    userId,
+    list: (kind?: string) =>
+      run<MailRow>(
+        `select id, kind, person_id as "personId", state, address, about from mail
+         where $1::text is null or kind = $1 order by created_at, id`,
+        [kind ?? null],
+      ),
+    recordEntry: (action: string, detail: object = {}, person: string | null = userId) =>
+      run(`insert into audit_entry (organization_id, person_id, action, detail) values ($1, $2, $3, $4)`, [
+        orgId,
+        person,
+        action,
+        JSON.stringify(detail),
+      ]),
+    /** Makes the mails that wait due, and admits all that are still true. */
+    async admit() {
+      await run(`update mail set due_at = now() where state = 'waiting'`);
+      type Admitted = { id: string; kind: string; facts: { items: { number: number }[] } };
+      const admitted: Admitted[] = [];
+      for (let [mail] = await run<Admitted>(admitMailSql); mail; [mail] = await run<Admitted>(admitMailSql))
+        admitted.push(mail);
+      return admitted;
+    },
+    settle: () => run(`select settle_mail(id, attempts, 'sent', '250', null) from mail where state = 'waiting'`),
+    fail: (webhookId: string, ago = '2 hours') =>
+      run(`update receiver set failing_since = now() - $2::interval where webhook_id = $1`, [webhookId, ago]),
+    async invite(email: string) {
+      const link = await createEnrolment(owner, { organizationId: orgId, email, by: 'orgctl' });
+      const { personId, token } = link;
+      await owner.change((tx) => writeInvitation(tx, { organizationId: orgId, personId, token }, testSealingKeys));
+      return link;
+    },
+  };
+}
+
+it('has the kinds that the constraint has', async () => {
+  const { run } = await setUp();
+  const listed = async (constraint: string) => {
+    const [row] = await run<{ text: string }>(
+      `select pg_get_constraintdef(oid) as text from pg_constraint where conname = $1`,
+      [constraint],
+    );
+    return [...(row?.text.matchAll(/'([a-z_.]+)'/g) ?? [])].map(([, kind]) => kind).sort();
+  };
+  expect(await listed('mail_kind_known')).toEqual([...mailKinds].sort());
+  expect(await listed('mail_opt_out_kind_known')).toEqual(Object.keys(optionalKinds).sort());
+});
+
+describe('an action of a person', () => {
+  it('is mailed to the confirmed members who have its permission, in its transaction', async () => {
+    const t = await setUp();
+    await t.make.member({ orgId: t.orgId });
+    await t.make.member({ orgId: t.orgId, signedIn: true, permissions: ['org.webhooks.manage'] });
+    const key = await t.make.member({ orgId: t.orgId, signedIn: true, permissions: ['org.keys.manage'] });
+    const input = { organizationId: t.orgId, creatorId: t.userId, scopes: ['org.read'], expiresAt: null, label: 'x' };
+    const { id } = await createKey(t.owner, { ...input, by: 'orgctl' } as never, testKeySecrets);
+    const mails = await t.list('key.create');
+    expect(mails.map(({ personId }) => personId).sort()).toEqual([t.userId, key.userId].sort());
+    expect(mails.map(({ about }) => about)).toEqual([id, id]);
+    expect(mails.map(({ address }) => address).sort()).toEqual(
+      [t.userId, key.userId].map((u) => `${u}@example.org`).sort(),
+    );
+  });
+
+  it('on their sign-in is mailed to them once, although the audit log of each organization has it', async () => {
+    const t = await setUp();
+    const other = await t.make.organization();
+    await t.make.member({ orgId: other, userId: t.userId, signedIn: true });
+    await t.run(
+      `insert into audit_entry (organization_id, person_id, action)
+       select organization_id, person_id, 'password.change' from membership`,
+    );
+    expect(await t.list()).toMatchObject([{ kind: 'password.change', address: `${t.userId}@example.org` }]);
+  });
+
+  it('that changes their address is mailed to both addresses', async () => {
+    const t = await setUp();
+    await changeAddress(t.owner, { email: `${t.userId}@example.org`, to: 'new@example.org' });
+    const mails = await t.list('sign_in.change_address');
+    expect(mails.map(({ address }) => address).sort()).toEqual(['new@example.org', `${t.userId}@example.org`]);
+  });
+
+  it('is mailed to owners when it is of owners or of the audit log', async () => {
+    const t = await setUp();
+    await t.make.member({ orgId: t.orgId, signedIn: true, roleKey: 'admin' });
+    await t.recordEntry('audit_log.download');
+    await t.recordEntry('member.role_assign', { memberId: 'usr_x', key: 'owner' });
+    await t.recordEntry('member.role_unassign', { memberId: 'usr_x', key: 'owner' });
+    await t.recordEntry('member.invite', { memberId: 'usr_x', roleKeys: ['member', 'owner'] });
+    await t.recordEntry('member.role_assign', { memberId: 'usr_x', key: 'admin' });
+    const mails = await t.list();
+    expect(mails.map(({ kind }) => kind).sort()).toEqual([
+      'audit_log.download',
+      'owner.add',
+      'owner.add',
+      'owner.remove',
+    ]);
+    expect(new Set(mails.map(({ personId }) => personId))).toEqual(new Set([t.userId]));
+  });
+
+  it('succeeds when its mails cannot be written, whatever its entry contains', async () => {
+    const t = await setUp();
+    const actions = await t.run<{ action: string }>(
+      `select distinct (regexp_matches(pg_get_triggerdef(oid), '''([a-z_.]+)''', 'g'))[1] as action
+       from pg_trigger where tgname = 'audit_entry_notifies' and tgparentid = 0`,
+    );
+    expect(actions.length).toBeGreaterThan(10);
+    const details = [
+      {},
+      { webhookId: randomUUID() },
+      { key: { owner: 1 } },
+      { roleKeys: 'owner' },
+      { isNewBrowser: true },
+    ];
+    const change = async () => {
+      for (const { action } of actions) for (const detail of details) await t.recordEntry(action, detail);
+      await t.run(`update sign_in set email = 'x' || email`);
+    };
+    await change();
+    await t.run(`alter table mail add constraint broken check (false) not valid`);
+    await change();
+    await t.run(`alter table mail rename to gone`);
+    await change();
+    const [counted] = await t.run<{ entries: number }>(`select count(*)::int as entries from audit_entry`);
+    expect(counted?.entries).toBeGreaterThanOrEqual(3 * actions.length * details.length);
+  });
+});
+
+describe('what continues', () => {
+  it('is one mail for each member, and one a day, however many webhooks fail and recover', async () => {
+    const t = await setUp();
+    for (let n = 0; n < 9; n += 1) await t.make.member({ orgId: t.orgId, signedIn: true });
+    const hooks = [];
+    for (let n = 0; n < 20; n += 1) hooks.push(await t.make.webhook({ orgId: t.orgId }));
+    const record = () => t.run('select record_notices()');
+    for (const { id } of hooks) await t.fail(id);
+    await record();
+    await record();
+    expect(await t.list('webhook.failing')).toHaveLength(10);
+    for (const { facts } of await t.admit()) expect(facts.items).toHaveLength(20);
+    await t.settle();
+    for (let day = 1; day <= 3; day += 1) {
+      await t.run(`update receiver set failing_since = null`);
+      await record();
+      for (const { id } of hooks) await t.fail(id);
+      await record();
+      expect(await t.list('webhook.failing')).toHaveLength(day * 10);
+      await t.run(`update notice set at = at - interval '24 hours', step = (step::date - 1)::text`);
+      await record();
+      await record();
+      expect(await t.list('webhook.failing')).toHaveLength((day + 1) * 10);
+      await t.settle();
+    }
+  });
+
+  it('is no mail about a receiver that has failed for less than an hour', async () => {
+    const t = await setUp();
+    const { id } = await t.make.webhook({ orgId: t.orgId });
+    await t.fail(id, '55 minutes');
+    await t.run('select record_notices()');
+    expect(await t.list('webhook.failing')).toEqual([]);
+  });
+
+  it('is a mail about a key 14, 3 and 1 days before its end, unless it has a successor', async () => {
+    const t = await setUp();
+    const { id } = await t.make.apiKey({
+      creator: { orgId: t.orgId, userId: t.userId, roleId: null },
+      expiresAt: new Date(Date.now() + 60 * 86_400_000),
+    });
+    const told = async (left: string) => {
+      await t.run(`update api_key set created_at = now() - interval '90 days', expires_at = now() + $1::interval`, [
+        left,
+      ]);
+      await t.run('select record_notices()');
+      await t.run('select record_notices()');
+      return (await t.run<{ step: string }>('select step from notice order by at, step')).map(({ step }) => step);
+    };
+    expect(await told('15 days')).toEqual([]);
+    expect(await told('13 days')).toEqual(['14']);
+    expect(await told('70 hours')).toEqual(['14', '3']);
+    expect(await told('23 hours')).toEqual(['14', '3', '1']);
+    const [row] = await t.list('key.expiring');
+    expect(row).toMatchObject({ kind: 'key.expiring', state: 'waiting' });
+    await t.run(
+      `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, number,
+         predecessor_id)
+       select organization_id, creator_id, $2, 1, 'x', scopes, 2, id from api_key where id = $1`,
+      [id, randomBytes(32)],
+    );
+    expect((await t.admit()).map(({ kind }) => kind)).toEqual(['key.create']);
+    expect(await t.list('key.expiring')).toMatchObject([{ state: 'dropped', address: null }]);
+  });
+});
+
+describe('admission', () => {
+  it('drops what is no longer true, and erases its address and token', async () => {
+    const t = await setUp();
+    const { personId } = await t.invite('new@example.org');
+    const { id } = await t.make.webhook({ orgId: t.orgId });
+    await t.fail(id);
+    await t.run('select record_notices()');
+    await t.run(`delete from enrolment where person_id = $1`, [personId]);
+    await t.run(`update receiver set failing_since = null`);
+    expect(await t.admit()).toEqual([]);
+    const rows = await t.run(
+      `select distinct state, address, sealed, facts from mail where kind in ('invitation', 'webhook.failing')`,
+    );
+    expect(rows).toEqual([{ state: 'dropped', address: null, sealed: null, facts: null }]);
+  });
+
+  it('drops a mail to a member who has left, or turned its kind off meanwhile', async () => {
+    const t = await setUp();
+    const { id } = await t.make.webhook({ orgId: t.orgId });
+    const other = await t.make.member({ orgId: t.orgId, signedIn: true });
+    await t.fail(id);
+    await t.run('select record_notices()');
+    await t.run(`insert into mail_opt_out values ($1, $2, 'webhook.failing')`, [t.orgId, t.userId]);
+    await t.run(`update membership set status = 'left' where person_id = $1`, [other.userId]);
+    expect(await t.admit()).toEqual([]);
+    await t.run(`update notice set at = at - interval '24 hours', step = 'before'`);
+    await t.run('select record_notices()');
+    expect(await t.list('webhook.failing')).toMatchObject([{ state: 'dropped' }, { state: 'dropped' }]);
+  });
+
+  it('gives a mail to one worker at a time, and gives up after 72 hours', async () => {
+    const t = await setUp();
+    await t.recordEntry('password.change');
+    const both = await Promise.all([t.run(admitMailSql), t.run(admitMailSql)]);
+    expect(both.flat()).toHaveLength(1);
+    await t.run(`update mail set created_at = now() - interval '73 hours'`);
+    expect(await t.admit()).toEqual([]);
+    expect(await t.list()).toMatchObject([{ state: 'expired', address: null }]);
+  });
+
+  it('says the same at a repeat whose first try is not known to have failed', async () => {
+    const t = await setUp();
+    const first = await t.make.webhook({ orgId: t.orgId });
+    await t.fail(first.id);
+    await t.run('select record_notices()');
+    const [told] = await t.admit();
+    expect(told?.facts.items).toHaveLength(1);
+    const second = await t.make.webhook({ orgId: t.orgId });
+    await t.fail(second.id);
+    expect((await t.admit())[0]?.facts).toEqual(told?.facts);
+    await t.run(`select settle_mail(id, attempts, null, '450', 60) from mail where kind = 'webhook.failing'`);
+    expect((await t.admit())[0]?.facts.items).toHaveLength(2);
+  });
+});
+
+it('notifies of the end of a suspension those who were notified of the suspension, once', async () => {
+  const t = await setUp();
+  const { id } = await t.make.webhook({ orgId: t.orgId });
+  await t.run(`update webhook set state = 'suspended', suspended_reason = 'failures' where id = $1`, [id]);
+  await t.recordEntry('webhook.suspend', { webhookId: id }, null);
+  await t.settle();
+  await t.make.member({ orgId: t.orgId, signedIn: true });
+  await t.run(`update webhook set state = 'active', suspended_reason = null where id = $1`, [id]);
+  await t.recordEntry('webhook.resume', { webhookId: id });
+  await t.recordEntry('webhook.resume', { webhookId: id });
+  expect(await t.list('webhook.resume')).toMatchObject([{ personId: t.userId, about: id }]);
+});
+
+describe('an invitation by mail', () => {
+  it('is written three times a day to one person, and 50 times for the organization', async () => {
+    const t = await setUp();
+    for (let n = 0; n < 3; n += 1) await t.invite('one@example.org');
+    await expect(t.invite('one@example.org')).rejects.toMatchObject({ reason: 'too_many_invitations' });
+    for (let n = 0; n < 47; n += 1) await t.invite(`p${n}@example.org`);
+    await expect(t.invite('more@example.org')).rejects.toMatchObject({ reason: 'too_many_invitations' });
+    expect(await t.list('invitation')).toHaveLength(50);
+    await t.run(`update mail set created_at = created_at - interval '25 hours'`);
+    await t.invite('more@example.org');
+  });
+
+  it('is replaced by a newer one: the earlier link is not mailed any more', async () => {
+    const t = await setUp();
+    await t.invite('one@example.org');
+    await t.invite('one@example.org');
+    await t.admit();
+    expect((await t.list('invitation')).map(({ state }) => state).sort()).toEqual(['dropped', 'waiting']);
+  });
+});
+
+it('does not wait without a mail server, and is purged after 30 days', async () => {
+  const t = await setUp();
+  await t.invite('new@example.org');
+  await t.recordEntry('password.change');
+  await t.run('select drop_mails()');
+  expect((await t.list()).map(({ state }) => state)).toEqual(['waiting', 'waiting']);
+  await t.run(`update mail set created_at = created_at - interval '2 minutes'`);
+  await t.run('select drop_mails()');
+  expect(new Set((await t.list()).map(({ state }) => state))).toEqual(new Set(['dropped']));
+  await t.run(`update mail set settled_at = now() - interval '31 days'`);
+  await t.run('select purge_mails()');
+  expect(await t.list()).toEqual([]);
+  const values = [t.orgId, 'webhook.failing', randomUUID(), 'x', '2020-01-01'];
+  await t.run('insert into notice (organization_id, kind, subject_id, step, at) values ($1, $2, $3, $4, $5)', values);
+  await t.run('select purge_mails()');
+  expect(await t.run('select from notice')).toEqual([]);
+});
