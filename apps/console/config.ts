@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { currentKeySecrets } from '#runtime/settings/key-secrets.ts';
+import { mailFrom } from '#runtime/settings/mail.ts';
 import { buildServerConfig, serverSettings } from '#runtime/settings/server.ts';
 import { findTemporalServer, type TemporalServer, temporalAccess } from '#runtime/settings/temporal.ts';
 import { tryPostgres } from '#runtime/settings/try-connection.ts';
 import { trySecrets } from '#runtime/settings/try-secrets.ts';
 import {
+  consoleUrl,
   databaseUrl,
   httpUrl,
   keyPeppers,
@@ -16,22 +18,6 @@ import {
   webhookSecretKeys,
 } from '#runtime/settings/types.ts';
 
-/**
- * Scheme, host and port that people open: https, or http on localhost. Passkeys are bound to its
- * host, which therefore is a name and no address.
- */
-const origin = z.string().transform((text, context): URL => {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && url.hostname === 'localhost');
-  const isName = url !== null && !/^[\d.]+$|^\[/.test(url.hostname);
-  if (url !== null && isSafe && isName && url.pathname === '/' && url.search === '' && url.username === '') return url;
-  context.addIssue({
-    code: 'custom',
-    message: 'must be https:// and a host name, without a path (http://localhost:PORT for development)',
-  });
-  return z.NEVER;
-});
-
 /** A download of the whole audit log takes minutes on a slow line. */
 const downloadDeadlineMs = 30 * 60_000;
 
@@ -40,10 +26,13 @@ export const Settings = z.object({
   CONSOLE_DATABASE_URL: databaseUrl.describe(
     'PostgreSQL URL of the login of the console. `migrate` creates the login and gives it its password and rights.',
   ),
-  CONSOLE_URL: origin.describe(
+  CONSOLE_URL: consoleUrl.describe(
     'Address that people open: https and a host name (http://localhost for development). Passkeys are bound to its ' +
       'host, and enrolment links lead there.',
   ),
+  MAIL_FROM: mailFrom
+    .optional()
+    .describe('Sender of mails, the same as the worker’s. With it, invitations are mailed and their links not shown.'),
   API_URL: httpUrl.describe('Base URL of this region’s read API, for the line that a new key is shown with.'),
   KEY_PEPPERS: keyPeppers,
   KEY_TAG_SECRETS: keyTagSecrets,
@@ -99,6 +88,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     region: s.REGION,
     origin: s.CONSOLE_URL.origin,
     apiUrl: s.API_URL,
+    /** Whether workers send mail. */
+    sendsMail: s.MAIL_FROM !== undefined,
     webhookAllow: s.WEBHOOK_ALLOW,
     /** Null: this installation of the console knows no Temporal. */
     temporal,

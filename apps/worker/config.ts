@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
+import { findMailSettings, mailSettings } from '#runtime/settings/mail.ts';
 import { findTemporalServer, type TemporalServer, temporalAccess } from '#runtime/settings/temporal.ts';
 import { tryPostgres } from '#runtime/settings/try-connection.ts';
 import { trySecrets } from '#runtime/settings/try-secrets.ts';
@@ -124,6 +125,7 @@ export const Settings = z.object({
   HOST: z.string().default('::').describe('Address to listen on. `::` is every address, of IPv4 too.'),
   METRICS_PORT: port.default(9090).describe('Port of `/metrics`, `/livez` and `/readyz`.'),
   LOG_LEVEL: logLevel,
+  ...mailSettings,
   AUDIT_LOG_STREAM: z
     .enum(['', 'true', 'false'])
     .default('false')
@@ -161,7 +163,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   const { settings: s, followed } = readFollowedSettings({
     schema: Settings,
     environment,
-    names: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
+    names: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY', 'MAIL_URL'],
     tries: {
       WORKER_DATABASE_URL: tryPostgres('worker'),
       WEBHOOK_SECRET_KEYS: trySecrets,
@@ -183,6 +185,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       return followed.values.WEBHOOK_SECRET_KEYS;
     },
     region: s.REGION,
+    /** Null: no mail is sent. */
+    mail: findMailSettings(s, () => followed.values.MAIL_URL),
     databasePoolMax: s.DATABASE_POOL_MAX,
     temporal,
     webhookAllow: s.WEBHOOK_ALLOW,

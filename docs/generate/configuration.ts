@@ -36,6 +36,7 @@ const questions: Readonly<Record<string, string>> = {
   'Where does it listen, and behind which proxies?': 'HOST PORT METRICS_PORT TRUSTED_PROXIES',
   'Which limits can I set?': 'DATABASE_POOL_MAX MAX_CONNECTIONS RESPONSE_MEMORY_MIB DELIVERY_SLOTS',
   'Where do webhooks post, and when?': 'WEBHOOK_ALLOW DELIVERY_SCHEDULE SUSPEND_AFTER REQUEUE_AFTER',
+  'How is mail sent?': 'MAIL_URL MAIL_FROM MAIL_CA',
   'How long are records kept?': 'AUDIT_LOG_RETENTION AUDIT_LOG_RETENTION_FLOOR DELIVERY_RETENTION',
   'What do I see of it?': 'LOG_LEVEL OTEL_EXPORTER_OTLP_ENDPOINT AUDIT_LOG_STREAM',
   'How does it start and stop?': 'READY_AFTER WORKFLOW_BUNDLE DRAIN_DELAY_MS',
@@ -61,8 +62,8 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run tool -- docs\`. 
 - \`NAME_FILE\` names a file that holds the value of \`NAME\`. A trailing newline is dropped. An empty value counts as
   none.
 - API, worker and console read these again within 2 seconds when their file changes: database URLs (login and password
-  only), \`REDIS_URL\` (likewise), \`KEY_PEPPERS\`, \`KEY_TAG_SECRETS\`, \`WEBHOOK_SECRET_KEYS\` and
-  \`TEMPORAL_API_KEY\`. A value that cannot be used is rejected by name in the log and in
+  only), \`REDIS_URL\` (likewise), \`KEY_PEPPERS\`, \`KEY_TAG_SECRETS\`, \`WEBHOOK_SECRET_KEYS\`,
+  \`TEMPORAL_API_KEY\` and \`MAIL_URL\`. A value that cannot be used is rejected by name in the log and in
   \`org_api_setting_rejected\`; the old one stays in use. Logins and API keys are tried by a connection first.
 - A database URL is \`postgresql://user:password@host:port/database\`. IPv6 addresses are in brackets. A Unix socket is
   \`?host=/folder\` without another host, or the encoded folder as the host. Read are the parameters \`host\`,

@@ -131,6 +131,11 @@ const settings: Record<string, (role: LoginRole) => Values | Promise<Values>> = 
   },
   WEBHOOK_SECRET_KEYS: () => keyring(32),
   TEMPORAL_API_KEY: temporalKey,
+  MAIL_URL: () => ({
+    old: 'smtps://user:first@mail.example.org:465',
+    next: 'smtps://user:second@mail.example.org:465',
+    bad: { malformed: 'hunter2', 'another protocol': 'https://hunter2@mail.example.org', empty: '' },
+  }),
 };
 
 interface App {
@@ -155,8 +160,13 @@ const apps: Record<'api' | 'worker' | 'console', App> = {
   },
   worker: {
     read: readWorker,
-    environment: () => ({ ...workerEnvironment(shared().database), ...temporalBehindTls() }),
-    followed: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
+    environment: () => ({
+      ...workerEnvironment(shared().database),
+      ...temporalBehindTls(),
+      MAIL_FROM: 'Org <no-reply@example.org>',
+      CONSOLE_URL: 'https://console.example.com',
+    }),
+    followed: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY', 'MAIL_URL'],
   },
   console: {
     read: readConsole,

@@ -54,6 +54,7 @@ const servers: Readonly<Record<string, string>> = {
   TEMPORAL_ADDRESS: 'Temporal',
   API_URL: 'API',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'OTLP',
+  MAIL_URL: 'mail server',
 };
 
 /** Returns the servers of an app's settings, by the names that SECURITY.md has for them, with their URLs. */

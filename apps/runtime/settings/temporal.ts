@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { InvalidSettingsError } from '../errors.ts';
 import { hostAndPort } from './connection-url.ts';
+import { canParse, pemCertificate } from './pem.ts';
 import type { TemporalAddress } from './temporal-address.ts';
 
 export interface TemporalServer {
@@ -22,10 +23,6 @@ export interface TemporalTls {
   /** PEM of the client certificate and its key; null: none. */
   own: { cert: string; key: string } | null;
 }
-
-const pemCertificate = z.string().refine((text) => canParse(() => new X509Certificate(text)), {
-  error: 'must be a certificate in PEM, or several in a row',
-});
 
 /** The settings of each app that connects to Temporal, besides address and namespace. */
 export const temporalAccess = {
@@ -113,13 +110,4 @@ function findContradictions(s: Parsed): string[] {
   if (cert !== undefined && key !== undefined && !new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
     problems.push('TEMPORAL_TLS_KEY is not the private key of TEMPORAL_TLS_CERT');
   return problems;
-}
-
-function canParse(parse: () => unknown): boolean {
-  try {
-    parse();
-    return true;
-  } catch {
-    return false;
-  }
 }

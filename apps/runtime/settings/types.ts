@@ -58,6 +58,18 @@ export const httpUrl = z
   .regex(/^https?:\/\/[^/]/, 'must be an http:// or https:// URL')
   .transform((url) => url.replace(/\/+$/, ''));
 
+/**
+ * Scheme, host and port of the console: https, or http on localhost. Passkeys are bound to its host,
+ * which therefore is a name and no address.
+ */
+export const consoleUrl = z.string().transform((text, context): URL => {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && url.hostname === 'localhost');
+  const isName = url !== null && !/^[\d.]+$|^\[/.test(url.hostname);
+  if (url !== null && isSafe && isName && url.pathname === '/' && url.search === '' && url.username === '') return url;
+  return reject(context, 'must be https:// and a host name, without a path (http://localhost:PORT for development)');
+});
+
 /** A whole number from `min` to `max`. */
 export const wholeNumber = (min: number, max: number) =>
   z.coerce
