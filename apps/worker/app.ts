@@ -11,6 +11,7 @@ import { AnchorSender } from './audit-log-anchors.ts';
 import { AuditLogStream } from './audit-log-stream.ts';
 import type { WorkerConfig } from './config.ts';
 import { ledgerMetrics } from './ledger-metrics.ts';
+import { Mailer } from './mail/mailer.ts';
 import { Maintenance } from './maintenance.ts';
 import { createMetrics } from './metrics.ts';
 import { waitForSchema } from './schema.ts';
@@ -90,6 +91,15 @@ export async function startWorker(
       onError: errorLogger(log, 'the audit log could not be streamed; tried again soon'),
     });
   void stream?.start();
+  const mailer = new Mailer({
+    pool: database.pool,
+    settings: config.mail,
+    keys: () => config.webhookSecretKeys,
+    onTried: (outcome) => metrics.mailTries.inc({ outcome }),
+    onDropped: (mails) => metrics.mailsDropped.inc(mails),
+    onError: errorLogger(log, 'a mail could not be sent; tried again soon'),
+  });
+  mailer.start();
   const deliveries = await startDeliveries({
     config,
     database,
@@ -111,7 +121,7 @@ export async function startWorker(
 
   async function close(): Promise<void> {
     findUnreadiness = () => 'draining';
-    const parts = [deliveries, states, ledger, stream, maintenance, anchorSender, server, settings, tracing];
+    const parts = [mailer, deliveries, states, ledger, stream, maintenance, anchorSender, server, settings, tracing];
     for (const part of parts) await part?.stop();
     await database.close();
   }

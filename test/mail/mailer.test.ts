@@ -1,0 +1,243 @@
+/** The mailer with a real database and mail server: what it sends, waits for and records. */
+import { randomUUID } from 'node:crypto';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { createEnrolment } from '#domain/identity/create-link.ts';
+import { writeInvitation } from '#domain/identity/mail-invitation.ts';
+import { openDatabase } from '#domain/open-database.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { smtpReply, startMailServer } from '#test/mail-server.ts';
+import { testSealingKeys } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { guardSockets } from '#test/socket-guard.ts';
+import { Mailer } from '../../apps/worker/mail/mailer.ts';
+
+interface MailRow {
+  state: string;
+  attempts: number;
+  reply: string | null;
+  address: string | null;
+  sealed: Buffer | null;
+  waitSeconds: number | null;
+  facts: object | null;
+}
+
+const patient = { timeout: 60_000, interval: 20 };
+
+async function setUp(url: string | null) {
+  guardSockets(onTestFinished, 'worker');
+  const { owner, make, database } = await setupDatabase();
+  const options = { server: parsePostgresUrl(database.urls.worker), applicationName: 'test', poolMax: 2 };
+  const worker = await openDatabase({ ...options, connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 });
+  onTestFinished(() => worker.close());
+  const orgId = await make.organization({ name: 'Müller & Söhne <b>Law</b>' });
+  await make.member({ orgId, signedIn: true });
+  const outcomes: string[] = [];
+  const errors: unknown[] = [];
+  const start = () => {
+    const mailer = new Mailer({
+      pool: worker.pool,
+      settings: url === null ? null : createSettings(url),
+      keys: () => testSealingKeys,
+      onTried: (outcome) => void outcomes.push(outcome),
+      onDropped: () => {},
+      onError: (cause) => void errors.push(cause),
+      everyMs: 20,
+    });
+    mailer.start();
+    onTestFinished(() => mailer.stop());
+    return mailer;
+  };
+  return {
+    owner,
+    make,
+    orgId,
+    outcomes,
+    errors,
+    start,
+    async invite(email: string) {
+      const { personId, token } = await createEnrolment(owner, { organizationId: orgId, email, by: 'orgctl' });
+      await owner.change((tx) => writeInvitation(tx, { organizationId: orgId, personId, token }, testSealingKeys));
+      return token;
+    },
+    rows: async () =>
+      (
+        await owner.pool.query<MailRow>(
+          `select state, attempts, reply, address, sealed, facts,
+             extract(epoch from due_at - clock_timestamp())::float as "waitSeconds" from mail order by created_at, id`,
+        )
+      ).rows,
+    makeDue: () => owner.pool.query(`update mail set due_at = now() where state = 'waiting'`),
+  };
+}
+
+function createSettings(url: string) {
+  const sender = { name: 'Org console', address: 'no-reply@mail.example.org' };
+  return { url: new URL(url), authorities: null, sender, origin: 'https://console.example.org' };
+}
+
+it('mails an invitation whose link works, and keeps neither address nor token', async () => {
+  const server = await startMailServer();
+  const t = await setUp(server.url);
+  const token = await t.invite('new.person@example.org');
+  t.start();
+  await vi.waitFor(async () => expect(await t.rows()).toMatchObject([{ state: 'sent' }]), patient);
+  const [mail] = server.mails;
+  expect(mail?.to).toBe('new.person@example.org');
+  expect(mail?.parsed.text).toContain(`https://console.example.org/enrol#${token}`);
+  expect(mail?.parsed.html).toContain('Müller &amp; Söhne &lt;b&gt;Law&lt;/b&gt;');
+  expect(mail?.parsed.headers.some(({ key }) => key === 'list-unsubscribe')).toBe(false);
+  expect(await t.rows()).toMatchObject([{ state: 'sent', attempts: 1, address: null, sealed: null }]);
+});
+
+it('has the same bytes at a repeat', async () => {
+  const server = await startMailServer();
+  const t = await setUp(server.url);
+  server.rules.onMessage = async () => (server.mails.length < 3 ? smtpReply(451, '4.3.0 Later') : null);
+  await t.invite('new.person@example.org');
+  t.start();
+  for (let n = 1; n <= 2; n += 1) {
+    await vi.waitFor(async () => expect(await t.rows()).toMatchObject([{ attempts: n, facts: null }]), patient);
+    await t.makeDue();
+  }
+  await vi.waitFor(async () => expect(await t.rows()).toMatchObject([{ state: 'sent', attempts: 3 }]), patient);
+  expect(server.mails).toHaveLength(3);
+  expect(new Set(server.mails.map(({ raw }) => raw)).size).toBe(1);
+});
+
+it('waits longer after each temporary rejection, and ends with a final one', async () => {
+  const server = await startMailServer();
+  const t = await setUp(server.url);
+  let reply = smtpReply(450, '4.2.1 Later');
+  server.rules.onRecipient = () => reply;
+  await t.invite('new.person@example.org');
+  t.start();
+  const waits: number[] = [];
+  for (let n = 1; n <= 4; n += 1) {
+    const putOff = { attempts: n, reply: '450 4.2.1', facts: null };
+    await vi.waitFor(async () => expect(await t.rows()).toMatchObject([putOff]), patient);
+    waits.push(Math.ceil(((await t.rows())[0]?.waitSeconds ?? 0) / 60));
+    if (n === 4) reply = smtpReply(550, '5.1.1 No such user new.person@example.org');
+    await t.makeDue();
+  }
+  expect(waits).toEqual([1, 5, 15, 30]);
+  const ended = { state: 'rejected', reply: '550 5.1.1', address: null, sealed: null };
+  await vi.waitFor(async () => expect(await t.rows()).toMatchObject([ended]), patient);
+});
+
+it('tries one mail when the server rejects its sign-in, and gives none up for it', async () => {
+  const server = await startMailServer({
+    authOptional: false,
+    allowInsecureAuth: true,
+    onAuth: (_auth, _session, done) => done(smtpReply(535, '5.7.8 Wrong')),
+  });
+  const t = await setUp(server.url.replace('smtp://', 'smtp://user:secret@'));
+  for (const name of ['a', 'b', 'c']) await t.invite(`${name}@example.org`);
+  const mailer = t.start();
+  await vi.waitFor(async () => expect((await t.rows()).filter(({ reply }) => reply !== null)).toHaveLength(1), patient);
+  await mailer.stop();
+  expect(t.outcomes).toEqual(['misconfigured']);
+  expect(server.countSessions()).toBe(1);
+  expect(new Set((await t.rows()).map(({ state }) => state))).toEqual(new Set(['waiting']));
+});
+
+it('offers to turn off with one click what a member may turn off, and nothing else', async () => {
+  const server = await startMailServer();
+  const t = await setUp(server.url);
+  const { id } = await t.make.webhook({ orgId: t.orgId });
+  await t.owner.pool.query(`update receiver set failing_since = now() - interval '2 hours' where webhook_id = $1`, [
+    id,
+  ]);
+  await t.owner.pool.query('select record_notices()');
+  await t.owner.pool.query(`insert into audit_entry (organization_id, person_id, action)
+    select organization_id, person_id, 'audit_log.download' from membership`);
+  await t.makeDue();
+  t.start();
+  await vi.waitFor(() => expect(server.mails).toHaveLength(2), patient);
+  const stops = server.mails.map(({ parsed }) => parsed.headers.find(({ key }) => key === 'list-unsubscribe')?.value);
+  expect(stops.filter(Boolean)).toHaveLength(1);
+  const failing = server.mails.find(({ parsed }) => parsed.subject?.includes('failing'));
+  const header = (name: string) => failing?.parsed.headers.find(({ key }) => key === name)?.value;
+  expect(header('list-unsubscribe')).toMatch(/^<https:\/\/console\.example\.org\/mail\/stop\/[\w-]+\.[\w-]{43}>$/);
+  expect(header('list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click');
+});
+
+it('does not stop others for a mail whose key is missing', async () => {
+  const server = await startMailServer();
+  const t = await setUp(server.url);
+  await t.invite('first@example.org');
+  await t.owner.pool.query(`update mail set sealed = set_byte(sealed, 2, 99)`);
+  await t.invite('second@example.org');
+  t.start();
+  await vi.waitFor(() => expect(server.mails.map(({ to }) => to)).toEqual(['second@example.org']), patient);
+  expect(t.errors).toHaveLength(1);
+});
+
+it('drops what waits when no mail server is configured', async () => {
+  const t = await setUp(null);
+  await t.invite('new@example.org');
+  await t.owner.pool.query(`update mail set created_at = created_at - interval '2 minutes'`);
+  t.start();
+  await vi.waitFor(async () => expect(await t.rows()).toMatchObject([{ state: 'dropped', address: null }]), patient);
+});
+
+it('sends nothing that a person typed but the organization’s name and a webhook’s host', async () => {
+  const server = await startMailServer();
+  const t = await setUp(server.url);
+  const marker = `Zq${randomUUID().slice(0, 8)}`;
+  const hook = await t.make.webhook({ orgId: t.orgId });
+  const suspended = await t.make.webhook({ orgId: t.orgId });
+  const creator = await t.owner.pool.query<{ id: string }>('select person_id as id from membership');
+  const member = { orgId: t.orgId, userId: creator.rows[0]?.id ?? '', roleId: null };
+  const key = await t.make.apiKey({ creator: member, expiresAt: new Date(Date.now() + 30 * 86_400_000) });
+  await t.make.family({ orgId: t.orgId, name: marker });
+  const run = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);
+  // Every text of a person that the tables of these objects have.
+  await run(`update membership set name = $1, title = $1`, [marker]);
+  await run(
+    `update api_key set label = $1, description = $1, created_at = now() - interval '90 days',
+       expires_at = now() + interval '2 days'`,
+    [marker],
+  );
+  await run(`update webhook set description = $1, url = 'https://host.example.org/' || $1 || '?x=' || $1`, [marker]);
+  await run(`update webhook set state = 'suspended', suspended_reason = 'gone' where id = $1`, [suspended.id]);
+  await run(`update receiver set failing_since = now() - interval '2 hours' where webhook_id = $1`, [hook.id]);
+  await run('select record_notices()');
+  const detail = JSON.stringify({ webhookId: suspended.id, key: 'owner', isNewBrowser: true, label: marker });
+  await run(
+    `insert into audit_entry (organization_id, person_id, key_id, action, detail)
+     select $1, $2, $3, action, $4 from unnest($5::text[]) action`,
+    [t.orgId, member.userId, key.id, detail, toldActions],
+  );
+  await t.invite('other@example.org');
+  const waiting = (await t.rows()).length;
+  await t.makeDue();
+  t.start();
+  await vi.waitFor(async () => {
+    expect((await t.rows()).filter(({ state }) => state === 'waiting')).toEqual([]);
+  }, patient);
+  expect(server.mails.length).toBe(waiting);
+  expect(server.mails.length).toBeGreaterThan(15);
+  for (const { raw, parsed } of server.mails) {
+    expect(`${raw}${parsed.text}${parsed.html}${parsed.subject}`).not.toContain(marker);
+    expect(parsed.subject).not.toBe('');
+  }
+  expect(server.mails.some(({ parsed }) => parsed.text?.includes('host.example.org'))).toBe(true);
+});
+
+const toldActions = [
+  'password.change',
+  'factor.add',
+  'factor.remove',
+  'recovery_codes.renew',
+  'sign_in.recover',
+  'sign_in.complete',
+  'key.create',
+  'key.rotate',
+  'key.revoke',
+  'key.report',
+  'webhook.suspend',
+  'audit_log.download',
+  'audit_log.evidence',
+  'member.role_assign',
+  'member.role_unassign',
+];
