@@ -239,6 +239,10 @@ const platformRow: Row = {
       max('{{region}}', own('org_api_erasure_limit_used_ratio')),
       0.5,
     ),
+    lines('Mails', 'Tries to send a mail, by how they ended.', 'short', [
+      sum('{{region}} {{outcome}}', increase(own('org_api_mail_tries_total'))),
+      sum('{{region}} not configured', increase(own('org_api_mails_dropped_total'))),
+    ]),
     lines('Secrets read again', 'New values that running pods took from their files.', 'short', [
       sum('{{region}} {{setting}}', increase(own('org_api_setting_changes_total'))),
     ]),

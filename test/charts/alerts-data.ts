@@ -114,6 +114,8 @@ export const healthy: Series = {
   [`org_api_audit_log_default_partition_bytes{${worker}}`]: always(0),
   [`org_api_audit_log_unlinked_age_seconds{${worker}}`]: always(2),
   [`org_api_erasure_limit_used_ratio{${worker}}`]: always(0.5),
+  [`org_api_mail_tries_total{${worker},outcome="sent"}`]: growing(1),
+  [`org_api_mail_tries_total{${worker},outcome="misconfigured"}`]: always(0),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
   [`org_api_worker_is_stopped{${worker}}`]: always(0),
   [`org_api_deliveries_repaired_total{${worker},kind="late"}`]: always(0),

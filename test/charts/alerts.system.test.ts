@@ -199,6 +199,19 @@ const faults: Fault[] = [
     firing: ['OrgApiErasuresNearLimit'],
   },
   {
+    when: 'the mail server rejects the sign-in',
+    changed: {
+      [`org_api_mail_tries_total{${worker},outcome="sent"}`]: always(9),
+      [`org_api_mail_tries_total{${worker},outcome="misconfigured"}`]: growing(1),
+    },
+    firing: ['OrgApiMailMisconfigured'],
+  },
+  {
+    when: 'the mail server takes some mails, and is sometimes away',
+    changed: { [`org_api_mail_tries_total{${worker},outcome="unavailable"}`]: growing(1) },
+    firing: [],
+  },
+  {
     when: 'the newest migration fails again and again',
     changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(3) },
     firing: ['OrgApiMigrationsFailing'],

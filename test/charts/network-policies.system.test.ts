@@ -37,6 +37,7 @@ function getServer({ ports }: Manifest): string {
     6379: 'Redis',
     7233: 'Temporal',
     4318: 'OTLP',
+    587: 'mail server',
     6443: 'API server',
     hooks: 'probe',
     http: 'API',
@@ -71,8 +72,16 @@ describe('NetworkPolicies', () => {
     expect(policy('migrations').ingress).toEqual([]);
   });
 
-  it('allow a worker egress to DNS, PostgreSQL, Temporal, the trace collector, receivers and the probe only', () => {
-    expect(listPorts(policy('worker').egress).toSorted()).toEqual([[1], [4318], [53, 53], [5432], [7233], ['hooks']]);
+  it('allow a worker egress to DNS, PostgreSQL, Temporal, the trace collector, the mail server, receivers and the probe only', () => {
+    expect(listPorts(policy('worker').egress).toSorted()).toEqual([
+      [1],
+      [4318],
+      [53, 53],
+      [5432],
+      [587],
+      [7233],
+      ['hooks'],
+    ]);
   });
 
   it('allow a worker ingress from metrics readers only', () => {

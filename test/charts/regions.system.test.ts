@@ -11,7 +11,7 @@ const allowed = [
   /\.annotations\.checksum\/settings$/,
   /\.serviceAccountName$/,
   /\.secret\.name$/,
-  /\.env\.(REGION|TEMPORAL_NAMESPACE|CONSOLE_URL|API_URL|PROBE_WEBHOOK_ID|PROBE_WEBHOOK_ALLOW)$/,
+  /\.env\.(REGION|TEMPORAL_NAMESPACE|CONSOLE_URL|API_URL|PROBE_WEBHOOK_ID|PROBE_WEBHOOK_ALLOW|MAIL_FROM)$/,
   /^spec\.(scaleTargetRef\.name|clusterIP|hostnames\.0|tls\.0\.(hosts\.0|secretName))$/,
   /^spec\.rules\.0\.(host|backendRefs\.0\.name|http\.paths\.0\.backend\.service\.name)$/,
 ];

@@ -27,6 +27,7 @@ const contents: Record<string, string> = {
   KEY_PEPPERS: `1:${Buffer.alloc(32, 1).toString('base64')}`,
   KEY_TAG_SECRETS: Buffer.alloc(32, 2).toString('base64'),
   WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32, 3).toString('base64')}`,
+  MAIL_URL: 'smtps://user:p@mail.example.com:465',
   TEMPORAL_TLS_CA: certificate.cert,
   TEMPORAL_TLS_CERT: certificate.cert,
   TEMPORAL_TLS_KEY: certificate.key,
@@ -90,7 +91,7 @@ describe.each(regions)('settings of %s', (region) => {
         .volumes.find((one: Manifest) => one.name === 'secrets')
         .projected.sources.map((one: Manifest) => one.secret.items[0].path);
     expect(listSecrets('api')).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'REDIS_URL']);
-    expect(listSecrets('worker')).toEqual(['WEBHOOK_SECRET_KEYS', 'WORKER_DATABASE_URL']);
+    expect(listSecrets('worker')).toEqual(['MAIL_URL', 'WEBHOOK_SECRET_KEYS', 'WORKER_DATABASE_URL']);
     expect(listSecrets('console')).toEqual([
       'CONSOLE_DATABASE_URL',
       'KEY_PEPPERS',

@@ -68,7 +68,7 @@ describe.each(Object.entries(charts))('values.yaml of %s', (name, { app, own }) 
     // Reached by computed names: the servers of networkPolicy, the public URLs, Temporal's settings
     // and each secret's reference. A chart that this one is part of uses the last two.
     const computed = [
-      /^networkPolicy\.(database|redis|temporal|otlp|apiServer)\./,
+      /^networkPolicy\.(database|redis|temporal|otlp|mail|apiServer)\./,
       /^secrets\.\w+\.(existingSecret|key)$/,
       /^(global|enabled)$/,
     ];

@@ -28,6 +28,10 @@ DELIVERY_SLOTS: {{ $app.deliverySlots | int | quote }}
 AUDIT_LOG_RETENTION: {{ $app.auditLogRetention | quote }}
 DELIVERY_RETENTION: {{ $app.deliveryRetention | quote }}
 AUDIT_LOG_STREAM: {{ $values.otlp.auditLog | quote }}
+{{- if include "org-api.sendsMail" .root }}
+MAIL_FROM: {{ $values.mail.from | quote }}
+CONSOLE_URL: {{ $values.console.url | quote }}
+{{- end }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
@@ -38,6 +42,9 @@ PROBE_WEBHOOK_ALLOW: {{ $values.probe.clusterIP | quote }}
 {{- else if eq .component "console" }}
 REGION: {{ $values.region | quote }}
 CONSOLE_URL: {{ $app.url | quote }}
+{{- if include "org-api.sendsMail" .root }}
+MAIL_FROM: {{ $values.mail.from | quote }}
+{{- end }}
 API_URL: {{ get $values.baseUrls $values.region | quote }}
 PORT: "8080"
 WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
@@ -53,6 +60,11 @@ API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $v
 TRUSTED_PROXIES: {{ $trusted | uniq | join "," | quote }}
 {{- include "org-api.temporalSettings" .root }}
 {{- end }}
+{{- end -}}
+
+{{/* Not empty where workers send mail: people get it who use the console. Takes the root. */}}
+{{- define "org-api.sendsMail" -}}
+{{- if and .Values.secrets.mailUrl.key .Values.console.enabled }}true{{ end -}}
 {{- end -}}
 
 {{/* What every app reads that serves HTTP. Takes the app's section of the values. */}}
@@ -111,6 +123,12 @@ those that the app reads. Takes {root, component}.
   "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl
   "WEBHOOK_SECRET_KEYS" $secrets.webhookSecretKeys
 -}}
+{{- if include "org-api.sendsMail" .root -}}
+{{- $_ := set $of "MAIL_URL" $secrets.mailUrl -}}
+{{- if $secrets.mailCa.key -}}
+{{- $_ := set $of "MAIL_CA" $secrets.mailCa -}}
+{{- end -}}
+{{- end -}}
 {{- else if eq .component "console" -}}
 {{- $of = dict
   "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl

@@ -102,9 +102,19 @@ Returns all problems at once, a line each, with what to do.
 {{- if and $values.console.enabled (not $values.console.url) }}
 - console.url is empty: give the address that people open, for example https://console.us.example.com
 {{- end }}
+{{- if and $values.secrets.mailUrl.key (not $values.mail.from) }}
+- secrets.mailUrl.key is set without mail.from: mails need a sender, for example Name <no-reply@example.com>
+{{- end }}
+{{- if and $values.mail.from (not $values.secrets.mailUrl.key) }}
+- mail.from is set without secrets.mailUrl.key: name the key of the mail server's URL, or empty it
+{{- end }}
+{{- if and $values.secrets.mailCa.key (not $values.secrets.mailUrl.key) }}
+- secrets.mailCa.key is set without secrets.mailUrl.key: name the key of the mail server's URL, or empty it
+{{- end }}
 {{- if $values.networkPolicy.enabled }}
 {{- $lists := list "http.from" "database.to" "redis.to" "temporal.to" }}
 {{- if $values.otlp.endpoint }}{{ $lists = append $lists "otlp.to" }}{{ end }}
+{{- if include "org-api.sendsMail" . }}{{ $lists = append $lists "mail.to" }}{{ end }}
 {{- include "org-api.peerProblems" (dict "policy" $values.networkPolicy "lists" $lists) }}
 {{- range $values.networkPolicy.webhooks.except }}
 {{- $of6 := contains ":" . }}
