@@ -15,6 +15,7 @@ import { recordKeysAtConsole, rejectKeys } from './middleware/reject-keys.ts';
 import { logRequests } from './middleware/request-log.ts';
 import { headersOfEveryResponse, setPageHeaders, setSecurityHeaders } from './middleware/security-headers.ts';
 import { createStepUpPaths } from './middleware/step-up.ts';
+import { stopMail } from './middleware/stop-mail.ts';
 import { routes, sections } from './routes.ts';
 import { serveAssets } from './web/assets.ts';
 import { createDownloads } from './web/downloads.ts';
@@ -61,6 +62,7 @@ export async function startConsole(
     webhookAllow: config.webhookAllow,
     workflows,
     apiUrl: config.apiUrl,
+    sendsMail: config.sendsMail,
     origin: config.origin,
     now,
     shares: createShares(config.databasePoolMax),
@@ -91,6 +93,7 @@ export async function startConsole(
   app.use(health({ pool, isDraining }));
   app.use(rejectKeys({ rejectedCalls, keys, trustedProxies }));
   app.use(serveAssets);
+  app.use(stopMail({ database, keys: () => factors.sealingKeys }));
   for (const router of createRouters(sections, dependencies)) app.use(router);
 
   return serveApp(serving, {

@@ -6,6 +6,7 @@ import { routes as home } from './pages/home/index.ts';
 import { routes as keys } from './pages/keys/index.ts';
 import { routes as members } from './pages/members/index.ts';
 import { routes as roles } from './pages/members/roles/index.ts';
+import { routes as notifications } from './pages/notifications/index.ts';
 import { routes as overview } from './pages/overview/index.ts';
 import { routes as settings } from './pages/settings/index.ts';
 import { routes as signIn } from './pages/sign-in/index.ts';
@@ -30,6 +31,7 @@ export const sections = {
   usage,
   audit_entry,
   settings,
+  notifications,
 } satisfies Record<string, readonly Route[]>;
 
 /** Every route of the console, for tests that walk over them. */

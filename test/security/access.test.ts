@@ -203,6 +203,7 @@ describe('a request changes nothing and is rejected by every route', () => {
 const withoutStepUp: Readonly<Record<string, string>> = {
   joinOrganization: 'accepts an invitation by its link, in a session of both factors',
   findCompromisedKey: 'changes nothing; revoking what it finds wants one',
+  changeNotifications: 'mails about webhooks and expiring keys; those about security cannot be turned off',
   assignSeat: 'daily work, taken back by the next',
   endSeat: 'daily work, taken back by the one before',
   testWebhook: 'sends a made-up event to the receiver that is subscribed already',

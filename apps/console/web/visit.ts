@@ -25,6 +25,8 @@ export interface ConsoleDependencies {
   workflows: Workflows;
   /** Base URL of the read API, for the ready `curl` line. */
   apiUrl: string;
+  /** Whether invitations are mailed. Otherwise pages show their links. */
+  sendsMail: boolean;
   /** The console's origin, for links. */
   origin: string;
   now: () => Date;

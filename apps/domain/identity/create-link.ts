@@ -24,18 +24,20 @@ import { hourMs } from '../contract/durations.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { withDates } from '../db/statement.ts';
+import type { SealingKeys } from '../encryption/envelope.ts';
 import { assertEmail } from './email.ts';
 import { AlreadyMemberError, IdentityError } from './errors.ts';
 import { Enrolment } from './identity.entity.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
+import { writeInvitation } from './mail-invitation.ts';
 import { assertMayInvite } from './organization-settings.ts';
 import { findTokenHash, generateToken, hashToken } from './token.ts';
 import type { EnrolmentKind } from './types.ts';
 
 /**
- * One-time links, by which people enrol and join further organizations. The service sends no mail;
- * the creator of a link hands it over.
+ * One-time links, by which people enrol and join further organizations. A mail takes an invitation to
+ * its person; without a mail server, the creator of the link hands it over, as of every other link.
  *
  * The holder of a link can become its person, so creating one requires what its creator could do
  * anyway: all permissions of the member's roles, and an owner for an owner. A person who can
@@ -62,7 +64,11 @@ interface CreateEnrolment {
   /** Keys of the roles to assign. Absent: `member`. */
   roleKeys?: readonly string[];
   by: Authority;
+  mailKeys?: MailKeys;
 }
+
+/** The keys that seal a link's token for the mail that takes it to its person. Null: none is sent. */
+type MailKeys = SealingKeys | null;
 
 /** `token` is part of the link; show it once. */
 export interface CreatedEnrolment {
@@ -87,14 +93,14 @@ interface Invitee {
  *
  * @throws OrganizationError `may_not_manage_members`, `not_held`, `only_owners`, `domain_not_allowed`;
  * AlreadyMemberError; IdentityError `email_malformed`, `email_taken`, `email_ambiguous`,
- * `no_such_organization`, `no_such_role`, `member_suspended`.
+ * `no_such_organization`, `no_such_role`, `member_suspended`, `too_many_invitations`.
  */
 export async function createEnrolment(
   database: Database,
   input: CreateEnrolment,
   now: () => Date = () => new Date(),
 ): Promise<CreatedEnrolment & { wasMember: boolean }> {
-  const { organizationId, by } = input;
+  const { organizationId, by, mailKeys = null } = input;
   const email = assertEmail(input.email);
   return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
@@ -105,13 +111,13 @@ export async function createEnrolment(
     if (member !== null && member.status !== 'left') {
       const isRequested = input.name !== undefined || input.roleKeys !== undefined;
       if (isRequested || (by !== 'orgctl' && member.status !== 'invited')) throw new AlreadyMemberError(member);
-      const link = await linkMember(tx, { organizationId, by, actor, member, isOpen, email }, now());
+      const link = await linkMember(tx, { organizationId, by, actor, member, isOpen, email, mailKeys }, now());
       return { ...link, wasMember: true };
     }
     const roles = await getRoles(tx, organizationId, input.roleKeys ?? ['member']);
     assertMayAssign(actor, roles);
     const renamed = await writeMember(tx, { ...input, email }, { personId, member }, roles);
-    const link = { organizationId, personId, kind: 'invite', email, invitedBy: actor.personId } as const;
+    const link = { organizationId, personId, kind: 'invite', email, invitedBy: actor.personId, mailKeys } as const;
     const created = await writeLink(tx, link, now());
     const detail = { memberId: personId, roleKeys: roles.map(({ key }) => key), ...renamed };
     await recordAuditEntry(tx, { organizationId, by, action: 'member.invite', detail });
@@ -124,13 +130,15 @@ export async function createEnrolment(
  * give, so its creator has all of it. Recorded as an action of its own.
  *
  * @throws OrganizationError `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`,
- * `domain_not_allowed`; IdentityError `email_ambiguous`, `email_malformed`, `member_suspended`, `operator_needed`.
+ * `domain_not_allowed`; IdentityError `email_ambiguous`, `email_malformed`, `member_suspended`,
+ * `operator_needed`, `too_many_invitations`.
  */
 export async function createLink(
   database: Database,
-  { organizationId, personId, by }: { organizationId: string; personId: string; by: Authority },
+  request: { organizationId: string; personId: string; by: Authority; mailKeys?: MailKeys },
   now: () => Date = () => new Date(),
 ): Promise<CreatedEnrolment> {
+  const { organizationId, personId, by, mailKeys = null } = request;
   return database.change(async (tx) => {
     await lockOrganization(tx, organizationId);
     const actor = await getActor(tx, organizationId, by, 'org.members.manage');
@@ -142,7 +150,11 @@ export async function createLink(
       from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`);
     if (found?.isAmbiguous) throw emailAmbiguous();
     const email = assertEmail(member.email);
-    return linkMember(tx, { organizationId, by, actor, member, isOpen: found?.isOpen === true, email }, now());
+    return linkMember(
+      tx,
+      { organizationId, by, actor, member, isOpen: found?.isOpen === true, email, mailKeys },
+      now(),
+    );
   });
 }
 
@@ -153,11 +165,12 @@ interface MemberLink {
   member: MemberAccess;
   isOpen: boolean;
   email: string;
+  mailKeys: MailKeys;
 }
 
 async function linkMember(
   tx: Transaction,
-  { organizationId, by, actor, member, isOpen, email }: MemberLink,
+  { organizationId, by, actor, member, isOpen, email, mailKeys }: MemberLink,
   at: Date,
 ): Promise<CreatedEnrolment> {
   assertMayAssign(actor, [member]);
@@ -171,7 +184,8 @@ async function linkMember(
     );
   const { personId } = member;
   const kind = isOpen ? 'recover' : 'invite';
-  const created = await writeLink(tx, { organizationId, personId, kind, email, invitedBy: actor.personId }, at);
+  const link = { organizationId, personId, kind, email, invitedBy: actor.personId, mailKeys } as const;
+  const created = await writeLink(tx, link, at);
   const detail = { memberId: personId, ...(isOpen ? { kind } : {}) };
   await recordAuditEntry(tx, { organizationId, by, action: 'member.link', detail });
   return { ...created, personId, kind };
@@ -184,10 +198,14 @@ async function linkMember(
  */
 async function writeLink(
   tx: Transaction,
-  link: Pick<CreatedEnrolment, 'personId' | 'kind'> & {
+  {
+    mailKeys,
+    ...link
+  }: Pick<CreatedEnrolment, 'personId' | 'kind'> & {
     organizationId: string;
     email: string;
     invitedBy: string | null;
+    mailKeys: MailKeys;
   },
   createdAt: Date,
 ): Promise<Pick<CreatedEnrolment, 'token' | 'expiresAt'>> {
@@ -197,6 +215,8 @@ async function writeLink(
   const expiresAt = new Date(createdAt.getTime() + hours * hourMs);
   const nothingChosen = { passwordHash: null, totpSealed: null, challenge: null };
   await tx.upsert(Enrolment, { ...link, ...nothingChosen, tokenHash: hashToken(token), createdAt, expiresAt });
+  // An operator hands a recovery link over: reading a member's mail must not be enough to get one.
+  if (mailKeys !== null && link.kind === 'invite') await writeInvitation(tx, { ...link, token }, mailKeys);
   return { token, expiresAt };
 }
 

@@ -93,6 +93,14 @@ export interface MemberDetails extends MemberRow {
   activeGrants: number;
   /** The one-time link that was sent to them, while it works: its creator could still create it. */
   link: { expiresAt: Date } | null;
+  /** The newest email with a link; null when there was none in 30 days. */
+  invitation: { state: string; reply: string | null; at: Date } | null;
+}
+
+interface InvitationRow {
+  mailState: string | null;
+  mailReply: string | null;
+  mailAt: string | null;
 }
 
 /**
@@ -106,20 +114,25 @@ export async function getMemberDetails(
   personId: string,
   now: Date,
 ): Promise<MemberDetails> {
-  const [row] = await db.query(sql<MemberRow & { activeGrants: number; linkExpiresAt: string | null }>`
-    select ${columns(now)},
+  const [row] = await db.query(sql<MemberRow & InvitationRow & { activeGrants: number; linkExpiresAt: string | null }>`
+    select ${columns(now)}, i.state as "mailState", i.reply as "mailReply", i.at as "mailAt",
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id
         and g.professional_id = m.person_id and ${isActiveGrant}) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
         and ${isLinkValid(now)}) as "linkExpiresAt"
-    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`);
+    from membership m left join lateral (
+      select l.state, l.reply, coalesce(l.settled_at, l.created_at) as at from mail l
+      where l.organization_id = m.organization_id and l.person_id = m.person_id and l.kind = 'invitation'
+      order by l.created_at desc, l.id desc limit 1) i on true
+    where m.organization_id = ${organizationId} and m.person_id = ${personId}`);
   if (row === undefined) throw new OrganizationError('no_such_member', 'The organization has no such member.');
-  const { linkExpiresAt, ...member } = row;
+  const { linkExpiresAt, mailState, mailReply, mailAt, ...member } = row;
   return {
     ...withDates(member, 'lastSeenAt'),
     activeGrants: row.activeGrants,
     isOwner: row.roles.some(({ isSystem, key }) => isSystem && key === 'owner'),
     link: linkExpiresAt === null ? null : { expiresAt: new Date(linkExpiresAt) },
+    invitation: mailState === null ? null : { state: mailState, reply: mailReply, at: new Date(mailAt ?? 0) },
   };
 }
 

@@ -137,6 +137,11 @@ export const pages: readonly JudgedPage[] = [
       return `/o/${orgId}/leave`;
     },
   },
+  {
+    route: 'showNotifications',
+    picture: 'notifications',
+    path: (_t, ada) => `/o/${ada.orgId}/notifications`,
+  },
   { route: 'listRoles', picture: 'roles-system', path: (_t, ada) => `/o/${ada.orgId}/members/roles` },
   { route: 'showNewRole', picture: 'role-new', path: (_t, ada) => `/o/${ada.orgId}/members/roles/new` },
   { route: 'showRole', picture: 'role', path: ofRole() },

@@ -49,6 +49,7 @@ export const organizationForms: Readonly<Record<string, FilledForm>> = {
     params: ({ suspended }) => ({ personId: suspended.userId }),
   },
   removeMember: {},
+  changeNotifications: { fields: () => ({ kinds: ['key.expiring'] }) },
   leaveOrganization: { notAlone: 'the last owner cannot leave: the test beside the walk' },
 
   createRole: {

@@ -37,11 +37,13 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
   });
 }
 
-/** Lists the person's organizations with links to leave. Some roles do not see the members page. */
+/** Lists the person's organizations with links to emails, and to leave. Some roles do not see the members page. */
 const organizationList = ({ session }: PersonVisit): Html =>
   html`<ul class="plain-list">${session.memberships.map(
     ({ organizationId, organizationName }) =>
       html`<li><bdi>${organizationName}</bdi> ·
+        <a href="/o/${organizationId}/notifications">Emails<span class="visually-hidden"> of
+        ${organizationName}</span></a> ·
         <a href="/o/${organizationId}/leave">Leave<span class="visually-hidden"> ${organizationName}</span>…</a></li>`,
   )}</ul>`;
 

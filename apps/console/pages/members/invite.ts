@@ -15,10 +15,10 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { roleChoices } from './assignable-roles.ts';
 import { memberFields, renderMemberFields } from './fields.ts';
-import { formerText, invitationText, linkPage } from './link.ts';
+import { findMailKeys, formerText, invitationText, linkPage } from './link.ts';
 import { memberPath } from './path.ts';
 
-/** Invites a member with a one-time link. No mail is sent: the inviter sends the link. */
+/** Invites a member with a one-time link, which a mail takes to them; without a mail server, the inviter does. */
 export const inviteRoutes = member.formPage({
   pageName: 'showInvite',
   name: 'inviteMember',
@@ -35,7 +35,7 @@ export const inviteRoutes = member.formPage({
   }),
   async act(visit, { email, name, title, roles }) {
     const { database, now } = visit.console;
-    const input = { ...visit.request, email, name, title, roleKeys: roles };
+    const input = { ...visit.request, email, name, title, roleKeys: roles, mailKeys: findMailKeys(visit) };
     try {
       const created = await createEnrolment(database, input, now);
       return await linkPage(visit, created, created.wasMember ? formerText : invitationText);
@@ -45,12 +45,14 @@ export const inviteRoutes = member.formPage({
     }
   },
   again: (visit) =>
-    shownBefore(
-      'The invitation link',
-      'If you didn’t send it, create a new one on the member’s page.',
-      visit.at('/members?status=invited'),
-      'View invited members',
-    ),
+    visit.console.sendsMail
+      ? nothing
+      : shownBefore(
+          'The invitation link',
+          'If you didn’t send it, create a new one on the member’s page.',
+          visit.at('/members?status=invited'),
+          'View invited members',
+        ),
   render: (visit, state) => invitePage(visit, state),
 });
 
@@ -64,11 +66,16 @@ async function invitePage(visit: MemberVisit, state: FormState, present?: Alread
     breadcrumbs: [['Members', visit.at('/members')]],
     body: html`${present === undefined ? nothing : alreadyMember(visit, present)}${form(visit, {
       state,
-      button: 'Create invitation',
+      button: visit.console.sendsMail ? 'Send invitation' : 'Create invitation',
       cancel: visit.at('/members'),
       fields: html`
-        <p>You get an invitation link that you share yourself. No email is sent. The link works once, for
-          ${enrolmentHours} hours.</p>
+        <p>${
+          visit.console.sendsMail
+            ? `The member gets an email with a link, which works once, for ${enrolmentHours} hours.`
+            : `You get an invitation link that you share yourself. No email is sent. The link works once, for ${
+                enrolmentHours
+              } hours.`
+        }</p>
         ${textField(state, {
           name: 'email',
           label: 'Email address',

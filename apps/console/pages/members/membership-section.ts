@@ -27,14 +27,29 @@ const part = (id: string, heading: string, text: Child, action: Html): Html =>
   html`<section aria-labelledby="${id}"><h3 id="${id}">${heading}</h3>
     <p>${text}</p><div class="actions">${action}</div></section>`;
 
-function linkPart(visit: MemberVisit, { personId, link }: MemberDetails): Html {
+function linkPart(visit: MemberVisit, { personId, link, invitation }: MemberDetails): Html {
+  const { sendsMail } = visit.console;
   const action = memberPath(visit, personId, '/link');
   if (link === null) {
-    const text = 'This member can’t sign in yet. Create an invitation link and send it to them.';
-    return part('link', 'Invitation link', text, buttonForm(visit, { action, button: 'Create link' }));
+    const text = `This member can’t sign in yet. ${
+      sendsMail ? 'Send an invitation.' : 'Create an invitation link and send it to them.'
+    }`;
+    const button = sendsMail ? 'Send invitation' : 'Create link';
+    return part('link', 'Invitation link', text, buttonForm(visit, { action, button }));
   }
-  const text = html`The invitation link expires ${time(link.expiresAt)}. A new link replaces it.`;
-  return part('link', 'Invite pending', text, buttonForm(visit, { action, button: 'Create new link' }));
+  const text = html`The invitation link expires ${time(link.expiresAt)}. A new link replaces it.
+    ${invitation === null ? nothing : describeInvitation(invitation)}`;
+  const button = sendsMail ? 'Send new invitation' : 'Create new link';
+  return part('link', 'Invite pending', text, buttonForm(visit, { action, button }));
+}
+
+/** Says what became of the email with a link. `reply`: the codes of the mail server. */
+function describeInvitation({ state, reply, at }: NonNullable<MemberDetails['invitation']>): Html {
+  if (state === 'sent') return html`The email was sent ${time(at)}.`;
+  if (state === 'waiting') return html`The email waits to be sent.`;
+  if (state === 'rejected')
+    return html`The mail server rejected the email ${time(at)} (${reply ?? 'no code'}). Check the address.`;
+  return html`The email was not sent.`;
 }
 
 function suspensionPart(visit: MemberVisit, { personId, status }: MemberDetails): Html {
