@@ -34,6 +34,8 @@ interface RegionServers {
   temporal: Promise<{ address: string; ui: string | null }>;
   /** Resolves when the workflow bundle is written: the worker waits for it. */
   bundle: Promise<void>;
+  /** The mail server that catches what is sent, and the address of its page. */
+  mail: Promise<{ mailUrl: string; inbox: string }>;
 }
 
 /** A region with its data, and what its apps need. */
@@ -91,7 +93,7 @@ async function prepareRegion(
 export async function startRegion(
   { ports: allPorts, state, report }: Start,
   prepared: PreparedRegion,
-  { redisUrl, temporal, bundle }: RegionServers,
+  { redisUrl, temporal, bundle, mail }: RegionServers,
 ) {
   const { region, ports, memory, owner, logins, receiver } = prepared;
   const { organizations, webhooks } = memory;
@@ -107,6 +109,9 @@ export async function startRegion(
     const { exited } = await startApp({ region, name, folder, env, readyUrl, report });
     ends.push(exited.then((how) => `The ${region} ${name} ended by itself (${how})`));
   };
+  const { mailUrl, inbox } = await mail;
+  const isCaught = process.env.MAIL_URL === undefined && process.env.MAIL_URL_FILE === undefined;
+  const mailFrom = { MAIL_FROM: process.env.MAIL_FROM ?? 'Organization console <no-reply@example.org>' };
   const keySettings = { KEY_PEPPERS: memory.keyPeppers, KEY_TAG_SECRETS: memory.keyTagSecrets };
   const deliverySettings = {
     TEMPORAL_NAMESPACE: namespace,
@@ -127,6 +132,9 @@ export async function startRegion(
         ...deliverySettings,
         TEMPORAL_ADDRESS: address,
         WORKER_DATABASE_URL: formatPostgresUrl(logins.worker),
+        ...mailFrom,
+        ...(isCaught && { MAIL_URL: mailUrl }),
+        CONSOLE_URL: consoleUrl,
         WORKFLOW_BUNDLE: workflowBundle,
         READY_AFTER: '0s',
         METRICS_PORT: `${ports.workerMetrics}`,
@@ -138,6 +146,7 @@ export async function startRegion(
         ...deliverySettings,
         TEMPORAL_ADDRESS: address,
         CONSOLE_DATABASE_URL: formatPostgresUrl(logins.console),
+        ...mailFrom,
         CONSOLE_URL: consoleUrl,
         API_URL: api,
         PORT: `${ports.console}`,
@@ -181,7 +190,7 @@ export async function startRegion(
     ...(ui !== null && { temporalUi: ui }),
     organizations,
   };
-  return { stack, sampleOwner, ends };
+  return { stack, sampleOwner, ends, inbox: isCaught ? inbox : null };
 }
 
 /**

@@ -7,7 +7,9 @@ import { InvalidSettingsError, StartupError } from '#runtime/errors.ts';
 import { onInterruption } from '#runtime/interruption.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
+import { startInbox } from './inbox.ts';
 import { choosePorts, getTemporalNamespace, type RegionPorts, regionApps } from './region-plan.ts';
+import { choosePort } from './servers/ports.ts';
 import { startPostgres } from './servers/postgres.ts';
 import { allOrFirstFailure, isEnding, stopLaunching, stopProcesses } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
@@ -36,7 +38,16 @@ async function bringUp(config: DevConfig): Promise<void> {
   for (const [index, region] of config.regions.entries())
     ports.set(region, await choosePorts(region, config.firstPort + index * 10, report));
 
-  const servers = startServers(config);
+  const afterRegions = config.firstPort + config.regions.length * 10;
+  const preferred = (offset: number) => (afterRegions + offset <= 65_535 ? afterRegions + offset : null);
+  const servers = {
+    ...startServers(config),
+    mail: startInbox({
+      smtpPort: await choosePort(preferred(0), 'mail server', report),
+      pagePort: await choosePort(preferred(1), 'inbox', report),
+    }),
+  };
+  servers.mail.catch(() => {});
   const { prepareRegions, startRegion } = await import('./region.ts');
   const start = { config, ports, state, report };
   const [regions, redisUrl] = await allOrFirstFailure([prepareRegions(start, servers.postgres), servers.redisUrl]);

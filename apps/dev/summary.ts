@@ -16,7 +16,7 @@ export function formatSummary(started: StartedRegion[], stackFile: string): stri
   ].join('\n');
 }
 
-function regionLines({ stack, sampleOwner }: StartedRegion): string[] {
+function regionLines({ stack, sampleOwner, inbox }: StartedRegion): string[] {
   const { region, api, console, metrics, receiver, temporalUi, temporalNamespace, organizations } = stack;
   const { platformDatabaseUrl } = stack;
   const first = findSampleOrganization(stack);
@@ -28,6 +28,7 @@ function regionLines({ stack, sampleOwner }: StartedRegion): string[] {
     `  Reference  ${api}/docs`,
     `  OpenAPI    ${api}/v1/openapi.json`,
     `  Receiver   ${receiver}/   (the sample receiver lists incoming events)`,
+    ...(inbox === null ? [] : [`  Inbox      ${inbox}   (mails to members arrive here and nowhere else)`]),
     `  Metrics    ${metrics}/metrics`,
     ...(temporalUi === undefined ? [] : [`  Temporal   ${temporalUi}/namespaces/${temporalNamespace}/workflows`]),
     '',
