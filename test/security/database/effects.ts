@@ -42,6 +42,7 @@ const mayChange: Readonly<Record<string, readonly string[]>> = {
   delivery: ['rolled_up'],
   delivery_attempt: ['response', 'response_encoding'],
   erasure: ['completed_at', 'logged', 'logged_completed'],
+  grant_end: ['notified_entry_id'],
   mail: ['state', 'attempts', 'due_at', 'settled_at', 'reply', 'address', 'sealed', 'facts'],
 };
 
