@@ -41,7 +41,7 @@ const mayChange: Readonly<Record<string, readonly string[]>> = {
   event: ['delivery_count', 'rolled_up'],
   delivery: ['rolled_up'],
   delivery_attempt: ['response', 'response_encoding'],
-  erasure: ['completed_at', 'logged', 'logged_completed'],
+  erasure: ['completed_at', 'logged', 'logged_completed', 'tried_at'],
   grant_end: ['notified_entry_id'],
   mail: ['state', 'attempts', 'due_at', 'settled_at', 'reply', 'address', 'sealed', 'facts'],
 };
