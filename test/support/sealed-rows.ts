@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { SealingKeys } from '#domain/encryption/envelope.ts';
+import { type SealingKeys, seal, unseal } from '#domain/encryption/envelope.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, unsealTotp } from '#domain/identity/totp.ts';
+import { mailRow } from '#domain/mail/seal.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import type { Factories, MadeWebhook } from './make.ts';
@@ -17,21 +18,23 @@ export const newerWebhookSecretKeys = `2:${newerSecret.toString('base64')}`;
 export const rotatedWebhookSecretKeys = `${newerWebhookSecretKeys},${testWebhookSecretKeys}`;
 
 /**
- * Ids of one person's sealed rows: an app in use, one being added in a session, and one chosen at a
- * link. `secret` is the secret of all three.
+ * Ids of one person's sealed rows: an app in use, one being added in a session, one chosen at a
+ * link, and the mail of that link. `secret` is the secret of all four.
  */
 export interface MadeApps {
   orgId: string;
   personId: string;
   factorId: string;
   sessionId: string;
+  mailId: string;
   secret: string;
 }
 
 /** Inserts one sealed row of each kind that people have, sealed by the first of `keys`. */
 export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys = testSealingKeys): Promise<MadeApps> {
   const { orgId, userId: personId } = await make.member();
-  const [factorId, sessionId, secret] = [randomUUID(), randomUUID(), generateTotpSecret()];
+  const [factorId, sessionId, mailId] = [randomUUID(), randomUUID(), randomUUID()];
+  const secret = generateTotpSecret();
   const sealed = (row: string) => sealTotp(secret, row, keys);
   await pool.query(
     `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at)
@@ -59,26 +62,29 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
      values ($1, $2, $3, 'invite', $2 || '@example.org', now(), now() + interval '1 hour', $4)`,
     [orgId, personId, randomBytes(32), sealed(enrolmentRow({ organizationId: orgId, personId }))],
   );
-  return { orgId, personId, factorId, sessionId, secret };
+  await pool.query(
+    `insert into mail (id, organization_id, kind, person_id, address, sealed)
+     values ($1, $2, 'invitation', $3, $3 || '@example.org', $4)`,
+    [mailId, orgId, personId, seal(secret, mailRow(mailId), keys)],
+  );
+  return { orgId, personId, factorId, sessionId, mailId, secret };
 }
 
-/** Unseals a person's three rows with `keys`: factor, challenge, enrolment. */
+/** Unseals a person's four rows with `keys`: factor, challenge, enrolment, mail. */
 export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): Promise<string[]> {
-  const { orgId, personId, factorId, sessionId } = made;
-  const { rows } = await pool.query<{ factor: Buffer; challenge: Buffer; enrolment: Buffer }>(
-    `select f.totp_sealed as factor, c.totp_sealed as challenge, e.totp_sealed as enrolment
-     from second_factor f, challenge c, enrolment e
+  const { orgId, personId, factorId, sessionId, mailId } = made;
+  const { rows } = await pool.query<Record<'factor' | 'challenge' | 'enrolment' | 'mail', Buffer>>(
+    `select f.totp_sealed as factor, c.totp_sealed as challenge, e.totp_sealed as enrolment, m.sealed as mail
+     from second_factor f, challenge c, enrolment e, mail m
      where f.id = $1 and c.session_id = $2 and c.purpose = 'totp_setup' and e.organization_id = $3
-       and e.person_id = $4`,
-    [factorId, sessionId, orgId, personId],
+       and e.person_id = $4 and m.id = $5`,
+    [factorId, sessionId, orgId, personId, mailId],
   );
-  const bound = {
-    factor: factorId,
-    challenge: sessionId,
-    enrolment: enrolmentRow({ organizationId: orgId, personId }),
-  };
   return rows.flatMap((row) => [
-    ...(['factor', 'challenge', 'enrolment'] as const).map((kind) => unsealTotp(row[kind], bound[kind], keys)),
+    unsealTotp(row.factor, factorId, keys),
+    unsealTotp(row.challenge, sessionId, keys),
+    unsealTotp(row.enrolment, enrolmentRow({ organizationId: orgId, personId }), keys),
+    unseal(row.mail, mailRow(mailId), keys),
   ]);
 }
 
