@@ -108,7 +108,7 @@ export function publicPages({ baseUrls, region }: PublishedApi): (path: string) 
     ['/v1/postman-collection.json', page('json', collection, anyOrigin)],
     ['/docs', html],
     ['/docs/', html],
-    ['/docs/reference.css', page('css', Buffer.concat([sharedStyle, ownFile('reference.css')]))],
+    ['/docs/reference.css', page('css', withoutComments(Buffer.concat([sharedStyle, ownFile('reference.css')])))],
     ['/docs/reference.js', page('js', ownFile('reference.js'))],
     ['/docs/icon.svg', page('svg', ownFile('icon.svg'))],
     ['/docs.md', page('markdown', referenceMarkdown(reference, installation))],
@@ -118,6 +118,9 @@ export function publicPages({ baseUrls, region }: PublishedApi): (path: string) 
   ]);
   return (path) => pages.get(path) ?? null;
 }
+
+/** Comments of a style are for those who change it, and a tenth of its bytes. */
+const withoutComments = (css: Buffer): Buffer => Buffer.from(css.toString().replace(/\/\*.*?\*\/\s*/gs, ''));
 
 const markdownPage = (id: string, text: string): [path: string, page: PublicPage] => [
   `/docs/${id}.md`,
