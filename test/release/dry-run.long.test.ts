@@ -30,6 +30,7 @@ it('a dry run makes image, charts, clients, SBOM, notes and checksums, and the c
       ...['org_api', 'org_api_receiver'].flatMap((name) => [`${name}-1.0.0-py3-none-any.whl`, `${name}-1.0.0.tar.gz`]),
       'org-api-image.oci.tar',
       'org-api.cdx.json',
+      'postman-collection.json',
     ].sort(),
   );
   execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out, stdio: 'pipe' });

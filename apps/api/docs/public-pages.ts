@@ -10,7 +10,6 @@ import { encodeFile } from '../encode.ts';
 import type { LargeBodySender } from '../large-body.ts';
 import { chunkBytes } from '../large-statement.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
-import { exampleOrgId } from '../openapi/examples.ts';
 import { postmanCollection } from './collection.ts';
 import { readDocument } from './document.ts';
 import { pagePolicy, referencePage } from './page.ts';
@@ -101,11 +100,10 @@ export function publicPages({ baseUrls, region }: PublishedApi): (path: string) 
   const baseUrl = baseUrls[region];
   const installation = { region, baseUrl, isDefaultBaseUrl: baseUrl === defaultBaseUrls[region] };
   const html = page('html', referencePage(reference, installation), { 'Content-Security-Policy': pagePolicy });
-  const collection = `${JSON.stringify(postmanCollection(reference, baseUrl, exampleOrgId), null, 2)}\n`;
   const pages = new Map<string, PublicPage>([
     ['/v1/openapi.json', page('json', openApiText(baseUrls), anyOrigin)],
     ['/v1/import-1.schema.json', page('json', importSchemaFile(), anyOrigin)],
-    ['/v1/postman-collection.json', page('json', collection, anyOrigin)],
+    ['/v1/postman-collection.json', page('json', postmanCollection(reference, baseUrl), anyOrigin)],
     ['/docs', html],
     ['/docs/', html],
     ['/docs/reference.css', page('css', withoutComments(Buffer.concat([sharedStyle, ownFile('reference.css')])))],
