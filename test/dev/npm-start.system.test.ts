@@ -38,6 +38,10 @@ describe('npm start', () => {
         expect(first.output.text).toContain(
           `    curl -H 'Authorization: Bearer ${sampleKey}' ${us.api}/v1/orgs/${id}${read}\n`,
         );
+      const [python = ''] = /PYTHONPATH=.+/.exec(first.output.text) ?? [];
+      const repository = path.join(import.meta.dirname, '../..');
+      const seats = await promisify(execFile)('sh', ['-c', python], { cwd: repository });
+      expect(seats.stdout).toContain("'activeFamilies': ");
       expect(readmeExample.response).toEqual({
         ...(await curl(us.api, dev.env.ORG_API_STATE)),
         createdAt: expect.stringMatching(/T05:36:03\.767Z$/),

@@ -15,9 +15,10 @@ export const tools: readonly Tool[] = [
     heading: 'Clients for TypeScript and Python',
     text:
       '`@org-api/client` runs on Node, Deno, Bun and at the edge, `org-api` on Python 3.9 and newer. Both wait as ' +
-      'long as a 429 or 503 says, keep answers by their `ETag`, and never print a key. The samples use them.',
+      'long as a 429 or 503 says, keep answers by their `ETag`, and never print a key. The samples use them. They ' +
+      'are files of a release, and not yet on npm and PyPI.',
     title: 'Install',
-    code: 'npm install @org-api/client\npip install org-api',
+    code: 'npm install ./org-api-client-*.tgz\npip install ./org_api-*.whl',
   },
   {
     id: 'kits',
@@ -26,7 +27,7 @@ export const tools: readonly Tool[] = [
       '`@org-api/receiver` and `org-api-receiver` check the signature, ignore repeats, and apply the events of each ' +
       'seat and grant in order, in one transaction of your own database (PostgreSQL, MySQL or SQLite).',
     title: 'Install',
-    code: 'npm install @org-api/receiver\npip install org-api-receiver',
+    code: 'npm install ./org-api-receiver-*.tgz\npip install ./org_api_receiver-*.whl',
   },
   {
     id: 'certify',
@@ -36,6 +37,6 @@ export const tools: readonly Tool[] = [
       'events in the wrong order, a redirect. It reports what failed, why it matters and how to fix it, and ends ' +
       'with an exit code for CI. The console checks the signature of a webhook too.',
     title: 'From a checkout of the project',
-    code: 'npm run tool -- certify http://127.0.0.1:3000/webhooks',
+    code: 'npm run tool -- certify http://127.0.0.1:3000/webhooks --secret whsec_…',
   },
 ];

@@ -53,7 +53,10 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
         button: check === null ? 'Check signatures' : 'Check again',
         secondary: html`<a href="${webhookPath(visit)}">View webhook</a>`,
       })}
-      ${check !== null && check.result !== 'verified' ? howToVerify() : nothing}`,
+      ${check !== null && check.result !== 'verified' ? howToVerify() : nothing}
+      <p class="quiet">For a receiver with test data only, <code>npm run tool -- certify URL</code> in the repository of
+        org-api tries about twenty more cases, such as repeated and late events. It sends events of clients and seats
+        that do not exist, so it does not run from here.</p>`,
   });
 }
 
