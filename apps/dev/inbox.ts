@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer } from 'smtp-server';
+import { StartupError } from '#runtime/errors.ts';
 import { type Html, html, nothing, trusted } from '#runtime/pages/html.ts';
+import { portVariable } from './servers/ports.ts';
 
 /** A mail of the inbox, newest first. */
 interface CaughtMail {
@@ -47,7 +49,12 @@ export async function startInbox({ smtpPort, pagePort }: { smtpPort: number; pag
   const page = createServer(showInbox(mails));
   smtp.listen(smtpPort, '127.0.0.1');
   page.listen(pagePort, '127.0.0.1');
-  await Promise.all([once(smtp.server, 'listening'), once(page, 'listening')]);
+  await Promise.all([once(smtp.server, 'listening'), once(page, 'listening')]).catch((error: NodeJS.ErrnoException) => {
+    throw new StartupError(
+      `The inbox of mails did not start (${error.code}): if port ${smtpPort} or ${pagePort} is taken, set ` +
+        `${portVariable}, the first port of a stack.`,
+    );
+  });
   page.unref();
   smtp.server.unref();
   return { mailUrl: `smtp://127.0.0.1:${smtpPort}`, inbox: `http://127.0.0.1:${pagePort}/` };
