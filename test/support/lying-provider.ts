@@ -1,0 +1,109 @@
+import { createSign } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
+import { onTestFinished } from 'vitest';
+import {
+  createOpenIdProvider,
+  generateProviderKey,
+  ProviderStore,
+  stopServer,
+} from '../../apps/dev/openid-provider.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { allowSockets } from './socket-guard.ts';
+
+/** The claims of an ID token. */
+export type Claims = Record<string, unknown>;
+/** The console at the provider. */
+export const providerClient = { clientId: 'console', clientSecret: 'a-secret-of-the-console' };
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** How the provider answers now; a test changes it. */
+interface Behavior {
+  /** Who signs in next. */
+  account: string;
+  /** Changes the claims of the ID token, which is signed with the provider's key again. */
+  lie: ((claims: Claims) => Claims) | null;
+  /** Leaves the old signature below changed claims. */
+  isForged: boolean;
+  /** Answers instead of the provider; the path of a request in. */
+  answer: ((path: string, response: ServerResponse) => boolean) | null;
+}
+
+/** A real OpenID provider (`oidc-provider`) which can lie. */
+export async function startLyingProvider(callback: string) {
+  const port = await getFreePort();
+  const issuer = `http://127.0.0.1:${port}`;
+  const accounts = ['account-1', 'account-2', 'account-3'];
+  const behavior: Behavior = { account: 'account-1', lie: null, isForged: false, answer: null };
+  const requests: string[] = [];
+  const store = new ProviderStore();
+  let key = generateProviderKey();
+  const create = () =>
+    createOpenIdProvider({ issuer, client: { ...providerClient, redirectUri: callback }, accounts, key, store });
+  let handle = create();
+
+  function changeToken(body: string): string {
+    const tokens = JSON.parse(body) as { id_token?: string };
+    if (behavior.lie === null || tokens.id_token === undefined) return body;
+    const [head = '', payload = '', signature = ''] = tokens.id_token.split('.');
+    const claims = encode(behavior.lie(JSON.parse(Buffer.from(payload, 'base64url').toString())));
+    const sign = () => createSign('RSA-SHA256').update(`${head}.${claims}`).sign(key.privateKey, 'base64url');
+    return JSON.stringify({ ...tokens, id_token: `${head}.${claims}.${behavior.isForged ? signature : sign()}` });
+  }
+
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '').split('?')[0] ?? '';
+    requests.push(`${request.method} ${path}`);
+    if (behavior.answer?.(path, response)) return;
+    if (path === '/token') {
+      const end = response.end.bind(response);
+      response.end = ((body: unknown) => {
+        const changed = changeToken(String(body));
+        response.setHeader('content-length', Buffer.byteLength(changed));
+        return end(changed);
+      }) as typeof response.end;
+    }
+    handle(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  allowSockets('test', issuer);
+  allowSockets('OpenID provider', issuer);
+  onTestFinished(() => stopServer(server));
+
+  /** Follows the provider's redirects as a browser, and returns the address that leads back to the console. */
+  async function browse(url: string | URL): Promise<URL> {
+    const jar = new Map<string, string>();
+    let at = new URL(url);
+    for (let step = 0; step < 10; step += 1) {
+      const location = await open(at, jar);
+      at = location === null ? new URL(`${at.pathname}/${behavior.account}`, at) : new URL(location, at);
+      if (at.href.startsWith(callback)) return at;
+    }
+    throw new Error('the provider leads nowhere');
+  }
+
+  return {
+    issuer,
+    behavior,
+    requests,
+    browse,
+    /** Replaces the provider's key. */
+    rotateKey() {
+      key = generateProviderKey();
+      handle = create();
+    },
+  };
+}
+
+/** Opens a page of the provider with its cookies. Returns where it redirects to; null: it lists the accounts. */
+async function open(at: URL, jar: Map<string, string>): Promise<string | null> {
+  const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+  const response = await fetch(at, { redirect: 'manual', headers: { cookie } });
+  for (const line of response.headers.getSetCookie()) {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+    jar.set(name, value);
+  }
+  await response.arrayBuffer();
+  const location = response.headers.get('location');
+  if (location === null && !at.pathname.startsWith('/choose/')) throw new Error(`${at.pathname}: ${response.status}`);
+  return location;
+}
