@@ -8,7 +8,7 @@ import { tryStaggered } from './staggered.ts';
 export type OpenedSocket = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
 
 /**
- * How much of a connection is read, TLS included. What may come up to a status line fits: OpenSSL
+ * How much of a receiver's connection is read, TLS included. What may come up to a status line fits: OpenSSL
  * takes 100 KB of certificates, and the reader of the status line 16 KiB.
  */
 const mostBytes = 131_072;
@@ -17,11 +17,11 @@ const countEveryMs = 100;
 export const isTooLong = (connection: Socket): boolean => connection.bytesRead > mostBytes;
 
 /**
- * Closes a connection of which more than 128 KiB were read. Only its own count says so while TLS
+ * Closes a connection of which more than `limit` bytes were read. Only its own count says so while TLS
  * reads handshakes, tickets and renegotiations, for which no socket has an event.
  */
-function boundBytes(connection: Socket): void {
-  const timer = setInterval(() => isTooLong(connection) && connection.destroy(), countEveryMs);
+function boundBytes(connection: Socket, limit: number): void {
+  const timer = setInterval(() => connection.bytesRead > limit && connection.destroy(), countEveryMs);
   connection.once('close', () => clearInterval(timer));
 }
 
@@ -30,15 +30,17 @@ export async function openConnection(options: {
   addresses: readonly string[];
   port: number;
   signal: AbortSignal;
+  /** How many bytes may be read, TLS included. 128 KiB. */
+  limit?: number;
 }): Promise<OpenedSocket> {
-  const { addresses, port, signal } = options;
+  const { addresses, port, signal, limit = mostBytes } = options;
   const { success, failures } = await tryStaggered(
     addresses,
     (host, either) =>
       reach(connect({ host, port, noDelay: true }), 'connect', either, (error) => findErrorCause(error, 'connect')),
     signal,
   );
-  if (success !== null) boundBytes(success.socket);
+  if (success !== null) boundBytes(success.socket, limit);
   return success ?? { ok: false, cause: chooseCause(failures.map(({ cause }) => cause)) };
 }
 
