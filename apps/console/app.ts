@@ -1,5 +1,7 @@
 import Koa from 'koa';
 import { openDatabase } from '#domain/open-database.ts';
+import { createFetch } from '#runtime/egress/fetch.ts';
+import { createResolve } from '#runtime/egress/resolve.ts';
 import { findSignal } from '#runtime/flow/cancellation.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -20,6 +22,7 @@ import { routes, sections } from './routes.ts';
 import { serveAssets } from './web/assets.ts';
 import { createDownloads } from './web/downloads.ts';
 import { createMetrics } from './web/metrics.ts';
+import { OpenIdProviders } from './web/openid.ts';
 import { createShares } from './web/shares.ts';
 import { Workflows, withoutTemporal } from './web/temporal.ts';
 import type { ConsoleDependencies } from './web/visit.ts';
@@ -60,6 +63,11 @@ export async function startConsole(
     factors,
     trustedProxies,
     webhookAllow: config.webhookAllow,
+    openId: new OpenIdProviders({
+      fetch: createFetch({ allow: config.webhookAllow, resolve: createResolve() }),
+      redirectUri: `${config.origin}/sign-in/callback`,
+      now,
+    }),
     workflows,
     apiUrl: config.apiUrl,
     sendsMail: config.sendsMail,

@@ -8,6 +8,7 @@ import { routes as members } from './pages/members/index.ts';
 import { routes as roles } from './pages/members/roles/index.ts';
 import { routes as notifications } from './pages/notifications/index.ts';
 import { routes as overview } from './pages/overview/index.ts';
+import { routes as provider } from './pages/provider/index.ts';
 import { routes as settings } from './pages/settings/index.ts';
 import { routes as signIn } from './pages/sign-in/index.ts';
 import { routes as usage } from './pages/usage/index.ts';
@@ -27,6 +28,7 @@ export const sections = {
   deliveries,
   members,
   roles,
+  provider,
   clients,
   usage,
   audit_entry,

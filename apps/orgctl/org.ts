@@ -1,4 +1,5 @@
 import { CompiledQuery } from 'kysely';
+import { stopRequiringProvider } from '#domain/identity/sso-provider.ts';
 import { type Context, type Noun, type Options, orgOption } from './command.ts';
 import { CommandError } from './errors.ts';
 import {
@@ -39,6 +40,16 @@ export const org: Noun = {
       async run(options, context) {
         const found = await getOrganization(options, context);
         return { json: found, text: fields({ ...found }) };
+      },
+    },
+    {
+      verb: 'sso-off',
+      summary: 'accept passwords again, when no owner can sign in with the provider',
+      options: orgOption,
+      async run(options, { database }) {
+        const { changed } = await stopRequiringProvider(database, options.getId('org'));
+        const text = changed ? 'Members can sign in with a password again.' : 'The provider was not required.';
+        return { json: { changed }, text };
       },
     },
   ],

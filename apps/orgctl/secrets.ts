@@ -30,6 +30,10 @@ const about: Record<SealedTable, { content: string; lastResort: string }> = {
     content: 'authenticator apps of open enrolments',
     lastResort: 'ask the person to choose the app again at their link, or run orgctl person invite',
   },
+  sso_provider: {
+    content: 'client secrets of sign-in providers',
+    lastResort: 'ask an owner to enter the client secret again, or run orgctl org sso-off',
+  },
 };
 
 /** How many rows a text lists; --json has them all. */

@@ -38,6 +38,7 @@ function getServer({ ports }: Manifest): string {
     7233: 'Temporal',
     4318: 'OTLP',
     587: 'mail server',
+    443: 'OpenID provider',
     6443: 'API server',
     hooks: 'probe',
     http: 'API',
@@ -82,6 +83,14 @@ describe('NetworkPolicies', () => {
       [7233],
       ['hooks'],
     ]);
+  });
+
+  it('allow the console egress to the addresses of webhooks at port 443 only, for OpenID providers', () => {
+    const values = { worker: { webhookAllow: ['10.1.2.3'] } };
+    const rule = policy('console', values).egress.at(-1);
+    expect(rule.to).toEqual(towardsReceivers(values).to);
+    expect(rule.ports).toEqual([{ port: 443, protocol: 'TCP' }]);
+    expect(listPorts(policy('console').egress)).toEqual([[53, 53], [5432], [7233], [443]]);
   });
 
   it('allow a worker ingress from metrics readers only', () => {

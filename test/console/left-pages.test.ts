@@ -11,12 +11,13 @@ import { setupConsole } from './setup.ts';
 /** What pages read beside the session, which reads other tables. */
 const tablesOfPages =
   'audit_chain, audit_entry, api_key, client_grant, delivery, enrolment, event, family, form_use, redelivery, ' +
-  'known_browser, recovery_code, seat, second_factor, webhook';
+  'known_browser, recovery_code, seat, sso_subject, webhook';
 
 /** Pages that read nothing beside the session, roles and members. */
 const pagesOfSession =
-  'showHome showSignIn showSecondFactor showEnrolmentLink showEnrolment showFactorChoice showPassword ' +
-  'searchOrganization showCompromisedKey reviewSelected showInvite listRoles showNewRole showRole showRoleChange';
+  'showHome showOrganizationSignIn completeProviderSignIn showSignIn showSecondFactor showEnrolmentLink ' +
+  'showEnrolment showFactorChoice searchOrganization showCompromisedKey reviewSelected showInvite listRoles ' +
+  'showNewRole showRole showRoleChange showSettings showNotifications';
 
 async function setup() {
   const t = await setupConsole();

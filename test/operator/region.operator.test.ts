@@ -266,7 +266,7 @@ describe('the operator', () => {
     await applyRegion({}, { webhooks, sealing: { resealWith: 2, databaseSecretRef } });
     await expectKeys('NewestKeySeals', 2);
 
-    expect(await openApps(pool, apps, newerSealingKeys)).toEqual(Array(4).fill(apps.secret));
+    expect(await openApps(pool, apps, newerSealingKeys)).toEqual(Array(5).fill(apps.secret));
     const { rows } = await pool.query(
       `select organization_id as "organizationId", webhook_id as "webhookId", sealed from webhook_secret`,
     );

@@ -38,14 +38,15 @@ describe('resealing', () => {
       { ...none, table: 'challenge', resealed: 1, current: 1 },
       { ...none, table: 'enrolment', resealed: 1, current: 1 },
       { ...none, table: 'mail', resealed: 1, current: 1 },
+      { ...none, table: 'sso_provider', resealed: 1, current: 1 },
     ]);
 
-    for (const one of apps) expect(await openApps(t.pool, one, newerSealingKeys)).toEqual(Array(4).fill(one.secret));
+    for (const one of apps) expect(await openApps(t.pool, one, newerSealingKeys)).toEqual(Array(5).fill(one.secret));
     for (const one of webhooks) expect(await t.open(one, newerSealingKeys)).toEqual([one.secret]);
     const before = await t.dump();
     const again = await t.reseal();
     expect(again.map(({ resealed, current, unopened }) => [resealed, current, unopened])).toEqual([
-      ...[2, 2, 2, 2, 2].map((rows) => [0, rows, []]),
+      ...[2, 2, 2, 2, 2, 2].map((rows) => [0, rows, []]),
     ]);
     expect(await t.dump()).toEqual(before);
   });
@@ -120,12 +121,13 @@ describe('resealing', () => {
         version: 1,
       },
     ]);
-    const { orgId: organizationId, personId, factorId, sessionId, mailId } = app;
+    const { orgId: organizationId, personId, factorId, sessionId, mailId, providerId } = app;
     expect(apps.map(({ unopened }) => unopened)).toEqual([
       [{ ids: { id: factorId, personId }, reason: 'key_missing', version: 7 }],
       [{ ids: { sessionId }, reason: 'key_missing', version: 7 }],
       [{ ids: { organizationId, personId }, reason: 'malformed', version: null }],
       [{ ids: { id: mailId }, reason: 'key_missing', version: 7 }],
+      [{ ids: { id: providerId, organizationId }, reason: 'key_missing', version: 7 }],
     ]);
     const changed = (await t.dump()).filter((row) => !before.includes(row));
     expect(changed).toHaveLength(1);
@@ -138,6 +140,7 @@ describe('resealing', () => {
         { table: 'challenge', version: 7, rows: 1 },
         { table: 'enrolment', version: null, rows: 1 },
         { table: 'mail', version: 7, rows: 1 },
+        { table: 'sso_provider', version: 7, rows: 1 },
       ],
       unused: [],
       missing: [7],
@@ -166,7 +169,7 @@ describe('resealing', () => {
     );
     await t.pool.query(`update challenge set expires_at = now()`);
     await t.pool.query(`update enrolment set created_at = now() - interval '2 days', expires_at = now()`);
-    expect((await t.reseal()).map(({ resealed }) => resealed)).toEqual([1, 1, 0, 0, 1]);
+    expect((await t.reseal()).map(({ resealed }) => resealed)).toEqual([1, 1, 0, 0, 1, 1]);
     expect(await countSealed(t.db, rotatedSealingKeys)).toMatchObject({ unused: [1], missing: [] });
   });
 });

@@ -33,7 +33,7 @@ describe('orgctl secrets', () => {
       unused: [],
       missing: [],
       counts: [
-        ...['webhook_secret', 'second_factor', 'challenge', 'enrolment', 'mail'].map((kind) => ({
+        ...['webhook_secret', 'second_factor', 'challenge', 'enrolment', 'mail', 'sso_provider'].map((kind) => ({
           kind,
           version: 1,
           rows: 1,
@@ -42,7 +42,7 @@ describe('orgctl secrets', () => {
     });
     const before = await t.orgctl('secrets', 'status');
     expect(before.stdout).toContain(
-      '5 are sealed with an older key. Run orgctl secrets reseal.\nYou cannot remove a key yet.',
+      '6 are sealed with an older key. Run orgctl secrets reseal.\nYou cannot remove a key yet.',
     );
 
     const calls = [await t.reseal('--json'), await t.reseal(), await t.reseal('--json')];
@@ -54,7 +54,7 @@ describe('orgctl secrets', () => {
     const after = [await t.status(), await t.orgctl('secrets', 'status')];
     expect(after[0]?.json()).toMatchObject({ newest: 2, unused: [1], missing: [] });
     expect(after[1]?.stdout).toContain('No row uses version 1. You can remove an old key when');
-    expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual(Array(4).fill(app.secret));
+    expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual(Array(5).fill(app.secret));
     expect(await t.open()).toEqual([webhook.secret]);
     for (const secret of [
       webhook.secret,
@@ -76,7 +76,7 @@ describe('orgctl secrets', () => {
 
     expect(calls.map(({ code }) => code)).toEqual([1, 1, 0]);
     const failure =
-      '4 could not be unsealed and were not changed. ' +
+      '5 could not be unsealed and were not changed. ' +
       'Keep every older key, apply the remedies above, and run this command again.\n';
     expect(calls.slice(0, 2).map(({ stderr }) => stderr)).toEqual([failure, failure]);
     const remedy = expect.stringMatching(
@@ -86,13 +86,14 @@ describe('orgctl secrets', () => {
     expect(calls[0]?.json()).toMatchObject({
       kinds: [
         { kind: 'webhook_secret', resealed: 1, unopened: 0 },
-        ...[1, 1, 1, 1].map((unopened) => ({ resealed: 0, unopened })),
+        ...[1, 1, 1, 1, 1].map((unopened) => ({ resealed: 0, unopened })),
       ],
       unopened: [
         { kind: 'second_factor', ids: { id: app.factorId, personId: app.personId }, ...fields },
         { kind: 'challenge', ids: { sessionId: app.sessionId }, ...fields },
         { kind: 'enrolment', ids: { organizationId: app.orgId, personId: app.personId }, ...fields },
         { kind: 'mail', ids: { id: app.mailId }, ...fields },
+        { kind: 'sso_provider', ids: { id: app.providerId, organizationId: app.orgId }, ...fields },
       ],
     });
     expect(calls[1]?.stdout).toContain(`id ${app.factorId}, personId ${app.personId}`);
@@ -104,7 +105,7 @@ describe('orgctl secrets', () => {
       WEBHOOK_SECRET_KEYS: `${rotatedWebhookSecretKeys},7:${lost.secret.toString('base64')}`,
     });
     expect(found).toMatchObject({ code: 0, stderr: '' });
-    expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual(Array(4).fill(app.secret));
+    expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual(Array(5).fill(app.secret));
   });
 
   it('prints its progress, and continues after a kill when it is run again', { timeout }, async () => {
@@ -188,7 +189,7 @@ describe('orgctl secrets', () => {
 
 /** The value of `kinds` in the response when every table has the same count. */
 const kinds = (counts: { resealed: number; current: number }) =>
-  ['webhook_secret', 'second_factor', 'challenge', 'enrolment', 'mail'].map((kind) => ({
+  ['webhook_secret', 'second_factor', 'challenge', 'enrolment', 'mail', 'sso_provider'].map((kind) => ({
     kind,
     ...counts,
     unopened: 0,

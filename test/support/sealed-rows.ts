@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { type SealingKeys, seal, unseal } from '#domain/encryption/envelope.ts';
+import { providerRow } from '#domain/identity/sso-provider.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, unsealTotp } from '#domain/identity/totp.ts';
 import { mailRow } from '#domain/mail/seal.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
@@ -19,7 +20,7 @@ export const rotatedWebhookSecretKeys = `${newerWebhookSecretKeys},${testWebhook
 
 /**
  * Ids of one person's sealed rows: an app in use, one being added in a session, one chosen at a
- * link, and the mail of that link. `secret` is the secret of all four.
+ * link, the mail of that link, and the provider of their organization. `secret` is the secret of all five.
  */
 export interface MadeApps {
   orgId: string;
@@ -27,13 +28,14 @@ export interface MadeApps {
   factorId: string;
   sessionId: string;
   mailId: string;
+  providerId: string;
   secret: string;
 }
 
 /** Inserts one sealed row of each kind that people have, sealed by the first of `keys`. */
 export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys = testSealingKeys): Promise<MadeApps> {
   const { orgId, userId: personId } = await make.member();
-  const [factorId, sessionId, mailId] = [randomUUID(), randomUUID(), randomUUID()];
+  const [factorId, sessionId, mailId, providerId] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   const secret = generateTotpSecret();
   const sealed = (row: string) => sealTotp(secret, row, keys);
   await pool.query(
@@ -67,24 +69,31 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
      values ($1, $2, 'invitation', $3, $3 || '@example.org', $4)`,
     [mailId, orgId, personId, seal(secret, mailRow(mailId), keys)],
   );
-  return { orgId, personId, factorId, sessionId, mailId, secret };
+  await pool.query(
+    `insert into sso_provider (id, organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+     values ($1, $2, 'https://login.example.com', 'console', $3, false, now())`,
+    [providerId, orgId, seal(secret, providerRow(providerId), keys)],
+  );
+  return { orgId, personId, factorId, sessionId, mailId, providerId, secret };
 }
 
-/** Unseals a person's four rows with `keys`: factor, challenge, enrolment, mail. */
+/** Unseals a person's five rows with `keys`: factor, challenge, enrolment, mail, provider. */
 export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): Promise<string[]> {
-  const { orgId, personId, factorId, sessionId, mailId } = made;
-  const { rows } = await pool.query<Record<'factor' | 'challenge' | 'enrolment' | 'mail', Buffer>>(
-    `select f.totp_sealed as factor, c.totp_sealed as challenge, e.totp_sealed as enrolment, m.sealed as mail
-     from second_factor f, challenge c, enrolment e, mail m
+  const { orgId, personId, factorId, sessionId, mailId, providerId } = made;
+  const { rows } = await pool.query<Record<'factor' | 'challenge' | 'enrolment' | 'mail' | 'provider', Buffer>>(
+    `select f.totp_sealed as factor, c.totp_sealed as challenge, e.totp_sealed as enrolment, m.sealed as mail,
+       p.secret_sealed as provider
+     from second_factor f, challenge c, enrolment e, mail m, sso_provider p
      where f.id = $1 and c.session_id = $2 and c.purpose = 'totp_setup' and e.organization_id = $3
-       and e.person_id = $4 and m.id = $5`,
-    [factorId, sessionId, orgId, personId, mailId],
+       and e.person_id = $4 and m.id = $5 and p.id = $6`,
+    [factorId, sessionId, orgId, personId, mailId, providerId],
   );
   return rows.flatMap((row) => [
     unsealTotp(row.factor, factorId, keys),
     unsealTotp(row.challenge, sessionId, keys),
     unsealTotp(row.enrolment, enrolmentRow({ organizationId: orgId, personId }), keys),
     unseal(row.mail, mailRow(mailId), keys),
+    unseal(row.provider, providerRow(providerId), keys),
   ]);
 }
 

@@ -34,6 +34,12 @@ const key = ({ keyLabel, keyHint, keyId }: AuditEntry): Name => ({
   name: keyLabel || keyHint || keyId || 'unknown key',
   ...(keyId === null ? {} : { object: { kind: 'key', id: keyId } }),
 });
+const describeProvider = (value: unknown): string => {
+  const { issuer, clientId } = (value ?? {}) as Detail;
+  return issuer === undefined ? 'none' : `${text(issuer)} (client ${text(clientId)})`;
+};
+const change = ({ from, to }: Detail, describe: (value: unknown) => string): string =>
+  `${describe(to)}, before: ${describe(from)}`;
 const named = (name: string | null, kind: ObjectRef['kind'], id: unknown, unknown: string): Name =>
   typeof id === 'string' ? { name: name || id, object: { kind, id } } : { name: name ?? unknown };
 const member = ({ memberName, detail }: AuditEntry) =>
@@ -238,6 +244,19 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
         ? sentence`Confirmed the sign-in of ${member(e)}`
         : sentence`Confirmed their sign-in with a link`,
   ],
+  'sso.set': ['Set the sign-in provider', (_, d) => sentence`Set the sign-in provider: ${change(d, describeProvider)}`],
+  'sso.require': [
+    'Changed how members sign in',
+    (_, d) => [
+      d.to === true ? 'Required the sign-in provider' : 'Accepted passwords beside the sign-in provider again',
+    ],
+  ],
+  'sso.remove': [
+    'Removed the sign-in provider',
+    (_, d) => sentence`Removed the sign-in provider ${describeProvider(d.from)}`,
+  ],
+  'sign_in.provider': ['Signed in at the provider', () => sentence`Signed in at the organization’s provider`],
+  'sign_in.link_provider': ['Linked an account', () => sentence`Linked their account at an organization’s provider`],
   'sign_in.password': ['Entered a correct password', () => sentence`Entered a correct password`],
   'sign_in.complete': ['Signed in', (_, d) => sentence`Signed in with ${factor(d.step)}`],
   'sign_in.step_up': ['Confirmed identity', (_, d) => sentence`Confirmed their identity with ${factor(d.step)}`],

@@ -10,6 +10,7 @@ const files = {
   deliveries: 'paper-airplane',
   usage: 'chart-bar',
   members: 'users',
+  signIn: 'finger-print',
   clients: 'briefcase',
   auditLog: 'clock',
   settings: 'cog-6-tooth',

@@ -37,6 +37,7 @@ const sections: readonly Section[] = [
   },
   { label: 'Usage', icon: 'usage', path: '/usage', permissions: ['org.activity.read'] },
   { label: 'Audit log', icon: 'auditLog', path: '/audit-log', permissions: ['org.activity.read'] },
+  { label: 'Sign-in', icon: 'signIn', path: '/sign-in', permissions: ['org.members.manage'] },
   { label: 'Settings', icon: 'settings', path: '/settings', permissions: ['org.members.manage'] },
 ];
 
@@ -100,6 +101,7 @@ function head(page: Page, membership: SessionMembership | null, loadsFiles: bool
     <meta name="color-scheme" content="light dark">
     <meta name="htmx-config" content="${htmxConfig}">
     <meta name="robots" content="noindex">
+    ${page.leadsTo === undefined ? nothing : html`<meta http-equiv="refresh" content="0; url=${page.leadsTo}">`}
     ${loadsFiles ? files(page) : trusted(`<style>${assets.style.body}</style>`)}
   </head>`;
 }

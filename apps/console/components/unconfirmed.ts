@@ -11,6 +11,18 @@ export const unconfirmedSentence = 'You are a member of this organization, but i
 export const unconfirmedNext =
   'Ask the person who manages its members for a link, and open it while you are signed in. Support can confirm it too.';
 
+/** For a member whose organization requires a sign-in with its provider. */
+export const closedSentence = 'This organization accepts only sessions that began at its sign-in provider.';
+
+export const closedNext = html`<a href="/sign-in/organization">Sign in with your organization</a>. If your account there
+  is not linked yet, link it under <a href="/account">Your account</a> first.`;
+
+/** Renders the notice that `count` organizations, at least one, are not listed for that reason. */
+export const closedNotice = (count: number): Html => {
+  const which = count === 1 ? 'One organization is' : `${count} organizations are`;
+  return notice('info', html`${which} not listed, because a sign-in with its provider is required. ${closedNext}`);
+};
+
 /** Renders the notice that `count` organizations, at least one, are not listed. */
 export const unconfirmedNotice = (count: number): Html => {
   const which = count === 1 ? 'One organization is' : `${count} organizations are`;

@@ -15,6 +15,8 @@ const kinds = {
   visit: '__Host-org-api-visit',
   /** The token of an enrolment link that was opened; it is in no URL. */
   enrolment: '__Host-org-api-enrolment',
+  /** The token of a sign-in that was begun at a provider. */
+  providerSignIn: '__Host-org-api-provider-sign-in',
   /** Marks a browser that its person has signed in with; it opens nothing. */
   browser: '__Host-org-api-browser',
   /** What the next page shows once: `good=API+key+revoked.` */

@@ -5,13 +5,14 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { type Child, html } from '#runtime/pages/html.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
-import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
+import { closedNext, closedSentence, unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
 import { findDomainProblem } from '../web/domain-problems.ts';
 import {
   FormError,
   MissingPermissionError,
   NotFoundError,
   PasskeyNeededError,
+  ProviderSessionNeededError,
   page,
   RequestError,
   UnconfirmedSignInError,
@@ -124,6 +125,14 @@ function describeProblem(error: unknown, now: Date): Problem {
       title: 'Add a passkey first',
       sentence: 'This organization opens only to members who have a passkey.',
       next: html`Add one under <a href="/account">Your account</a>, then come back.`,
+    };
+  if (error instanceof ProviderSessionNeededError)
+    return {
+      status: 403,
+      code: 'provider_sign_in_needed',
+      title: 'Sign in with your organization',
+      sentence: closedSentence,
+      next: closedNext,
     };
   if (error instanceof BudgetFullError) return describeExhaustion(error);
   if (error instanceof FormError)

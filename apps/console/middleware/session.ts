@@ -8,6 +8,7 @@ import {
   MissingPermissionError,
   NotFoundError,
   PasskeyNeededError,
+  ProviderSessionNeededError,
   redirect,
   UnconfirmedSignInError,
 } from '../web/response.ts';
@@ -67,6 +68,7 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
     formToken: formToken(sessionToken ?? mark ?? ''),
     flash: isPart ? null : readFlash(ctx),
     enrolmentToken: readCookie(ctx, 'enrolment'),
+    providerSignIn: readCookie(ctx, 'providerSignIn'),
     share: null,
   };
   if (session !== null) ctx.state.personId = session.personId;
@@ -134,15 +136,18 @@ function formPage(ctx: RouteContext, hasPage: (path: string) => boolean): string
  * organization.
  * @throws UnconfirmedSignInError when the organization has not confirmed the member's sign-in.
  * @throws PasskeyNeededError when it requires a passkey, and the member has none.
+ * @throws ProviderSessionNeededError when it requires a session of its provider.
  */
 export const requireMembership: RouteMiddleware = (ctx, next) => {
   if (ctx.state.route.access !== 'member') return next();
   const visit = ctx.state.visit as PersonVisit;
   const { orgId } = visit.params;
-  const { memberships, unconfirmed } = visit.session;
+  const { memberships, unconfirmed, closed } = visit.session;
   const organization = memberships.find(({ organizationId }) => organizationId === orgId);
-  if (organization === undefined)
+  if (organization === undefined) {
+    if (closed.includes(orgId ?? '')) throw new ProviderSessionNeededError();
     throw unconfirmed.includes(orgId ?? '') ? new UnconfirmedSignInError() : new NotFoundError();
+  }
   if (organization.needsPasskey) throw new PasskeyNeededError();
   ctx.state.organizationId = organization.organizationId;
   ctx.state.visit = buildMemberVisit(visit, organization);

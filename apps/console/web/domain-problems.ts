@@ -14,6 +14,7 @@ const notFoundReasons: ReadonlySet<string> = new Set([
   'no_such_member',
   'no_such_grant',
   'no_such_seat',
+  'no_such_provider',
 ]);
 
 /** A rejection that ends after a time. */
@@ -33,6 +34,9 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   password_common: ['newPassword', 'password'],
   password_unchanged: ['newPassword', 'password'],
   url_invalid: ['url'],
+  issuer_invalid: ['issuer'],
+  provider_unavailable: ['issuer', 'organization'],
+  sign_in_rejected: ['organization'],
   url_in_use: ['allowSameUrl', 'url'],
   email_malformed: ['email'],
   email_taken: ['email'],

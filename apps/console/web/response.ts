@@ -9,6 +9,8 @@ interface CookieChanges {
   session?: { token: string } | 'ended' | null;
   /** The token of an enrolment link to remember; null removes it. */
   enrolment?: string | null | undefined;
+  /** The token of a sign-in that this browser begins at a provider; null removes it. */
+  providerSignIn?: string | null | undefined;
   /** The known browser that this one is from now on, and the address its person signs in with. */
   browser?: KnownBrowser | null;
 }
@@ -26,6 +28,8 @@ export interface Page extends CookieChanges {
   badge?: Html | null;
   /** Links and buttons beside the heading. */
   actions?: Child;
+  /** The address of another site that the browser opens next, by itself. */
+  leadsTo?: string | undefined;
   /** Whether the page needs the passkey script. */
   passkeys: boolean;
 }
@@ -104,6 +108,18 @@ export class PasskeyNeededError extends Error {
 
   constructor() {
     super('The organization requires a passkey.');
+  }
+}
+
+/**
+ * Thrown when an organization requires a session of its provider, which the member's is not. Becomes a 403 page without
+ * the organization's name.
+ */
+export class ProviderSessionNeededError extends Error {
+  override name = 'ProviderSessionNeededError';
+
+  constructor() {
+    super('The organization requires a sign-in with its provider.');
   }
 }
 

@@ -44,6 +44,7 @@ export type FormCode =
   | 'permission_needed'
   | 'sign_in_unconfirmed'
   | 'passkey_needed'
+  | 'provider_sign_in_needed'
   | 'form_of_another_site'
   | 'form_out_of_date'
   | 'form_sent_twice'

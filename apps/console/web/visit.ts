@@ -5,6 +5,7 @@ import type { Database } from '#domain/db/database.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/key.ts';
 import type { Downloads } from './downloads.ts';
+import type { OpenIdProviders } from './openid.ts';
 import type { Flash } from './response.ts';
 import type { Share, Shares } from './shares.ts';
 import type { Workflows } from './temporal.ts';
@@ -21,6 +22,8 @@ export interface ConsoleDependencies {
   webhookAllow: BlockList;
   /** What second factors need; its sealing keys seal signing secrets too. */
   factors: FactorSettings;
+  /** Signs people in at the providers of their organizations. */
+  openId: OpenIdProviders;
   /** Sends test events through a worker. */
   workflows: Workflows;
   /** Base URL of the read API, for the ready `curl` line. */
@@ -59,6 +62,8 @@ export interface Visit extends Caller {
   sessionToken: string | null;
   /** The token of the enrolment link that this browser opened. */
   enrolmentToken: string | null;
+  /** The token of the sign-in that this browser has begun at a provider. */
+  providerSignIn: string | null;
   /** The message of the page before. */
   flash: Flash | null;
   /** The token for every form of this session. */

@@ -22,6 +22,7 @@ export const migrationNames = [
   '0018-erasure',
   '0019-grant-ends',
   '0020-mail',
+  '0021-single-sign-on',
   '0022-organization-settings',
 ] as const;
 

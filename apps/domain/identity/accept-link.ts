@@ -19,11 +19,13 @@ import { recordPersonEntry } from './record-sign-in.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
 import { assertAdmitted, clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
+import { findAccountProblem, insertSubject } from './sso-sign-in.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
- * Enrolment by a one-time link: password, then second factor. Then the link is used up, the
+ * Enrolment by a one-time link: password, or an account of the organization's provider (`chooseAccount`), then second
+ * factor. Then the link is used up, the
  * membership active, the recovery codes shown and the person signed in, all at once. Until then
  * only the link's own row changes, also for a person who can already sign in: the last step rejects
  * it, so that the creator of a link, who could open it, learns nothing before.
@@ -54,7 +56,8 @@ export async function setEnrolmentPassword(
   const work = async () => {
     await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
     await countFailure(database, failure, now());
-    await choose(database, enrolment, { passwordHash: await hashPassword(password) });
+    const passwordHash = await hashPassword(password);
+    await choose(database, enrolment, { passwordHash, providerId: null, subject: null });
   };
   return strangersQueue.run(work, now(), link);
 }
@@ -71,7 +74,7 @@ export async function startEnrolmentTotp(
   now: () => Date = () => new Date(),
 ): Promise<{ secret: string; uri: string }> {
   const enrolment = await getOpenEnrolment(database, token, now());
-  assertHasPassword(enrolment);
+  assertHasFirstFactor(enrolment);
   const secret = generateTotpSecret();
   await choose(database, enrolment, { totpSealed: sealTotp(secret, enrolmentRow(enrolment), sealingKeys) });
   return { secret, uri: totpUri(secret, enrolment.email, relyingParty.name) };
@@ -89,7 +92,7 @@ export async function startEnrolmentPasskey(
   now: () => Date = () => new Date(),
 ) {
   const enrolment = await getOpenEnrolment(database, token, now());
-  assertHasPassword(enrolment);
+  assertHasFirstFactor(enrolment);
   const options = await passkeySetupOptions(enrolment, [], party);
   await choose(database, enrolment, { challenge: options.challenge });
   return options;
@@ -110,8 +113,8 @@ export async function completeEnrolment(
   now: () => Date = () => new Date(),
 ) {
   const enrolment = await getOpenEnrolment(database, token, now());
-  assertHasPassword(enrolment);
-  const { personId, organizationId, passwordHash, kind } = enrolment;
+  assertHasFirstFactor(enrolment);
+  const { personId, organizationId, providerId, subject, kind } = enrolment;
   const failure = ownFailure('enrolment_factor', enrolment.tokenHash.toString('hex'));
   await countFailure(database, failure, now());
   const verified = await verify(database, enrolment, factor, settings, now());
@@ -119,10 +122,11 @@ export async function completeEnrolment(
     const enrolled = await database.change(async (tx) => {
       await consume(tx, enrolment, now());
       if (kind === 'recover') await deleteSignIn(tx, personId);
-      await writeSignIn(tx, enrolment, passwordHash, now());
+      await writeSignIn(tx, enrolment, now());
+      if (providerId !== null && subject !== null) await insertSubject(tx, { providerId, subject, personId }, now());
       await insertFactor(tx, personId, verified, now());
       const recoveryCodes = await replaceRecoveryCodes(tx, personId, now());
-      const { sessionId } = await startSession(tx, { personId, visitor }, now());
+      const { sessionId } = await startSession(tx, { personId, visitor, providerId }, now());
       const session = await recordSecondFactor(tx, sessionId, now());
       if (kind === 'invite') await join(tx, enrolment, visitor, now());
       if (kind === 'recover') {
@@ -135,7 +139,8 @@ export async function completeEnrolment(
     await clearFailure(database, failure);
     return enrolled;
   } catch (error) {
-    throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailInUse() : error;
+    const isTaken = ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '');
+    throw isTaken ? emailInUse() : findAccountProblem(error);
   }
 }
 
@@ -177,8 +182,8 @@ async function getOpenEnrolment(db: Queryable, token: string, at: Date): Promise
   return found;
 }
 
-function assertHasPassword(enrolment: OpenEnrolment): asserts enrolment is OpenEnrolment & { passwordHash: string } {
-  if (enrolment.passwordHash !== null) return;
+function assertHasFirstFactor({ passwordHash, providerId }: OpenEnrolment): void {
+  if (passwordHash !== null || providerId !== null) return;
   throw new IdentityError('password_first', 'Choose a password first.');
 }
 
@@ -207,7 +212,7 @@ async function verify(
 async function choose(
   database: Database,
   { tokenHash }: OpenEnrolment,
-  chosen: { passwordHash?: string; totpSealed?: Buffer; challenge?: string },
+  chosen: { passwordHash?: string; providerId?: null; subject?: null; totpSealed?: Buffer; challenge?: string },
 ): Promise<void> {
   const changed = await database.change((tx) => tx.nativeUpdate(Enrolment, { tokenHash }, chosen));
   if (changed === 0) throw linkExpired();
@@ -215,12 +220,12 @@ async function choose(
 
 /**
  * Uses up a link if it could still be created: changes of members and roles wait until this
- * transaction has ended. The password must be the verified one: a password that was set meanwhile,
+ * transaction has ended. The password or account must be the one that was read: another one that was chosen meanwhile,
  * in another window, belongs to another enrolment.
  */
 async function consume(
   tx: Transaction,
-  { organizationId, personId, tokenHash, passwordHash }: OpenEnrolment,
+  { organizationId, personId, tokenHash, passwordHash, providerId, subject }: OpenEnrolment,
   now: Date,
 ): Promise<void> {
   await lockOrganization(tx, organizationId);
@@ -230,7 +235,9 @@ async function consume(
   await tx.findOne(Membership, { organizationId, personId }, writeLock);
   const rows = await tx.query(sql`
     delete from enrolment e
-    where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${isLinkValid(now)}
+    where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash}
+      and e.provider_id is not distinct from ${providerId}::uuid and e.subject is not distinct from ${subject}
+      and ${isLinkValid(now)}
     returning e.person_id`);
   if (rows.length === 0) throw linkExpired();
 }
@@ -259,8 +266,11 @@ async function deleteSignIn(tx: Transaction, personId: string): Promise<void> {
   await tx.nativeDelete(SecondFactor, { personId });
 }
 
-async function writeSignIn(tx: Transaction, enrolment: OpenEnrolment, passwordHash: string, now: Date): Promise<void> {
-  const { personId, email, kind } = enrolment;
+async function writeSignIn(
+  tx: Transaction,
+  { personId, email, kind, passwordHash }: OpenEnrolment,
+  now: Date,
+): Promise<void> {
   const chosen = { email, passwordHash, passwordChangedAt: now };
   if (kind === 'recover') await tx.nativeUpdate(SignIn, { personId }, chosen);
   else await tx.insert(SignIn, { personId, ...chosen, createdAt: now });

@@ -11,8 +11,8 @@ import { generateToken, hashToken } from './token.ts';
 import type { Session, Visitor } from './types.ts';
 
 /**
- * Changes the person's password. The old one is required (ASVS 6.2.3), their other sessions end
- * (ASVS 7.4.3), and this one gets a new token, which is returned.
+ * Changes the person's password. The old one is required (ASVS 6.2.3), unless they have none because they sign in with
+ * a provider. Their other sessions end (ASVS 7.4.3), and this one gets a new token, which is returned.
  *
  * @throws IdentityError `wrong_credentials`, `too_many_attempts`, `step_up_needed`,
  * `session_expired`, or why the new password is not allowed.
@@ -30,11 +30,11 @@ export async function changePassword(
   await countFailure(database, failure, now());
   const oldHash = (await database.findOne(SignIn, { personId }))?.passwordHash;
   if (oldHash === undefined) throw sessionExpired();
-  if (!(await isPassword(oldPassword, oldHash))) {
+  if (oldHash !== null && !(await isPassword(oldPassword, oldHash))) {
     await recordFailure(database, personId, visitor, 'old_password');
     throw new IdentityError('wrong_credentials', 'The current password is incorrect.');
   }
-  if (opaqueString(oldPassword) === opaqueString(newPassword))
+  if (oldHash !== null && opaqueString(oldPassword) === opaqueString(newPassword))
     throw new IdentityError('password_unchanged', 'The new password is the current one. Enter another password.');
   const newHash = await hashPassword(newPassword);
   const changed = await database.change(async (tx) => {

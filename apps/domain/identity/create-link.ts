@@ -213,7 +213,7 @@ async function writeLink(
   const token = generateToken();
   const hours = link.kind === 'recover' ? recoveryHours : enrolmentHours;
   const expiresAt = new Date(createdAt.getTime() + hours * hourMs);
-  const nothingChosen = { passwordHash: null, totpSealed: null, challenge: null };
+  const nothingChosen = { passwordHash: null, providerId: null, subject: null, totpSealed: null, challenge: null };
   await tx.upsert(Enrolment, { ...link, ...nothingChosen, tokenHash: hashToken(token), createdAt, expiresAt });
   // An operator hands a recovery link over: reading a member's mail must not be enough to get one.
   if (mailKeys !== null && link.kind === 'invite') await writeInvitation(tx, { ...link, token }, mailKeys);
@@ -232,6 +232,13 @@ export interface OpenEnrolment {
   email: string;
   kind: EnrolmentKind;
   passwordHash: string | null;
+  /** The provider with whose account (`subject`) the person signs in instead; null: none was chosen. */
+  providerId: string | null;
+  subject: string | null;
+  /** The organization's provider; null when it has none. */
+  issuer: string | null;
+  /** Whether the organization requires its provider. */
+  isProviderRequired: boolean;
   totpSealed: Buffer | null;
   challenge: string | null;
   expiresAt: Date;
@@ -244,10 +251,13 @@ export async function findEnrolment(db: Queryable, token: string, now: Date): Pr
   const [row] = await db.query(sql<OpenEnrolment>`
     select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName",
       e.person_id as "personId", m.name, e.email,
-      e.kind, e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
+      e.kind, e.password_hash as "passwordHash", e.provider_id as "providerId", e.subject, p.issuer,
+      coalesce(p.is_required, false) as "isProviderRequired",
+      e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
     from enrolment e
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
+    left join sso_provider p on p.organization_id = e.organization_id
     where e.token_hash = ${hash} and ${isLinkValid(now)}`);
   return row === undefined ? null : withDates(row, 'expiresAt');
 }

@@ -34,7 +34,13 @@ type IdentityErrorReason =
   | 'not_an_active_member'
   | 'already_member'
   | 'member_suspended'
-  | 'operator_needed';
+  | 'operator_needed'
+  | 'sign_in_rejected'
+  | 'provider_unavailable'
+  | 'issuer_invalid'
+  | 'no_such_provider'
+  | 'account_in_use'
+  | 'provider_session_needed';
 
 /**
  * An error: `reason` for programs, `message` a sentence for the caller. Neither contains a secret,

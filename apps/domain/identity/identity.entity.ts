@@ -5,14 +5,15 @@ const SignInSchema = defineEntity({
   properties: {
     personId: p.text().primary(),
     email: p.text(),
-    passwordHash: p.text(),
+    passwordHash: p.text().nullable(),
     passwordChangedAt: p.datetime(),
     createdAt: p.datetime(),
   },
 });
 
 /**
- * How a person signs in: the address, and the hash of the password (PHC string form, argon2id).
+ * How a person signs in: the address, and the hash of the password (PHC string form, argon2id), which is null for one
+ * who signs in with a provider only.
  */
 export class SignIn extends SignInSchema.class {
   /** Stores the same password with the current hash parameters. */
@@ -87,6 +88,7 @@ const ConsoleSessionSchema = defineEntity({
     id: p.uuid().primary(),
     tokenHash: p.blob().$type<Buffer>(),
     personId: p.text(),
+    providerId: p.uuid().nullable(),
     state: p.text().$type<'password_passed' | 'full'>(),
     createdAt: p.datetime(),
     lastSeenAt: p.datetime(),
@@ -149,7 +151,26 @@ export const Enrolment = defineEntity({
     expiresAt: p.datetime(),
     invitedBy: p.text().strictNullable(),
     passwordHash: p.text().strictNullable(),
+    providerId: p.uuid().strictNullable(),
+    subject: p.text().strictNullable(),
     totpSealed: p.blob().$type<Buffer>().strictNullable(),
     challenge: p.text().strictNullable(),
   },
 });
+
+const SsoProviderSchema = defineEntity({
+  name: 'SsoProvider',
+  properties: {
+    id: p.uuid().primary(),
+    organizationId: p.uuid(),
+    issuer: p.text(),
+    clientId: p.text(),
+    secretSealed: p.blob().$type<Buffer>(),
+    isRequired: p.boolean(),
+    createdAt: p.datetime(),
+  },
+});
+
+/** The OpenID provider of an organization. Another issuer or client is another provider. */
+export class SsoProvider extends SsoProviderSchema.class {}
+SsoProviderSchema.setClass(SsoProvider);

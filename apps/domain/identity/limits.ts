@@ -44,7 +44,10 @@ export const networkWindowMinutes = 15;
 export const failuresPerPersonAndNetwork = 10;
 /** The same from all networks. Higher, so that it takes many networks to make the person wait. */
 export const failuresPerPerson = 100;
-/** Failures from one network in its window, after which the same applies. */
+/**
+ * Failures from one network in its window, after which the same applies. As many sign-ins that were begun at providers
+ * and not completed are a separate count.
+ */
 export const failuresPerNetwork = 50;
 /**
  * How long an attempt above a limit waits for the one before it. Attempts from all unknown browsers
@@ -58,6 +61,9 @@ export const rejectionsInMemory = 2_000;
 export const knownBrowserDays = 30;
 /** How many known browsers a person has at most; then the oldest is deleted. */
 export const browsersPerPerson = 10;
+
+/** How long a sign-in that was begun at a provider may take. */
+export const providerStepMinutes = 10;
 
 /** Sign-ins and new passwords of strangers at once in one process: each takes a connection, then a core. */
 export const strangersAtOnce = 2;

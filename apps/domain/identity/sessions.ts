@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { sql } from 'kysely';
 import { memberPermissions } from '../access/authority.ts';
-import { consoleAccess } from '../access/console-access.ts';
+import { consoleAccess, isConfirmed } from '../access/console-access.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { writeLock } from '../db/locks.ts';
 import { withDates } from '../db/statement.ts';
@@ -38,7 +38,7 @@ export async function findSession(db: Queryable, token: string, now: Date, isUse
   const at = sql`${now.toISOString()}::timestamptz`;
   const [found] = await db.query(sql<Session>`
     with found as (
-      select s.id, s.person_id, s.state, s.created_at, s.last_seen_at, s.expires_at, s.second_factor_at
+      select s.id, s.person_id, s.provider_id, s.state, s.created_at, s.last_seen_at, s.expires_at, s.second_factor_at
       from console_session s
       where s.token_hash = ${hash} and s.expires_at > ${at} and s.last_seen_at > ${at} - make_interval(mins =>
         ${sessionIdleMinutes})
@@ -46,14 +46,18 @@ export async function findSession(db: Queryable, token: string, now: Date, isUse
       update console_session s set last_seen_at = ${at} from found f
       where ${isUse} and s.id = f.id and f.last_seen_at <= ${at} - make_interval(secs => ${sessionSeenEverySeconds})
     )
-    select f.id, f.person_id as "personId", i.email, f.state, f.created_at as "createdAt",
+    select f.id, f.person_id as "personId", f.provider_id as "providerId", i.email, f.state,
+      f.created_at as "createdAt",
       f.last_seen_at as "lastSeenAt",
-      e.ends_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships, m.unconfirmed
+      e.ends_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships, m.unconfirmed, m.closed
     from found f
     join sign_in i on i.person_id = f.person_id
     cross join lateral (
       select count(*) as count,
-        coalesce(json_agg(m.organization_id) filter (where not m.is_open and m.status = 'active'), '[]') as unconfirmed,
+        coalesce(json_agg(m.organization_id) filter (where not m.is_open and m.status = 'active'
+          and not m.is_confirmed), '[]') as unconfirmed,
+        coalesce(json_agg(m.organization_id) filter (where not m.is_open and m.status = 'active'
+          and m.is_confirmed), '[]') as closed,
         coalesce(json_agg(json_build_object(
         'organizationId', o.id, 'organizationName', coalesce(st.display_name, o.name), 'timeZone', st.time_zone,
         'needsPasskey', coalesce(st.passkeys_required, false) and not exists (select from second_factor sf
@@ -66,8 +70,8 @@ export async function findSession(db: Queryable, token: string, now: Date, isUse
         ) order by coalesce(st.display_name, o.name) collate "und-x-icu", o.id) filter (where m.is_open), '[]')
           as memberships,
         coalesce(min(st.session_hours) filter (where m.is_open), ${sessionAbsoluteHours}) as session_hours
-      from (select m.*, ${consoleAccess()} = 'open' as is_open from membership m
-        where m.person_id = f.person_id and ${consoleAccess()} is not null) m
+      from (select m.*, ${consoleAccess('m', 'f')} = 'open' as is_open, ${isConfirmed()} as is_confirmed
+        from membership m where m.person_id = f.person_id and ${consoleAccess('m', 'f')} is not null) m
       join organization o on o.id = m.organization_id
       left join organization_setting st on st.organization_id = m.organization_id
     ) m
@@ -81,13 +85,14 @@ export async function findSession(db: Queryable, token: string, now: Date, isUse
 }
 
 /**
- * Starts a session after a correct password, in the same transaction, under the lock of the sign-in.
+ * Starts a session after a correct password, or for an account of a provider, in the same transaction, under the lock
+ * of the sign-in.
  * Returns its token. A person has ten at most: then the oldest ends, first of those that wait for
  * the second factor, so that a thief of the password ends few others.
  */
 export async function startSession(
   tx: Transaction,
-  { personId, visitor }: { personId: string; visitor: Visitor },
+  { personId, visitor, providerId = null }: { personId: string; visitor: Visitor; providerId?: string | null },
   now: Date,
 ): Promise<{ token: string; sessionId: string }> {
   const token = generateToken();
@@ -96,6 +101,7 @@ export async function startSession(
     id: sessionId,
     tokenHash: hashToken(token),
     personId,
+    providerId,
     state: 'password_passed',
     createdAt: now,
     lastSeenAt: now,
@@ -228,7 +234,7 @@ export async function endSessionsWithoutAccess(tx: Transaction, personId: string
   await tx.query(sql`
     update console_session s set expires_at = least(s.expires_at, s.last_seen_at)
       where s.person_id = ${personId} and not exists (
-        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`);
+        select from membership m where m.person_id = s.person_id and ${consoleAccess('m', 's')} is not null)`);
 }
 
 export const sessionExpired = () => new IdentityError('session_expired', 'Your session has expired. Sign in again.');

@@ -41,8 +41,8 @@ import { getNetwork } from './network.ts';
 
 /** A sign-in that may be tried. It counts as a failure unless `clearFailure` follows. */
 export interface SignInFailure {
-  /** What is tried, as SHA-256 in hex: the table has no address in clear. */
-  subject: string;
+  /** What is tried, as SHA-256 in hex: the table has no address in clear. Null: a sign-in at a provider. */
+  subject: string | null;
   /** The address of a stranger, whose network counts; null when the subject has its own count. */
   address: string | null;
 }
@@ -78,10 +78,14 @@ export const ownFailure = (kind: OwnKind, id: string): SignInFailure => ({
   address: null,
 });
 
+/** A sign-in at a provider, from its begin to its success: counted for its network alone. */
+export const providerFailure = (address: string | null): SignInFailure => ({ subject: null, address });
+
 type Limit = 'network' | 'pair' | 'subject';
 
 /** Returns what an attempt counts for, in the order in which it is counted. */
 function listCounters({ subject, address }: SignInFailure): { limit: Limit; key: string }[] {
+  if (subject === null) return [{ limit: 'network', key: hashParts('provider', getNetwork(address ?? '')) }];
   if (address === null) return [{ limit: 'pair', key: subject }];
   const network = getNetwork(address);
   return [

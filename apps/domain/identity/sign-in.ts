@@ -21,7 +21,8 @@ interface SignInRequest {
 
 interface Known {
   personId: string;
-  passwordHash: string;
+  /** Null: they sign in with a provider only. */
+  passwordHash: string | null;
   mayEnter: boolean;
 }
 
@@ -68,13 +69,13 @@ async function verifyPassword(
   await countFailure(database, failure, now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
   const isRight = await isPassword(password, known?.passwordHash ?? null);
-  if (known === null || !isRight || !known.mayEnter) {
+  if (known === null || known.passwordHash === null || !isRight || !known.mayEnter) {
     await recordFailure(database, known?.personId ?? '', visitor, 'password');
     throw wrongCredentials();
   }
-  const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password) : null;
+  const { personId, passwordHash } = known;
+  const rehashed = isOutdated(passwordHash) ? await hashPassword(password) : null;
   const started = await database.change(async (tx) => {
-    const { personId, passwordHash } = known;
     // The password may have changed while this one was verified.
     const found = await tx.findOne(SignIn, { personId, passwordHash }, writeLock);
     if (found === null) throw wrongCredentials();

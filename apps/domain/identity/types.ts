@@ -26,7 +26,7 @@ export interface FactorSettings {
   relyingParty: RelyingParty;
 }
 
-/** `password_passed` may only become `full`, with a second factor. */
+/** `password_passed`, also after a sign-in at a provider, may only become `full`, with a second factor. */
 type SessionState = 'password_passed' | 'full';
 
 /** An organization that is open to the person of a session. */
@@ -59,9 +59,13 @@ export interface Session {
   /** When it ends, even in use. */
   expiresAt: Date;
   secondFactorAt: Date | null;
+  /** The provider at which the session began; null: with a password. */
+  providerId: string | null;
   memberships: SessionMembership[];
   /** Organizations whose active member the person is and which have not confirmed the sign-in. */
   unconfirmed: string[];
+  /** Organizations that have confirmed it and require a session of their provider, which this one is not. */
+  closed: string[];
 }
 
 /** One of a person's sessions, as their list shows it. */

@@ -1,9 +1,10 @@
+import { providerRow } from '../identity/sso-provider.ts';
 import { enrolmentRow, totpRow } from '../identity/totp.ts';
 import { mailRow } from '../mail/seal.ts';
 import { secretRow } from '../webhooks/seal.ts';
 
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
-export type SealedTable = 'webhook_secret' | 'second_factor' | 'challenge' | 'enrolment' | 'mail';
+export type SealedTable = 'webhook_secret' | 'second_factor' | 'challenge' | 'enrolment' | 'mail' | 'sso_provider';
 
 /** The ids of a sealed row, for programs and people. */
 export type SealedIds = Readonly<Record<string, string>>;
@@ -69,6 +70,15 @@ const invitationTokens: SealedKind<{ id: string }> = {
   nameRow: ({ id }) => mailRow(id),
 };
 
+const providerSecrets: SealedKind<{ id: string; organizationId: string }> = {
+  table: 'sso_provider',
+  column: 'secret_sealed',
+  key: ['id'],
+  ids: { id: 'id', organizationId: 'organization_id' },
+  living: 'true',
+  nameRow: ({ id }) => providerRow(id),
+};
+
 /** All of them; a test compares the list with the schema. */
 export const sealedKinds: readonly SealedKind[] = [
   webhookSecrets,
@@ -76,6 +86,7 @@ export const sealedKinds: readonly SealedKind[] = [
   appsBeingAdded,
   enrolmentApps,
   invitationTokens,
+  providerSecrets,
 ];
 
 /** SQL: the rows of a kind with a sealed text that may still be unsealed. */

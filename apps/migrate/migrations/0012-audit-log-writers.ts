@@ -39,6 +39,9 @@ const memberActions = [
   'grant.move',
   'sign_in.confirm',
   'organization.change',
+  'sso.set',
+  'sso.require',
+  'sso.remove',
   'audit_log.download',
   'audit_log.evidence',
 ];
@@ -52,6 +55,7 @@ const signInActions = [
   'factor.remove',
   'recovery_codes.renew',
   'password.change',
+  'sign_in.link_provider',
   'session.end',
   'session.end_others',
 ];
@@ -121,7 +125,8 @@ export class AuditLogWriters extends Migration {
           when done in (${listed(memberActions)})
             then membership_status = 'active' and is_confirmed and is_signed_in
           when done in (${listed(signInActions)}) then is_confirmed and is_signed_in
-          when done in ('sign_in.password', 'session.sign_out', 'session.end_oldest') then is_confirmed and has_session
+          when done in ('sign_in.password', 'sign_in.provider', 'session.sign_out', 'session.end_oldest')
+            then is_confirmed and has_session
           when done = 'sign_in.failure' then is_confirmed
         end and (key is null or exists (select from api_key k
           where k.id = key and k.organization_id = organization))) is not true

@@ -19,6 +19,7 @@ import { PlatformMoney } from './0017-platform-money.ts';
 import { Erasure } from './0018-erasure.ts';
 import { GrantEnds } from './0019-grant-ends.ts';
 import { Mail } from './0020-mail.ts';
+import { SingleSignOn } from './0021-single-sign-on.ts';
 import { OrganizationSettings } from './0022-organization-settings.ts';
 
 export interface NamedMigration {
@@ -66,5 +67,6 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0018-erasure', class: Erasure },
   { name: '0019-grant-ends', class: GrantEnds },
   { name: '0020-mail', class: Mail },
+  { name: '0021-single-sign-on', class: SingleSignOn },
   { name: '0022-organization-settings', class: OrganizationSettings },
 ];

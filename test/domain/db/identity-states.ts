@@ -31,6 +31,17 @@ const attempt = (key: string) => `insert into sign_in_failure values (${key}, 1,
 const code = (codeHash: string) =>
   `${signIn}; insert into recovery_code (person_id, code_hash, created_at) values ('$user', ${codeHash}, now())`;
 
+const provider = `${signIn}; insert into sso_provider
+  (organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+  values ('$org', 'https://login.example.com', 'console', 'x', false, now())`;
+const subject = `${provider}; insert into sso_subject (provider_id, subject, person_id, created_at)
+  select id, 'account', '$user', now() from sso_provider`;
+const waiting = `${provider};
+  insert into sso_waiting (token_hash, provider_id, state, nonce, verifier, return_to, expires_at)
+  select ${hash('01')}, id, 'state', 'nonce', 'verifier', '/', now() from sso_provider`;
+const chosen = `${provider}; ${enrolment};
+  update enrolment set provider_id = p.id, subject = 'account' from sso_provider p`;
+
 export const wrongIdentityStates: [state: string, constraint: string, statement: string][] = [
   ['a sign-in without an address', 'sign_in_email_form', `${signIn}; update sign_in set email = 'no-address'`],
   [
@@ -136,6 +147,53 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     'the confirmation of a person who is no member',
     'sign_in_confirmation_membership',
     `${confirmation}; update sign_in_confirmation set organization_id = gen_random_uuid()`,
+  ],
+  ['a provider that is no address', 'sso_provider_issuer_form', `${provider}; update sso_provider set issuer = 'x'`],
+  [
+    'a provider that knows no client',
+    'sso_provider_client_id_length',
+    `${provider}; update sso_provider set client_id = ''`,
+  ],
+  [
+    'two providers of an organization',
+    'sso_provider_organization_unique',
+    `${provider}; insert into sso_provider (organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+     select organization_id, issuer, client_id, secret_sealed, is_required, created_at from sso_provider`,
+  ],
+  ['an account without a name', 'sso_subject_length', `${subject}; update sso_subject set subject = ''`],
+  [
+    'two accounts of a person at one provider',
+    'sso_subject_person_unique',
+    `${subject}; insert into sso_subject (provider_id, subject, person_id, created_at)
+     select provider_id, 'other', person_id, now() from sso_subject`,
+  ],
+  [
+    'a begun sign-in whose token is no hash',
+    'sso_waiting_token_length',
+    `${waiting}; update sso_waiting set token_hash = 'x'`,
+  ],
+  [
+    'a begun sign-in for a link that is no hash',
+    'sso_waiting_link_length',
+    `${waiting}; update sso_waiting set link_hash = 'x'`,
+  ],
+  [
+    'a begun sign-in that returns to a long address',
+    'sso_waiting_return_to_length',
+    `${waiting}; update sso_waiting set return_to = repeat('x', 2001)`,
+  ],
+  [
+    'a begun sign-in for a link and for a session',
+    'sso_waiting_one_purpose',
+    `${waiting}; ${session()};
+     update sso_waiting set link_hash = ${hash('02')}, session_id = s.id from console_session s`,
+  ],
+  ['a link’s account without a name', 'enrolment_subject_length', `${chosen}; update enrolment set subject = ''`],
+  ['a link’s provider without an account', 'enrolment_subject_whole', `${chosen}; update enrolment set subject = null`],
+  [
+    'a link’s password and account',
+    'enrolment_one_first_factor',
+    `${chosen}; update enrolment set password_hash = '${phc}'`,
   ],
   ['an attempt on a readable address', 'sign_in_failure_key_is_sha256', attempt(`'a@example.org'`)],
 ];

@@ -54,7 +54,7 @@ describe('an operator that is killed', () => {
 
     await t.runUntil('KeysFresh True NewestKeySeals');
     expect(await read()).toEqual(before);
-    expect(await openApps(t.owner.pool, apps, newerSealingKeys)).toEqual(Array(4).fill(apps.secret));
+    expect(await openApps(t.owner.pool, apps, newerSealingKeys)).toEqual(Array(5).fill(apps.secret));
   });
 
   it.each([1, 2, 3, 4, 5])(
@@ -91,7 +91,7 @@ describe('an operator that is killed', () => {
 
       expect(await countLeft(interrupted)).toBe(count);
       expect(await countLeft(original)).toBe(0);
-      expect(await openApps(t.owner.pool, apps, newerSealingKeys)).toEqual(Array(4).fill(apps.secret));
+      expect(await openApps(t.owner.pool, apps, newerSealingKeys)).toEqual(Array(5).fill(apps.secret));
     },
   );
 

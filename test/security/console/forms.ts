@@ -6,6 +6,7 @@ import { webhookForms } from './webhook-forms.ts';
 const password = 'quiet-lantern-otter-ballad';
 const account = () => '/account';
 const needsPasskey = 'a browser makes the passkey: frame.browser.test.ts and enrolment.browser.test.ts';
+const needsProvider = 'continues at a provider: provider-sign-in.test.ts and provider-page.test.ts';
 const needsLink = 'continues with an enrolment link: enrolment.browser.test.ts and sessions.test.ts';
 
 /**
@@ -22,6 +23,12 @@ export const filledForms: Readonly<Record<string, FilledForm>> = {
     fields: () => ({ factorCode: '000000', factorPasskey: '', factorRecovery: '', to: '' }),
     notAlone: 'follows the password: sign-in.test.ts',
   },
+  startProviderSignIn: {
+    fields: () => ({ organization: 'no-such-organization', to: '' }),
+    notAlone: 'for who is not signed in: provider-sign-in.test.ts',
+  },
+  chooseEnrolmentProvider: { notAlone: needsLink },
+  linkProviderAccount: { page: account, notAlone: needsProvider },
   openEnrolmentLink: { fields: () => ({ link: `#${'x'.repeat(43)}` }), notAlone: needsLink },
   joinOrganization: { notAlone: needsLink },
   setEnrolmentPassword: { fields: () => ({ password }), notAlone: needsLink },

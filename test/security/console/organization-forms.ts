@@ -1,6 +1,7 @@
 import type { FilledForm } from './filled-form.ts';
 import type { Scene } from './scene.ts';
 
+const needsProvider = 'needs a provider that answers: provider-page.test.ts';
 const ofSpareRole = ({ spareRoleId }: Scene) => ({ roleId: spareRoleId });
 const memberPage = (rest: string) => (scene: Scene) => `/o/${scene.orgId}/members/person/${rest}`;
 
@@ -19,6 +20,14 @@ export const organizationForms: Readonly<Record<string, FilledForm>> = {
   editKey: {
     fields: () => ({ name: 'Weekly report', description: 'On the office server', allowedAddresses: '203.0.113.9' }),
   },
+  setProvider: {
+    fields: () => ({ issuer: 'https://login.example.com', clientId: 'console', clientSecret: 'a-secret' }),
+    notAlone: needsProvider,
+  },
+  requireProvider: { notAlone: needsProvider },
+  stopRequiringProvider: { notAlone: needsProvider },
+  removeProvider: { notAlone: needsProvider },
+
   findCompromisedKey: { fields: ({ key }) => ({ key: key.key }) },
   rotateKey: {
     fields: () => ({ overlapHours: '24', expiry: 'date', expiresOn: '2099-01-31' }),

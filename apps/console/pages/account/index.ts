@@ -9,7 +9,8 @@ import {
   startTotp,
 } from '#domain/identity/factors.ts';
 import { endOtherSessions, endSession, needsStepUp } from '#domain/identity/sessions.ts';
-import { html } from '#runtime/pages/html.ts';
+import { listSignInMethods } from '#domain/identity/sso-sign-in.ts';
+import { html, nothing } from '#runtime/pages/html.ts';
 import { factorSetupRoutes } from '../../components/factor-setup.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -17,7 +18,8 @@ import { recoveryCodes, shownBefore } from '../../components/secret.ts';
 import { askStepUp } from '../../components/step-up-page.ts';
 import { formatCount, passwordHint } from '../../components/text.ts';
 import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
-import { type Page, page, redirect } from '../../web/response.ts';
+import { leadToProvider } from '../../web/provider-sign-in.ts';
+import { NotFoundError, type Page, page, redirect } from '../../web/response.ts';
 import { person } from '../../web/route.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 import { accountPage, factorKinds } from './page.ts';
@@ -49,6 +51,20 @@ export const routes = [
     rerender: accountPage,
   }),
 
+  person.action({
+    name: 'linkProviderAccount',
+    path: '/account/providers/:orgId/link',
+    stepUp: true,
+    form: z.object({}),
+    async act(visit) {
+      const { providers } = await listSignInMethods(visit.console.database, visit.session);
+      const organizationId = visit.params.orgId ?? '';
+      if (!providers.some((one) => one.organizationId === organizationId)) throw new NotFoundError();
+      return leadToProvider(visit, { organizationId }, { kind: 'link', session: visit.session });
+    },
+    rerender: accountPage,
+  }),
+
   person.view({
     name: 'showPassword',
     path: '/account/password',
@@ -61,9 +77,13 @@ export const routes = [
     name: 'changePassword',
     path: '/account/password',
     stepUp: true,
-    form: z.object({ oldPassword: typedSecret('your current password'), newPassword: typedSecret('a new password') }),
-    async act({ console, session, visitor }, passwords) {
-      const { token } = await changePassword(console.database, session, { ...passwords, visitor }, console.now);
+    form: z.object({
+      oldPassword: typedSecret('your current password').optional(),
+      newPassword: typedSecret('a new password'),
+    }),
+    async act({ console, session, visitor }, { oldPassword = '', newPassword }) {
+      const passwords = { oldPassword, newPassword, visitor };
+      const { token } = await changePassword(console.database, session, passwords, console.now);
       const flash = 'Password changed. Your other sessions have ended.';
       return redirect('/account', { session: { token }, flash });
     },
@@ -119,21 +139,26 @@ export const routes = [
   }),
 ];
 
-function passwordPage(visit: PersonVisit, state: FormState): Page {
+async function passwordPage(visit: PersonVisit, state: FormState): Promise<Page> {
+  const { hasPassword } = await listSignInMethods(visit.console.database, visit.session);
   return page({
-    title: 'Change password',
+    title: hasPassword ? 'Change password' : 'Set a password',
     breadcrumbs: [['Your account', '/account']],
     body: form(visit, {
       action: '/account/password',
       state,
-      button: 'Change password',
+      button: hasPassword ? 'Change password' : 'Set password',
       fields: html`
-        ${textField(state, {
-          name: 'oldPassword',
-          label: 'Current password',
-          type: 'password',
-          autocomplete: 'current-password',
-        })}
+        ${
+          hasPassword
+            ? textField(state, {
+                name: 'oldPassword',
+                label: 'Current password',
+                type: 'password',
+                autocomplete: 'current-password',
+              })
+            : nothing
+        }
         ${textField(state, {
           name: 'newPassword',
           label: 'New password',

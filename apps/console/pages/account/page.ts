@@ -1,6 +1,7 @@
 import { readableEmail } from '#domain/contract/email.ts';
 import { listFactors } from '#domain/identity/factors.ts';
 import { listSessions } from '#domain/identity/sessions.ts';
+import { listSignInMethods, type SignInMethods } from '#domain/identity/sso-sign-in.ts';
 import type { FactorRow, SessionRow } from '#domain/identity/types.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { confirm } from '../../components/confirm.ts';
@@ -10,7 +11,7 @@ import { badge, notice } from '../../components/notice.ts';
 import { detailList, table } from '../../components/table.ts';
 import { formatCount } from '../../components/text.ts';
 import { relativeTime, time } from '../../components/time.ts';
-import { unconfirmedNotice } from '../../components/unconfirmed.ts';
+import { closedNotice, unconfirmedNotice } from '../../components/unconfirmed.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Page, page } from '../../web/response.ts';
 import type { PersonVisit } from '../../web/visit.ts';
@@ -19,6 +20,7 @@ import type { PersonVisit } from '../../web/visit.ts';
 export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
   const { session, console } = visit;
   const { factors, recoveryCodesLeft } = await listFactors(console.database, session);
+  const methods = await listSignInMethods(console.database, session);
   return page({
     title: 'Your account',
     body: html`${problemNotice(state)}
@@ -28,11 +30,18 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
         ['Organizations', organizationList(visit)],
       ])}
       ${session.unconfirmed.length === 0 ? nothing : unconfirmedNotice(session.unconfirmed.length)}
+      ${session.closed.length === 0 ? nothing : closedNotice(session.closed.length)}
       ${factorsSection(visit, factors)}
       ${recoverySection(visit, recoveryCodesLeft)}
       <section aria-labelledby="password"><h2 id="password">Password</h2>
-        <p>Changing your password ends your other sessions.</p>
-        <p class="actions">${linkButton('/account/password', 'Change password', 'secondary')}</p></section>
+        <p>${methods.hasPassword ? '' : 'You have no password: you sign in with your organization. '}Changing your
+          password ends your other sessions.</p>
+        <p class="actions">${linkButton(
+          '/account/password',
+          methods.hasPassword ? 'Change password' : 'Set a password',
+          'secondary',
+        )}</p></section>
+      ${methods.providers.length === 0 ? nothing : providersSection(visit, methods.providers)}
       ${await sessionsSection(visit)}`,
   });
 }
@@ -78,6 +87,31 @@ function factorsSection(visit: PersonVisit, factors: readonly FactorRow[]): Html
       ${buttonForm(visit, { action: '/account/factors/passkey/start', button: 'Add a passkey' })}
       ${buttonForm(visit, { action: '/account/factors/totp/start', button: 'Add an authenticator app' })}
     </div></section>`;
+}
+
+/** Renders the providers of the person's organizations, with forms that link an account. */
+function providersSection(visit: PersonVisit, providers: SignInMethods['providers']): Html {
+  return html`<section aria-labelledby="providers"><h2 id="providers">Sign in with your organization</h2>
+    <p>Link your account at an organization’s provider to sign in with it instead of your password. Your second factor
+      stays the same.</p>
+    ${table<SignInMethods['providers'][number]>({
+      caption: 'Sign-in providers of your organizations',
+      columns: [
+        { heading: 'Organization', main: true, cell: ({ organizationName }) => html`<bdi>${organizationName}</bdi>` },
+        { heading: 'Provider', cell: ({ issuer }) => new URL(issuer).host },
+        {
+          heading: 'Account',
+          cell: ({ isLinked }) => (isLinked ? badge('good', 'Linked') : badge('plain', 'Not linked')),
+        },
+      ],
+      rows: providers,
+      actions: ({ organizationId, organizationName, isLinked }) =>
+        buttonForm(visit, {
+          action: `/account/providers/${organizationId}/link`,
+          button: isLinked ? 'Link another account' : 'Link account',
+          about: `at ${organizationName}`,
+        }),
+    })}</section>`;
 }
 
 /** Renders how many recovery codes are left, with a form to create new ones. */

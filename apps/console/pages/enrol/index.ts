@@ -24,8 +24,8 @@ export const routes = [
     name: 'showFactorChoice',
     path: '/enrol/factor',
     show: (visit) =>
-      openPage(visit, ({ passwordHash }) =>
-        passwordHash === null ? redirect('/enrol/step') : factorChoicePage(visit, freshForm()),
+      openPage(visit, ({ passwordHash, providerId }) =>
+        passwordHash === null && providerId === null ? redirect('/enrol/step') : factorChoicePage(visit, freshForm()),
       ),
   }),
 
@@ -51,7 +51,7 @@ function factorChoicePage(visit: Visit, state: FormState): Page {
   return page({
     title: 'Choose your second factor',
     body: html`${problemNotice(state)}
-      <p>You use it after your password each time you sign in. You can add more later.</p>
+      <p>You use it after your password or provider each time you sign in. You can add more later.</p>
       <div class="two">
         <section><h2>Passkey</h2><p>Use your fingerprint, face, PIN or security key. It is the
           fastest option and resists phishing.</p>

@@ -5,11 +5,12 @@ import { findEnrolment, type OpenEnrolment } from '#domain/identity/create-link.
 import { enrolmentHours } from '#domain/identity/limits.ts';
 import { findLinkToken } from '#domain/identity/token.ts';
 import { attributes, type Html, html, nothing } from '#runtime/pages/html.ts';
-import { form, textField } from '../../components/form.ts';
+import { buttonForm, form, problemNotice, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { passwordHint } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
+import { leadToProvider } from '../../web/provider-sign-in.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { anyone, person } from '../../web/route.ts';
 import type { PersonVisit, Visit } from '../../web/visit.ts';
@@ -61,6 +62,17 @@ export const linkRoutes = [
       return redirect(`/o/${joined.organizationId}`, { flash: 'You have joined the organization.', enrolment: null });
     },
     rerender: (visit, state) => openPage(visit, (enrolment) => firstPage(visit, enrolment, state)),
+  }),
+
+  anyone.action({
+    name: 'chooseEnrolmentProvider',
+    path: '/enrol/provider',
+    form: z.object({}),
+    act: (visit) =>
+      openPage(visit, ({ organizationId }) =>
+        leadToProvider(visit, { organizationId }, { kind: 'enrol', token: visit.enrolmentToken ?? '' }),
+      ),
+    rerender: (visit, state) => openPage(visit, (enrolment) => passwordPage(visit, enrolment, state)),
   }),
 
   anyone.action({
@@ -120,6 +132,11 @@ function joinPage(visit: PersonVisit, enrolment: OpenEnrolment, state: FormState
 
 function passwordPage(visit: Visit, enrolment: OpenEnrolment, state: FormState): Page {
   const { email, organizationName, kind } = enrolment;
+  if (kind === 'invite' && enrolment.isProviderRequired)
+    return page({
+      title: `Welcome to ${organizationName}`,
+      body: html`<p>${invitationText(visit)}</p>${problemNotice(state)}${providerButton(visit, enrolment)}`,
+    });
   return page({
     title: kind === 'recover' ? 'Recover your account' : `Welcome to ${organizationName}`,
     body: html`
@@ -146,9 +163,18 @@ function passwordPage(visit: Visit, enrolment: OpenEnrolment, state: FormState):
             autocomplete: 'new-password',
             autofocus: true,
           })}`,
-      })}`,
+      })}
+      ${
+        kind === 'invite' && enrolment.issuer !== null
+          ? html`<p class="or">or</p>${providerButton(visit, enrolment)}`
+          : nothing
+      }`,
   });
 }
+
+/** Renders the choice of the organization's provider instead of a password. */
+const providerButton = (visit: Visit, { issuer }: OpenEnrolment): Html =>
+  buttonForm(visit, { action: '/enrol/provider', button: `Use your account at ${new URL(issuer ?? '').host}` });
 
 const recoveryText = ({ expiresAt }: OpenEnrolment): Html =>
   html`When you finish, your old password and second factors are deleted. This link works for one hour,
@@ -156,7 +182,7 @@ const recoveryText = ({ expiresAt }: OpenEnrolment): Html =>
 
 /** The same for every person of the link, so it does not say whether they can sign in already. */
 function invitationText({ session }: Visit): Html {
-  const otherwise = 'Otherwise choose a password, then a second factor.';
+  const otherwise = 'Otherwise choose how you sign in, then a second factor.';
   return session?.state === 'full'
     ? html`You are signed in as ${readableEmail(session.email)}, and this invitation is for another person. If you can
         sign in as that person, sign out, sign in and open the link again. ${otherwise}`

@@ -1,5 +1,5 @@
 import { html, nothing } from '#runtime/pages/html.ts';
-import { unconfirmedNotice } from '../../components/unconfirmed.ts';
+import { closedNotice, unconfirmedNotice } from '../../components/unconfirmed.ts';
 import { page, redirect } from '../../web/response.ts';
 import { person } from '../../web/route.ts';
 
@@ -9,16 +9,21 @@ export const routes = [
     name: 'showHome',
     path: '/',
     show({ session }) {
-      const { memberships, unconfirmed } = session;
+      const { memberships, unconfirmed, closed } = session;
       const [first] = memberships;
-      if (first !== undefined && memberships.length === 1 && unconfirmed.length === 0)
+      if (first !== undefined && memberships.length === 1 && unconfirmed.length + closed.length === 0)
         return redirect(`/o/${first.organizationId}`);
-      const waiting = unconfirmed.length === 0 ? nothing : unconfirmedNotice(unconfirmed.length);
+      const waiting = html`${unconfirmed.length === 0 ? nothing : unconfirmedNotice(unconfirmed.length)}
+        ${closed.length === 0 ? nothing : closedNotice(closed.length)}`;
       if (first === undefined)
         return page({
           title: 'No organization',
-          body: html`${waiting}<p>You are signed in, but you are not a member of an organization. Open your invitation
-            link, or ask an owner to invite you.</p>`,
+          body: html`${waiting}${
+            closed.length > 0
+              ? nothing
+              : html`<p>You are signed in, but you are not a member of an organization. Open your invitation link, or
+                ask an owner to invite you.</p>`
+          }`,
         });
       return page({
         title: 'Your organizations',

@@ -4,6 +4,7 @@ import { endSession } from '#domain/identity/sessions.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
 import { html } from '#runtime/pages/html.ts';
 import { buttonForm, form, hiddenField, textField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
 import { secondFactorForms } from '../../components/second-factor.ts';
 import { emailLine, type FormState, freshForm, getText, typedSecret } from '../../web/form.ts';
 import { type Flash, type Page, page, redirect } from '../../web/response.ts';
@@ -11,14 +12,20 @@ import { returnPath } from '../../web/return-path.ts';
 import { afterPassword, anyone } from '../../web/route.ts';
 import { consumeSecondFactor, factorFields, findAvailableFactors } from '../../web/second-factor.ts';
 import type { Caller, PersonVisit, Visit } from '../../web/visit.ts';
+import { providerRoutes } from './provider.ts';
 
 /** The path to continue at after the sign-in. */
 const returnTo = z.string().max(2_000).catch('').default('');
 
 const factor = z.string().max(20_000, 'Enter at most 20,000 characters.').default('');
 
-/** Signing in: address and password, then passkey, authenticator app or recovery code. */
+/**
+ * Signing in: address and password, or the provider of an organization, then passkey, authenticator app or recovery
+ * code.
+ */
 export const routes = [
+  ...providerRoutes,
+
   anyone.view({
     name: 'showSignIn',
     path: '/sign-in',
@@ -95,6 +102,8 @@ const buildRequest = ({ visitor, browserEmail }: Caller, email: string) => ({
   visitor: browserEmail === canonicalEmail(email) ? visitor : { ...visitor, browser: null },
 });
 
+const organizationPath = (to: string) => `/sign-in/organization${to === '' ? '' : `?to=${encodeURIComponent(to)}`}`;
+
 function signInPage(visit: Visit, state: FormState): Page {
   return page({
     title: 'Sign in',
@@ -119,6 +128,12 @@ function signInPage(visit: Visit, state: FormState): Page {
           autocomplete: 'current-password',
         })}`,
     })}
+    <p class="or">or</p>
+    <p class="actions">${linkButton(
+      organizationPath(getText(state, 'to')),
+      'Sign in with your organization',
+      'secondary',
+    )}</p>
     <p class="quiet">Signing in for the first time? Use the link that your organization sent you. If it has
       expired, ask your administrator for a new one. Lost your password or second factor? Contact support.</p>`,
   });

@@ -1,0 +1,229 @@
+import { z } from 'zod';
+import { IdentityError } from '#domain/identity/errors.ts';
+import { needsStepUp } from '#domain/identity/sessions.ts';
+import {
+  findProvider,
+  type ProviderDetails,
+  removeProvider,
+  setProvider,
+  setProviderRequired,
+} from '#domain/identity/sso-provider.ts';
+import { checkUrl } from '#domain/webhooks/address/url.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
+import { confirm } from '../../components/confirm.ts';
+import { copyableUrl } from '../../components/copy.ts';
+import { buttonForm, form, problemNotice, textField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { badge, statusNotice } from '../../components/notice.ts';
+import { askStepUp } from '../../components/step-up-page.ts';
+import { detailList } from '../../components/table.ts';
+import { formatCount } from '../../components/text.ts';
+import { type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
+import { type Page, page, redirect } from '../../web/response.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+
+const permission = 'org.members.manage';
+const path = '/sign-in';
+
+/** The OpenID provider with which the members of an organization sign in. Owners change it. */
+export const routes = [
+  member.view({ name: 'showProvider', path, permission, show: (visit) => providerPage(visit) }),
+
+  member.view({
+    name: 'showProviderForm',
+    path: `${path}/provider`,
+    permission,
+    async show(visit) {
+      // The second factor comes first: a question after the form would have to contain the secret.
+      if (needsStepUp(visit.session, visit.console.now())) return askStepUp(visit);
+      const provider = await findProvider(visit.console.database, visit.organizationId);
+      const values = provider === null ? {} : { issuer: provider.issuer, clientId: provider.clientId };
+      return formPage(visit, freshForm(values));
+    },
+  }),
+
+  member.action({
+    name: 'setProvider',
+    path: `${path}/provider`,
+    permission,
+    stepUp: true,
+    form: z.object({
+      issuer: line('the issuer URL', 500),
+      clientId: line('the client ID', 500),
+      clientSecret: typedSecret('the client secret'),
+    }),
+    async act(visit, { issuer, clientId, clientSecret }) {
+      const { database, factors, openId, webhookAllow, now } = visit.console;
+      const { organizationId, by, session } = visit;
+      if (!checkUrl(issuer, webhookAllow).ok || new URL(issuer).search !== '')
+        throw new IdentityError(
+          'issuer_invalid',
+          'Enter the issuer URL as your provider shows it, for example https://login.example.com. Its address must ' +
+            'be public.',
+        );
+      await openId.check({ providerId: '', organizationId, issuer, clientId, clientSecret });
+      const chosen = { organizationId, by, session, issuer, clientId, clientSecret };
+      await setProvider(database, chosen, factors.sealingKeys, now);
+      return redirect(visit.at(path), { flash: 'Provider saved. Link your own account to try it.' });
+    },
+    rerender: formPage,
+  }),
+
+  member.action({
+    name: 'requireProvider',
+    path: `${path}/require`,
+    permission,
+    stepUp: true,
+    form: z.object({}),
+    async act(visit) {
+      await changeRequired(visit, true);
+      return redirect(visit.at(path), { flash: 'Members now sign in with the provider.' });
+    },
+    rerender: providerPage,
+  }),
+
+  member.action({
+    name: 'stopRequiringProvider',
+    path: `${path}/stop-requiring`,
+    permission,
+    stepUp: true,
+    form: z.object({}),
+    async act(visit) {
+      await changeRequired(visit, false);
+      return redirect(visit.at(path), { flash: 'Members can sign in with a password again.' });
+    },
+    rerender: providerPage,
+  }),
+
+  member.action({
+    name: 'removeProvider',
+    path: `${path}/remove`,
+    permission,
+    stepUp: true,
+    form: z.object({}),
+    async act(visit) {
+      const { console, organizationId, by, session } = visit;
+      const isOwn = session.providerId !== null;
+      await removeProvider(console.database, { organizationId, by, session }, console.now);
+      return isOwn
+        ? redirect('/sign-in', {
+            flash: 'Provider removed. Your session began there, so it has ended.',
+            session: 'ended',
+          })
+        : redirect(visit.at(path), { flash: 'Provider removed.' });
+    },
+    rerender: providerPage,
+  }),
+];
+
+async function changeRequired(visit: MemberVisit, isRequired: boolean): Promise<void> {
+  const { console, organizationId, by, session } = visit;
+  await setProviderRequired(console.database, { organizationId, by, session, isRequired }, console.now);
+}
+
+const isOwner = ({ organization }: MemberVisit): boolean => organization.roleKeys.includes('owner');
+
+/** Renders the provider of the organization, or how to set one. */
+async function providerPage(visit: MemberVisit, state: FormState = freshForm()): Promise<Page> {
+  const provider = await findProvider(visit.console.database, visit.organizationId);
+  return page({
+    title: 'Sign-in',
+    actions: isOwner(visit) ? setUpButton(visit, provider) : nothing,
+    body: html`${problemNotice(state)}
+      <p>Members can sign in with your organization’s OpenID provider instead of a password. Their second factor stays
+        the one that they set up here. The provider sends no addresses and no names.</p>
+      ${isOwner(visit) ? nothing : statusNotice('info', 'Only an owner can change how members sign in.')}
+      ${
+        provider === null
+          ? html`<p class="quiet">No provider. Members sign in with a password.</p>`
+          : details(visit, provider)
+      }`,
+  });
+}
+
+const setUpButton = (visit: MemberVisit, provider: ProviderDetails | null): Html =>
+  provider === null
+    ? linkButton(visit.at(`${path}/provider`), 'Set up a provider')
+    : linkButton(visit.at(`${path}/provider`), 'Edit provider', 'secondary');
+
+function details(visit: MemberVisit, provider: ProviderDetails): Html {
+  const { slug, issuer, clientId, isRequired, linkedMembers, otherMembers } = provider;
+  return html`${detailList([
+    ['Short name for sign-in', slug],
+    ['Issuer', issuer],
+    ['Client ID', clientId],
+    ['Redirect URI', copyableUrl('redirect URI', visit.console.openId.redirectUri)],
+    ['Passwords', isRequired ? badge('info', 'Not accepted') : badge('plain', 'Accepted')],
+    ['Linked accounts', `${formatCount(linkedMembers, 'member', 'members')}, ${otherMembers} without`],
+  ])}
+  ${
+    isOwner(visit)
+      ? html`${requiring(visit, provider)}
+        ${confirm(visit, {
+          summary: 'Remove provider…',
+          consequences: html`<p>Linked accounts and the sessions that began at the provider end. Members without a
+            password need a recovery link from support.</p>`,
+          action: visit.at(`${path}/remove`),
+          button: 'Remove provider',
+        })}`
+      : nothing
+  }`;
+}
+
+/** Renders how to require the provider, or how to stop it. */
+function requiring(visit: MemberVisit, { id, isRequired, otherMembers }: ProviderDetails): Html {
+  if (isRequired)
+    return html`<p>Sessions that began with a password do not open this organization.</p>
+      ${buttonForm(visit, { action: visit.at(`${path}/stop-requiring`), button: 'Accept passwords again' })}`;
+  if (visit.session.providerId !== id)
+    return html`<p>To require the provider, link your own account under <a href="/account">Your account</a>, then sign
+      in with it.</p>`;
+  return confirm(visit, {
+    summary: 'Require the provider…',
+    consequences: html`<p>Sessions that began with a password no longer open this organization.
+      ${
+        otherMembers === 0
+          ? nothing
+          : html`${formatCount(otherMembers, 'member has', 'members have')} no linked account yet; they link one under
+            “Your account”.`
+      }</p>`,
+    action: visit.at(`${path}/require`),
+    button: 'Require the provider',
+    kind: 'primary',
+  });
+}
+
+function formPage(visit: MemberVisit, state: FormState): Page {
+  return page({
+    title: 'Sign-in provider',
+    breadcrumbs: [['Sign-in', visit.at(path)]],
+    body: html`<p>Register the console at your provider as a confidential web application with this redirect URI:
+        ${copyableUrl('redirect URI', visit.console.openId.redirectUri)}</p>
+      <p>Another issuer or client ID ends linked accounts and the sessions that began at the old provider.</p>
+      ${form(visit, {
+        action: visit.at(`${path}/provider`),
+        state,
+        button: 'Save provider',
+        cancel: visit.at(path),
+        fields: html`
+          ${textField(state, {
+            name: 'issuer',
+            label: 'Issuer URL',
+            hint: 'For example https://login.example.com. The console reads its configuration there.',
+            inputMode: 'url',
+            exact: true,
+            maxLength: 500,
+          })}
+          ${textField(state, { name: 'clientId', label: 'Client ID', exact: true, maxLength: 500 })}
+          ${textField(state, {
+            name: 'clientSecret',
+            label: 'Client secret',
+            hint: 'It is stored encrypted and never shown again.',
+            masked: true,
+            exact: true,
+            maxLength: 1_000,
+          })}`,
+      })}`,
+  });
+}

@@ -1,0 +1,70 @@
+import { seal } from '#domain/encryption/envelope.ts';
+import { providerRow } from '#domain/identity/sso-provider.ts';
+import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+import type { JudgedPage } from './page.ts';
+
+/** Gives the organization a provider, once. */
+async function addProvider(t: ConsoleInstallation, { orgId }: Enrolled): Promise<void> {
+  const id = crypto.randomUUID();
+  const sealed = seal('a-secret', providerRow(id), t.config.factors.sealingKeys);
+  await t.owner.pool.query(
+    `insert into sso_provider (id, organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+     values ($1, $2, 'https://login.harbor-family-law.example.com/tenant', 'org-console', $3, false, now())
+     on conflict do nothing`,
+    [id, orgId, sealed],
+  );
+}
+
+/** Signing in with the organization's provider, and the page on which owners set it. */
+export const pages: readonly JudgedPage[] = [
+  {
+    route: 'showOrganizationSignIn',
+    picture: 'sign-in-organization',
+    path: () => '/sign-in/organization',
+    signedOut: true,
+  },
+  {
+    route: 'startProviderSignIn',
+    picture: 'sign-in-organization-unknown',
+    path: () => '/sign-in/organization',
+    signedOut: true,
+    async steps(page) {
+      await page.getByLabel('Short name').fill('no-such-organization');
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.locator('small.problem').waitFor();
+    },
+  },
+  {
+    route: 'completeProviderSignIn',
+    picture: 'sign-in-rejected-answer',
+    path: () => '/sign-in/callback?code=x&state=y',
+    signedOut: true,
+  },
+  { route: 'showProvider', picture: 'provider-none', path: (_t, { orgId }) => `/o/${orgId}/sign-in` },
+  {
+    route: 'showProviderForm',
+    picture: 'provider-form',
+    async path(t, ada) {
+      await t.owner.pool.query('update console_session set second_factor_at = now() where person_id = $1', [
+        ada.personId,
+      ]);
+      return `/o/${ada.orgId}/sign-in/provider`;
+    },
+  },
+  {
+    route: 'showProvider',
+    picture: 'provider',
+    async path(t, ada) {
+      await addProvider(t, ada);
+      return `/o/${ada.orgId}/sign-in`;
+    },
+  },
+  {
+    route: 'showAccount',
+    picture: 'account-with-provider',
+    async path(t, ada) {
+      await addProvider(t, ada);
+      return '/account';
+    },
+  },
+];

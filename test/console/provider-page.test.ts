@@ -1,0 +1,161 @@
+/** The page on which owners say how members sign in, and what it does. */
+import { expect, it } from 'vitest';
+import { stopRequiringProvider } from '#domain/identity/sso-provider.ts';
+import { unescaped } from '#test/http-visitor.ts';
+import { providerClient, startLyingProvider } from '#test/lying-provider.ts';
+import { type Enrolled, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
+const atSecondFactor = '/sign-in/second-factor';
+
+async function setup() {
+  const t = shared();
+  const owner = await t.enrol();
+  const provider = await startLyingProvider(`${t.origin}/sign-in/callback`);
+  const at = (rest = '') => `/o/${owner.orgId}/sign-in${rest}`;
+  const { rows } = await t.owner.pool.query<{ slug: string }>('select slug from organization where id = $1', [
+    owner.orgId,
+  ]);
+  const typed = { issuer: provider.issuer, ...providerClient };
+  const visitor = t.http(owner);
+  const save = (fields: Record<string, string> = {}) =>
+    visitor.submit(at('/provider'), at('/provider'), { ...typed, ...fields });
+  const log = async () =>
+    (
+      await t.owner.pool.query<{ action: string; detail: Record<string, unknown> }>(
+        `select action, detail from audit_entry where organization_id = $1 and action like 'sso.%' order by at, id`,
+        [owner.orgId],
+      )
+    ).rows;
+
+  /** Opens the address of a page that leads to the provider there, and comes back. */
+  async function follow(browser: ReturnType<typeof t.http>, text: string) {
+    const [, url = ''] = /content="0; url=([^"]*)"/.exec(text) ?? [];
+    const back = await provider.browse(unescaped(url));
+    return browser.get(back.pathname + back.search);
+  }
+
+  /** Links the owner's account, and signs in with it. */
+  async function signInWithProvider(person: Enrolled = owner) {
+    const first = t.http(person);
+    await follow(first, (await first.submit('/account', `/account/providers/${owner.orgId}/link`)).text);
+    const browser = t.http();
+    const started = await browser.submit('/sign-in/organization', '/sign-in/organization', {
+      organization: rows[0]?.slug ?? '',
+    });
+    expect((await follow(browser, started.text)).to).toBe(atSecondFactor);
+    await browser.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(person) });
+    return browser;
+  }
+  return { ...t, owner: owner, pool: t.owner.pool, provider, at, visitor, save, log, follow, signInWithProvider };
+}
+
+it('an owner sets the provider; the log has the old and the new one, and nothing shows the secret', async () => {
+  const t = await setup();
+  expect((await t.save()).to).toBe(t.at());
+  expect((await t.save({ clientSecret: 'another-secret' })).to).toBe(t.at());
+  const page = await t.visitor.get(t.at());
+  expect(page.text).toContain(t.provider.issuer);
+  expect(page.text).toContain(`${t.origin}/sign-in/callback`);
+  const to = { issuer: t.provider.issuer, clientId: providerClient.clientId };
+  expect(await t.log()).toEqual([
+    { action: 'sso.set', detail: { from: null, to, secretChanged: true } },
+    { action: 'sso.set', detail: { from: to, to, secretChanged: true } },
+  ]);
+  const { rows } = await t.pool.query(
+    `select to_jsonb(p)::text as row, encode(secret_sealed, 'escape') as sealed from sso_provider p
+     where organization_id = $1`,
+    [t.owner.orgId],
+  );
+  const form = await t.visitor.get(t.at('/provider'));
+  for (const secret of [providerClient.clientSecret, 'another-secret'])
+    expect(JSON.stringify([page.text, form.text, rows, t.logLines, await t.log()])).not.toContain(secret);
+});
+
+it('only an owner changes the provider, with a fresh second factor', async () => {
+  const t = await setup();
+  const admin = await t.enrol({ orgId: t.owner.orgId, roleKey: 'admin' });
+  const visitor = t.http(admin);
+  expect((await visitor.get(t.at())).text).toContain('Only an owner can change how members sign in.');
+  const typed = { issuer: t.provider.issuer, ...providerClient };
+  const rejected = await visitor.submit(t.at('/provider'), t.at('/provider'), typed);
+  expect([rejected.status, rejected.text.includes('Only an owner can change')]).toEqual([422, true]);
+  t.pass(6 * 60_000);
+  expect((await t.visitor.get(t.at('/provider'))).text).toContain('Confirm your identity');
+  expect(await t.log()).toEqual([]);
+});
+
+it('a provider at an address that is not public, or that is none, is not saved', async () => {
+  const t = await setup();
+  for (const issuer of [
+    'https://10.0.0.1',
+    'http://93.184.215.14',
+    'https://[::ffff:10.0.0.1]',
+    'file:///etc/passwd',
+  ]) {
+    const rejected = await t.save({ issuer });
+    expect([issuer, rejected.status, rejected.text.includes('Its address must be public')]).toEqual([
+      issuer,
+      422,
+      true,
+    ]);
+  }
+  const none = await t.save({ issuer: t.origin });
+  expect([none.status, none.text.includes('can’t be reached')]).toEqual([422, true]);
+  expect(await t.log()).toEqual([]);
+});
+
+it('the provider is required only from a session of it, and then closes the organization to passwords', async () => {
+  const t = await setup();
+  await t.save();
+  expect((await t.visitor.get(t.at())).text).not.toContain('Require the provider…');
+  const forced = await t.visitor.post(t.at('/require'), {
+    _token: /name="_token" value="([^"]*)"/.exec((await t.visitor.get(t.at())).text)?.[1] ?? '',
+  });
+  expect([forced.status, forced.text.includes('Sign in with the provider first.')]).toEqual([422, true]);
+
+  const browser = await t.signInWithProvider();
+  expect((await browser.submit(t.at(), t.at('/require'))).to).toBe(t.at());
+  expect((await browser.get(t.at())).status).toBe(200);
+  const closed = await t.visitor.get(t.at());
+  expect([closed.status, closed.text.includes('Sign in with your organization')]).toEqual([403, true]);
+  expect((await t.visitor.get('/account')).status).toBe(200);
+
+  expect(await stopRequiringProvider(t.db, t.owner.orgId).catch(() => 'the console’s login')).toBe(
+    'the console’s login',
+  );
+  const operator = await shared().owner;
+  expect(await stopRequiringProvider(operator, t.owner.orgId)).toEqual({ changed: true });
+  expect((await t.visitor.get(t.at())).status).toBe(200);
+  expect((await t.log()).slice(1)).toEqual([
+    { action: 'sso.require', detail: { from: false, to: true } },
+    { action: 'sso.require', detail: { from: true, to: false } },
+  ]);
+});
+
+it('sessions and linked accounts of a provider end when it is removed, or replaced by another client', async () => {
+  const t = await setup();
+  await t.save();
+  const browser = await t.signInWithProvider();
+  const count = async () =>
+    (
+      await t.pool.query(
+        `select (select count(*)::int from sso_subject where person_id = $1) as subjects,
+           (select count(*)::int from console_session where person_id = $1 and provider_id is not null) as sessions`,
+        [t.owner.personId],
+      )
+    ).rows[0];
+  expect(await count()).toEqual({ subjects: 1, sessions: 1 });
+  expect((await t.save({ clientSecret: 'another-secret' })).status).toBe(303);
+  expect(await count()).toEqual({ subjects: 1, sessions: 1 });
+  expect((await t.save({ clientId: 'another' })).status).toBe(303);
+  expect(await count()).toEqual({ subjects: 0, sessions: 0 });
+  expect((await browser.get(t.at())).to).toContain('/sign-in');
+
+  await t.save();
+  const second = await t.signInWithProvider();
+  const removed = await second.submit(t.at(), t.at('/remove'));
+  expect(removed.to).toBe('/sign-in');
+  expect(await count()).toEqual({ subjects: 0, sessions: 0 });
+  expect((await t.log()).at(-1)).toMatchObject({ action: 'sso.remove', detail: { from: { clientId: 'console' } } });
+});

@@ -1,0 +1,379 @@
+/**
+ * Signing in with the OpenID provider of an organization: against `oidc-provider`, and against one whose answers are
+ * changed and signed with its key.
+ */
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { seal } from '#domain/encryption/envelope.ts';
+import { providerRow } from '#domain/identity/sso-provider.ts';
+import { type HttpVisitor, unescaped, type Visited } from '#test/http-visitor.ts';
+import { type Claims, providerClient, startLyingProvider } from '#test/lying-provider.ts';
+import { type ConsoleInstallation, codeAt, type Enrolled, setupConsole, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
+const atSecondFactor = '/sign-in/second-factor';
+type Provider = Awaited<ReturnType<typeof startLyingProvider>>;
+
+/** Gives an organization a provider, and a member the account `account-1` there. */
+async function addProvider(t: ConsoleInstallation, provider: Provider, member: Enrolled, subject = 'account-1') {
+  const id = crypto.randomUUID();
+  const sealed = seal(providerClient.clientSecret, providerRow(id), t.config.factors.sealingKeys);
+  await t.owner.pool.query(
+    `insert into sso_provider (id, organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+     values ($1, $2, $3, $4, $5, false, now())`,
+    [id, member.orgId, provider.issuer, providerClient.clientId, sealed],
+  );
+  await link(t, id, subject, member.personId);
+  return id;
+}
+
+const link = (t: ConsoleInstallation, id: string, subject: string, personId: string) =>
+  t.owner.pool.query(
+    `insert into sso_subject (provider_id, subject, person_id, created_at) values ($1, $2, $3, now())`,
+    [id, subject, personId],
+  );
+
+async function getSlug(t: ConsoleInstallation, orgId: string): Promise<string> {
+  const { rows } = await t.owner.pool.query<{ slug: string }>('select slug from organization where id = $1', [orgId]);
+  return rows[0]?.slug ?? '';
+}
+
+/** Starts a sign-in in a browser; returns the address at the provider. */
+async function begin(visitor: HttpVisitor, organization: string): Promise<URL> {
+  return findProviderUrl(await visitor.submit('/sign-in/organization', '/sign-in/organization', { organization }));
+}
+
+function findProviderUrl({ text }: Visited): URL {
+  const [, url = ''] = /http-equiv="refresh" content="0; url=([^"]*)"/.exec(text) ?? [];
+  if (url === '') throw new Error(`the page leads to no provider: ${text.slice(text.indexOf('<main'), 3_000)}`);
+  return new URL(unescaped(url));
+}
+
+const complete = (visitor: HttpVisitor, back: URL) => visitor.get(back.pathname + back.search);
+
+const countSessions = async (t: ConsoleInstallation, personId: string) =>
+  (await t.owner.pool.query('select from console_session where person_id = $1', [personId])).rowCount;
+
+async function setup(t: ConsoleInstallation = shared()) {
+  const member = await t.enrol();
+  const provider = await startLyingProvider(`${t.origin}/sign-in/callback`);
+  const providerId = await addProvider(t, provider, member);
+  return { ...t, member, provider, providerId, slug: await getSlug(t, member.orgId) };
+}
+
+describe('a sign-in at the provider', () => {
+  it('starts a session that needs the second factor, and then opens the provider’s organization only', async () => {
+    const t = await setup();
+    const other = await t.enrol();
+    await t.make.member({ orgId: other.orgId, userId: t.member.personId, roleKey: 'owner' });
+    await t.owner.pool.query(
+      `insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
+       values ($1, $2, now(), 'orgctl') on conflict do nothing`,
+      [t.member.personId, other.orgId],
+    );
+    const visitor = t.http();
+
+    const url = await begin(visitor, t.slug);
+    expect(url.searchParams.get('scope')).toBe('openid');
+    const done = await complete(visitor, await t.provider.browse(url));
+    expect([done.status, done.to]).toEqual([303, atSecondFactor]);
+    expect((await visitor.get(`/o/${t.member.orgId}`)).to).toContain(atSecondFactor);
+
+    const full = await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(t.member) });
+    expect(full.status).toBe(303);
+    expect((await visitor.get(`/o/${t.member.orgId}`)).status).toBe(200);
+    expect((await visitor.get(`/o/${other.orgId}`)).status).toBe(404);
+  });
+
+  it('is accepted whatever address the provider sends, and when its key has changed meanwhile', async () => {
+    const t = await setup();
+    const outcomes = [];
+    for (const claims of [{ email: 'new@example.org' }, { email: t.member.email, email_verified: false }]) {
+      const visitor = t.http();
+      const back = await t.provider.browse(await begin(visitor, t.slug));
+      t.provider.behavior.lie = (given) => ({ ...given, ...claims });
+      outcomes.push((await complete(visitor, back)).to);
+    }
+    t.provider.behavior.lie = null;
+    const visitor = t.http();
+    const url = await begin(visitor, t.slug);
+    const back = await t.provider.browse(url);
+    t.provider.rotateKey();
+    outcomes.push((await complete(visitor, back)).to);
+    expect(outcomes).toEqual([atSecondFactor, atSecondFactor, atSecondFactor]);
+  });
+
+  it('stays in no log: neither a code, a state, a token nor the client’s secret', async () => {
+    const t = await setup();
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    await complete(visitor, back);
+    await complete(visitor, back);
+    const { rows } = await t.owner.pool.query(`select detail::text from audit_entry where organization_id = $1`, [
+      t.member.orgId,
+    ]);
+    const written = JSON.stringify([t.logLines, rows]);
+    expect(written).toContain('completeProviderSignIn');
+    for (const secret of [
+      back.searchParams.get('code') ?? 'none',
+      back.searchParams.get('state') ?? 'none',
+      providerClient.clientSecret,
+      'account-1',
+    ])
+      expect(written).not.toContain(secret);
+  });
+});
+
+describe('a response is rejected, and no session starts', () => {
+  const changed = (change: (answer: URL) => void) => (answer: URL) => {
+    change(answer);
+    return answer;
+  };
+  const responses: [name: string, change: (answer: URL) => URL][] = [
+    ['with another state', changed(({ searchParams }) => searchParams.set('state', 'another'))],
+    ['with another iss', changed(({ searchParams }) => searchParams.set('iss', 'https://evil.example'))],
+    ['without iss', changed(({ searchParams }) => searchParams.delete('iss'))],
+    ['with another code', changed(({ searchParams }) => searchParams.set('code', 'another'))],
+    [
+      'that says that access was denied',
+      changed(({ searchParams }) => {
+        searchParams.delete('code');
+        searchParams.set('error', 'access_denied');
+      }),
+    ],
+  ];
+  const lies: [name: string, lie: (claims: Claims) => Claims][] = [
+    ['of another issuer', (claims) => ({ ...claims, iss: 'https://evil.example' })],
+    ['for another audience', (claims) => ({ ...claims, aud: 'another' })],
+    ['for two audiences', (claims) => ({ ...claims, aud: ['console', 'another'] })],
+    ['with another nonce', (claims) => ({ ...claims, nonce: 'another' })],
+    ['that has expired', (claims) => ({ ...claims, exp: 1 })],
+    ['without a subject', ({ sub: _, ...claims }) => claims],
+    ['with an unknown subject', (claims) => ({ ...claims, sub: 'account-9' })],
+    ['with a subject in other letters', (claims) => ({ ...claims, sub: 'ACCOUNT-1' })],
+  ];
+
+  async function judge(t: Awaited<ReturnType<typeof setup>>, change: (answer: URL) => URL = (answer) => answer) {
+    const visitor = t.http();
+    const before = await countSessions(t, t.member.personId);
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    const done = await complete(visitor, change(back));
+    expect(await countSessions(t, t.member.personId)).toBe(before);
+    expect([...visitor.jar.keys()].filter((name) => /api-session/.test(name))).toEqual([]);
+    return done;
+  }
+
+  it.each(responses)('%s', async (_name, change) => {
+    expect((await judge(await setup(), change)).status).toBe(403);
+  });
+
+  it.each(lies)('an ID token %s', async (_name, lie) => {
+    const t = await setup();
+    t.provider.behavior.lie = lie;
+    expect((await judge(t)).status).toBe(403);
+  });
+
+  it('an ID token with an unknown subject and the verified address of a member', async () => {
+    const t = await setup();
+    t.provider.behavior.lie = (claims) => ({
+      ...claims,
+      sub: 'account-9',
+      email: t.member.email,
+      email_verified: true,
+    });
+    expect((await judge(t)).status).toBe(403);
+  });
+
+  it('an ID token with a forged signature', async () => {
+    const t = await setup();
+    t.provider.behavior.lie = (claims) => ({ ...claims, extra: 1 });
+    t.provider.behavior.isForged = true;
+    expect((await judge(t)).status).toBe(403);
+  });
+
+  it('for a suspended member', async () => {
+    const t = await setup();
+    await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [t.member.personId]);
+    expect((await judge(t)).status).toBe(403);
+  });
+
+  it('that was used before, in the same browser and for another sign-in', async () => {
+    const t = await setup();
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    expect((await complete(visitor, back)).to).toBe(atSecondFactor);
+    const after = await countSessions(t, t.member.personId);
+    expect((await complete(visitor, back)).status).toBe(403);
+    const second = t.http();
+    const url = await begin(second, t.slug);
+    const replayed = new URL(back);
+    replayed.searchParams.set('state', url.searchParams.get('state') ?? '');
+    expect((await complete(second, replayed)).status).toBe(403);
+    expect(await countSessions(t, t.member.personId)).toBe(after);
+  });
+
+  it('in a browser that did not begin it, and later than ten minutes', async () => {
+    const t = await setup();
+    const before = await countSessions(t, t.member.personId);
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    expect((await complete(t.http(), back)).status).toBe(403);
+    t.pass(11 * 60_000);
+    expect((await complete(visitor, back)).status).toBe(403);
+    expect(await countSessions(t, t.member.personId)).toBe(before);
+  });
+
+  it('with the code of another verifier', async () => {
+    const t = await setup();
+    const done = await judge({
+      ...t,
+      provider: {
+        ...t.provider,
+        async browse(url) {
+          const back = await t.provider.browse(url);
+          await t.owner.pool.query(`update sso_waiting set verifier = repeat('x', 43)`);
+          return back;
+        },
+      },
+    });
+    expect(done.status).toBe(403);
+  });
+
+  it('of the provider of another organization: the same account there, and its answer for a sign-in here', async () => {
+    const t = await setup();
+    const before = await countSessions(t, t.member.personId);
+    const other = await t.enrol();
+    const evil = await startLyingProvider(`${t.origin}/sign-in/callback`);
+    await addProvider(t, evil, other, 'account-2');
+    const visitor = t.http();
+    const there = await complete(visitor, await evil.browse(await begin(visitor, await getSlug(t, other.orgId))));
+    expect(there.status).toBe(403);
+    const mixed = t.http();
+    const url = await begin(mixed, t.slug);
+    const back = await evil.browse(url.href.replaceAll(t.provider.issuer, evil.issuer));
+    expect((await complete(mixed, back)).status).toBe(403);
+    expect(await countSessions(t, t.member.personId)).toBe(before);
+  });
+});
+
+describe('the provider', () => {
+  it('that hangs, redirects or sends without end ends the sign-in with a sentence; passwords still work', async () => {
+    const t = await setup();
+    const responses: ((path: string, response: ServerResponse) => boolean)[] = [
+      () => true,
+      (_path, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        const write = (error?: Error | null) => void (error ?? response.write(' '.repeat(65_536), write));
+        write();
+        return true;
+      },
+      (_path, response) => {
+        response.writeHead(302, { location: 'https://example.com/' }).end();
+        return true;
+      },
+    ];
+    for (const respond of responses) {
+      t.provider.behavior.answer = respond;
+      const visitor = t.http();
+      const page = await visitor.submit('/sign-in/organization', '/sign-in/organization', { organization: t.slug });
+      expect([page.status, page.text.includes('can’t be reached')]).toEqual([422, true]);
+    }
+    expect(t.provider.requests.filter((line) => line !== 'GET /.well-known/openid-configuration')).toEqual([]);
+    expect((await t.http().get('/sign-in')).status).toBe(200);
+  });
+
+  it('is asked once a minute, and not at all by a network with 50 sign-ins that were not completed', async () => {
+    const t = await setup(await setupConsole());
+    const visitor = t.http();
+    const statuses = [];
+    for (let nth = 0; nth < 51; nth += 1)
+      statuses.push(
+        (await visitor.submit('/sign-in/organization', '/sign-in/organization', { organization: t.slug })).status,
+      );
+    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(50);
+    expect(statuses.at(-1)).toBe(429);
+    expect(t.provider.requests).toEqual(['GET /.well-known/openid-configuration']);
+  });
+});
+
+describe('an account is linked', () => {
+  it('from a full session with a fresh second factor, and replaces the person’s other one', async () => {
+    const t = await setup();
+    const visitor = t.http(t.member);
+    t.provider.behavior.account = 'account-2';
+    const path = `/account/providers/${t.member.orgId}/link`;
+    const url = findProviderUrl(await visitor.submit('/account', path));
+    const done = await complete(visitor, await t.provider.browse(url));
+    expect(done.to).toBe('/account');
+    const { rows } = await t.owner.pool.query('select subject from sso_subject where provider_id = $1', [t.providerId]);
+    expect(rows).toEqual([{ subject: 'account-2' }]);
+    t.pass(6 * 60_000);
+    expect((await visitor.submit('/account', path)).text).toContain('Confirm your identity');
+  });
+
+  it('never for another session than the one that began it, nor one that another member has', async () => {
+    const t = await setup();
+    const colleague = await t.enrol({ orgId: t.member.orgId });
+    const path = `/account/providers/${t.member.orgId}/link`;
+    const visitor = t.http(colleague);
+    const taken = await complete(
+      visitor,
+      await t.provider.browse(findProviderUrl(await visitor.submit('/account', path))),
+    );
+    expect(taken.status).toBe(403);
+    t.provider.behavior.account = 'account-2';
+    const back = await t.provider.browse(findProviderUrl(await visitor.submit('/account', path)));
+    const another = t.http(t.member);
+    for (const [name, value] of visitor.jar) if (/provider-sign-in/.test(name)) another.jar.set(name, value);
+    expect((await complete(another, back)).status).toBe(403);
+    const { rows } = await t.owner.pool.query('select subject, person_id from sso_subject where provider_id = $1', [
+      t.providerId,
+    ]);
+    expect(rows).toEqual([{ subject: 'account-1', person_id: t.member.personId }]);
+  });
+
+  it('by the organization’s own link, in the transaction that uses it, for a person without a password', async () => {
+    const t = await setup();
+    const invited = await t.make.member({ orgId: t.member.orgId, status: 'invited' });
+    const visitor = t.http();
+    await visitor.openLink(await t.link(invited));
+    t.provider.behavior.account = 'account-2';
+    const url = findProviderUrl(await visitor.submit('/enrol/step', '/enrol/provider'));
+    const chosen = await complete(visitor, await t.provider.browse(url));
+    expect(chosen.to).toBe('/enrol/factor');
+    const subjects = async () =>
+      (await t.owner.pool.query('select subject from sso_subject where person_id = $1', [invited.userId])).rows;
+    expect(await subjects()).toEqual([]);
+    const setupPage = await visitor.submit('/enrol/factor', '/enrol/totp/start');
+    const [, secret = ''] = /name="secret" value="([^"]*)"/.exec(setupPage.text) ?? [];
+    const done = await visitor.submit(setupPage, '/enrol/totp', { code: codeAt(secret, t.now()) });
+    expect(done.status).toBe(200);
+    expect(await subjects()).toEqual([{ subject: 'account-2' }]);
+    expect((await visitor.get(`/o/${t.member.orgId}`)).status).toBe(200);
+    const { rows } = await t.owner.pool.query('select password_hash from sign_in where person_id = $1', [
+      invited.userId,
+    ]);
+    expect(rows).toEqual([{ password_hash: null }]);
+  });
+
+  it('not by a link of another organization, nor with the account of a member; the link is not used up', async () => {
+    const t = await setup();
+    const invited = await t.make.member({ orgId: t.member.orgId, status: 'invited' });
+    const other = await t.enrol();
+    const evil = await startLyingProvider(`${t.origin}/sign-in/callback`);
+    const evilId = await addProvider(t, evil, other, 'account-3');
+    const visitor = t.http();
+    await visitor.openLink(await t.link(invited));
+    const url = findProviderUrl(await visitor.submit('/enrol/step', '/enrol/provider'));
+    expect((await complete(visitor, await t.provider.browse(url))).status).toBe(403);
+    const again = findProviderUrl(await visitor.submit('/enrol/step', '/enrol/provider'));
+    await t.owner.pool.query('update sso_waiting set provider_id = $1', [evilId]);
+    expect(
+      (await complete(visitor, await evil.browse(again.href.replaceAll(t.provider.issuer, evil.issuer)))).status,
+    ).toBe(403);
+    const { rows } = await t.owner.pool.query('select subject, password_hash from enrolment where person_id = $1', [
+      invited.userId,
+    ]);
+    expect(rows).toEqual([{ subject: null, password_hash: null }]);
+  });
+});
