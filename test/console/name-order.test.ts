@@ -4,6 +4,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { listKeyChoices, listPeopleChoices } from '#domain/audit-log/choices.ts';
 import { getSignIn } from '#domain/identity/orgctl-actions.ts';
+import { listSignInMethods } from '#domain/identity/sso-sign-in.ts';
+import type { Session } from '#domain/identity/types.ts';
 import { listCreatorRoles } from '#domain/keys/list.ts';
 import { listMembers } from '#domain/members/list-members.ts';
 import { listRoles } from '#domain/members/list-roles.ts';
@@ -67,6 +69,13 @@ it('members, roles, organizations and choices are in the order of Intl.Collator,
   const shown = await getSignIn(db, ada.email);
   expect(among(shown.memberships.map(({ organizationName }) => organizationName))).toEqual(ordered);
 
+  await pool.query(
+    `insert into sso_provider (id, organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+     select gen_random_uuid(), id, 'https://login.example.org', 'console', 'sealed', false, now() from organization`,
+  );
+  const { providers } = await listSignInMethods(db, { personId: ada.personId } as Session);
+  expect(among(providers.map(({ organizationName }) => organizationName))).toEqual(ordered);
+
   const home = await t.http(ada).get('/');
   const links = [...home.text.matchAll(/<a href="\/o\/[^"]*"[^>]*>(?:<svg[\s\S]*?<\/svg>)?([^<]*)<\/a>/g)];
   // The navigation and the page have them.
@@ -93,6 +102,7 @@ it('no statement or page orders by a name in another way', () => {
     'domain/audit-log/choices.ts',
     'domain/identity/orgctl-actions.ts',
     'domain/identity/sessions.ts',
+    'domain/identity/sso-sign-in.ts',
     'domain/keys/list.ts',
     'domain/members/list-members.ts',
     'domain/members/list-roles.ts',

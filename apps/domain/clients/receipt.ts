@@ -59,8 +59,8 @@ export async function findReceipt(db: Queryable, organizationId: string, grantId
       n.notified_entry_id is not null and not exists (select from audit_entry a
         where a.organization_id = n.organization_id and a.id = n.notified_entry_id) as "isPurged",
       (select coalesce(json_agg(json_build_object('id', a.id, 'action', a.action, 'at', api.utc(a.at))
-          order by a.at, a.id), '[]')
-        from audit_entry a
+          order by a.at, a.id
+        ), '[]') from audit_entry a
         where a.organization_id = n.organization_id and a.id in (n.entry_id, n.notified_entry_id)) as entries,
       (select coalesce(json_agg(json_build_object('webhookId', w.id, 'description', w.description, 'url', w.url,
           'webhookState', w.state, 'state', r.state, 'acknowledgedAt', r.acknowledged_at, 'status', r.status,

@@ -38,6 +38,12 @@ export const wrongMailStates: [state: string, constraint: string, statement: str
     `${mail}; update mail set kind = 'key.expiring'; ${mail};
     update mail set kind = 'key.expiring'`,
   ],
+  [
+    'two mails about a key that was reported twice',
+    'mail_of_report',
+    `${mail}; update mail set kind = 'key.report', about = repeat('0', 36); ${mail};
+    update mail set kind = 'key.report', about = repeat('0', 36)`,
+  ],
   ['a notice of an unknown kind', 'notice_kind_known', notice(`'key.create', gen_random_uuid(), 'x'`)],
   ['a notice without a step', 'notice_step_length', notice(`'key.expiring', gen_random_uuid(), ''`)],
   [

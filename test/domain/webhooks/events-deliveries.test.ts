@@ -62,7 +62,7 @@ describe('the deliveries of an event', () => {
     const { pool } = await setupWebhooks();
     const { rows } = await pool.query(
       `select p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-       where n.nspname not in ('pg_catalog', 'information_schema') and p.prosrc ~* 'notify'`,
+       where n.nspname not in ('pg_catalog', 'information_schema') and p.prosrc ~* '\\m(pg_)?notify\\M'`,
     );
     expect(rows).toEqual([]);
   });
