@@ -65,7 +65,7 @@ export async function startConsole(
     webhookAllow: config.webhookAllow,
     openId: new OpenIdProviders({
       fetch: createFetch({ allow: config.webhookAllow, resolve: createResolve() }),
-      redirectUri: `${config.origin}/sign-in/callback`,
+      callbackUrl: `${config.origin}/sign-in/callback`,
       now,
     }),
     workflows,

@@ -50,7 +50,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const file = readFileSync(await (await downloading).path(), 'utf8');
     expect(file.split('\r\n').length).toBe(3);
     expect(file).toContain(
-      '"2026-11-20T09:00:00.000Z","API key “=1+1”","Was denied access to the outcomes (getFirmOutcomes)"',
+      '"2026-11-20T09:00:00.000Z","2026-11-20T09:00:00+00:00","API key “=1+1”","Was denied access to the outcomes (getFirmOutcomes)"',
     );
     expect(file).toContain(`"'=1+1"`);
     expect(file).toContain(rejected);

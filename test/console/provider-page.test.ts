@@ -11,7 +11,7 @@ const atSecondFactor = '/sign-in/second-factor';
 async function setup() {
   const t = shared();
   const owner = await t.enrol();
-  const provider = await startLyingProvider(`${t.origin}/sign-in/callback`);
+  const provider = await startLyingProvider(`${t.origin}/sign-in/callback/${owner.orgId}`);
   const at = (rest = '') => `/o/${owner.orgId}/sign-in${rest}`;
   const { rows } = await t.owner.pool.query<{ slug: string }>('select slug from organization where id = $1', [
     owner.orgId,
@@ -56,7 +56,7 @@ it('an owner sets the provider; the log has the old and the new one, and nothing
   expect((await t.save({ clientSecret: 'another-secret' })).to).toBe(t.at());
   const page = await t.visitor.get(t.at());
   expect(page.text).toContain(t.provider.issuer);
-  expect(page.text).toContain(`${t.origin}/sign-in/callback`);
+  expect(page.text).toContain(`${t.origin}/sign-in/callback/${t.owner.orgId}`);
   const to = { issuer: t.provider.issuer, clientId: providerClient.clientId };
   expect(await t.log()).toEqual([
     { action: 'sso.set', detail: { from: null, to, secretChanged: true } },
@@ -85,13 +85,14 @@ it('only an owner changes the provider, with a fresh second factor', async () =>
   expect(await t.log()).toEqual([]);
 });
 
-it('a provider at an address that is not public, or that is none, is not saved', async () => {
+it('a provider at an address that is not public, that is no issuer, or that is none, is not saved', async () => {
   const t = await setup();
   for (const issuer of [
     'https://10.0.0.1',
     'http://93.184.215.14',
     'https://[::ffff:10.0.0.1]',
     'file:///etc/passwd',
+    `${t.provider.issuer}/.well-known/openid-configuration`,
   ]) {
     const rejected = await t.save({ issuer });
     expect([issuer, rejected.status, rejected.text.includes('Its address must be public')]).toEqual([

@@ -56,7 +56,7 @@ const countSessions = async (t: ConsoleInstallation, personId: string) =>
 
 async function setup(t: ConsoleInstallation = shared()) {
   const member = await t.enrol();
-  const provider = await startLyingProvider(`${t.origin}/sign-in/callback`);
+  const provider = await startLyingProvider(`${t.origin}/sign-in/callback/${member.orgId}`);
   const providerId = await addProvider(t, provider, member);
   return { ...t, member, provider, providerId, slug: await getSlug(t, member.orgId) };
 }
@@ -243,16 +243,30 @@ describe('a response is rejected, and no session starts', () => {
     const t = await setup();
     const before = await countSessions(t, t.member.personId);
     const other = await t.enrol();
-    const evil = await startLyingProvider(`${t.origin}/sign-in/callback`);
+    const evil = await startLyingProvider(`${t.origin}/sign-in/callback/${other.orgId}`);
     await addProvider(t, evil, other, 'account-2');
     const visitor = t.http();
     const there = await complete(visitor, await evil.browse(await begin(visitor, await getSlug(t, other.orgId))));
     expect(there.status).toBe(403);
     const mixed = t.http();
     const url = await begin(mixed, t.slug);
-    const back = await evil.browse(url.href.replaceAll(t.provider.issuer, evil.issuer));
+    const back = await evil.browse(
+      url.href.replaceAll(t.provider.issuer, evil.issuer).replace(t.member.orgId, other.orgId),
+    );
+    back.pathname = back.pathname.replace(other.orgId, t.member.orgId);
     expect((await complete(mixed, back)).status).toBe(403);
     expect(await countSessions(t, t.member.personId)).toBe(before);
+  });
+
+  it('at the address of another organization: no provider gets a code that was not asked of it', async () => {
+    const t = await setup();
+    const other = await t.enrol();
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    back.pathname = back.pathname.replace(t.member.orgId, other.orgId);
+    const before = t.provider.requests.length;
+    expect((await complete(visitor, back)).status).toBe(403);
+    expect(t.provider.requests.slice(before)).toEqual([]);
   });
 });
 
@@ -360,7 +374,7 @@ describe('an account is linked', () => {
     const t = await setup();
     const invited = await t.make.member({ orgId: t.member.orgId, status: 'invited' });
     const other = await t.enrol();
-    const evil = await startLyingProvider(`${t.origin}/sign-in/callback`);
+    const evil = await startLyingProvider(`${t.origin}/sign-in/callback/${t.member.orgId}`);
     const evilId = await addProvider(t, evil, other, 'account-3');
     const visitor = t.http();
     await visitor.openLink(await t.link(invited));

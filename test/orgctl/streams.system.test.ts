@@ -7,14 +7,17 @@ import { text } from 'node:stream/consumers';
 import pLimit from 'p-limit';
 import { expect, it } from 'vitest';
 import { eraseFamily } from '#domain/clients/erase-family.ts';
+import { seal } from '#domain/encryption/envelope.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
+import { providerRow } from '#domain/identity/sso-provider.ts';
 import { closedPipeCode } from '#runtime/command-line.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts';
 import { setupOrgctl } from '#test/orgctl.ts';
 import { codeAt, goodPassword, settings, visitor } from '#test/people.ts';
 import { startReceiver } from '#test/receiver.ts';
+import { testSealingKeys } from '#test/secrets.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { nouns } from '../../apps/orgctl/nouns.ts';
@@ -130,7 +133,14 @@ async function setupCalls() {
     'secrets status': () => [],
     doctor: () => [],
   };
+  const providerId = randomUUID();
+  await owner.pool.query(
+    `insert into sso_provider (id, organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+     values ($1, $2, 'https://login.example.org', 'console', $3, true, now())`,
+    [providerId, orgId, seal('client secret', providerRow(providerId), testSealingKeys)],
+  );
   const writes: Calls = {
+    'org sso-off': () => org,
     'person invite': () => [...org, '--email', `${randomUUID()}@example.org`, '--name', `Bo${hostile}`],
     'person confirm': async () => [...org, ...(await addPerson())],
     'person end-sessions': addPerson,

@@ -2,8 +2,8 @@
 // Times in the zone of the organization or the viewer, copy buttons, passkeys, and forms that are
 // submitted once. Every page works without this script, except passkeys.
 (() => {
-  // The zone that the organization chose, else the viewer's.
-  const timeZone = document.documentElement.dataset.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  // The zone that the organization chose, else the viewer's: a formatter cannot be given some of those.
+  const timeZone = document.documentElement.dataset.timeZone || undefined;
   const usual = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone });
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone });
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone });
@@ -214,8 +214,9 @@
    */
   function fillZone() {
     const zone = document.querySelector('input[data-zone]');
-    if (!(zone instanceof HTMLInputElement) || zone.value !== '' || !timeZone || timeZone === 'Etc/Unknown') return;
-    zone.value = timeZone;
+    const name = usual.resolvedOptions().timeZone;
+    if (!(zone instanceof HTMLInputElement) || zone.value !== '' || !name || name === 'Etc/Unknown') return;
+    zone.value = name;
     for (const element of document.querySelectorAll('[data-zone-name]')) element.textContent = zone.value;
   }
 

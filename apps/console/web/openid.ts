@@ -26,20 +26,24 @@ type Discovered = { config: oidc.Configuration; until: number };
  */
 export class OpenIdProviders {
   readonly #fetch: CheckedFetch;
-  readonly #redirectUri: string;
+  readonly #callbackUrl: string;
   readonly #now: () => Date;
   readonly #discovered = new BoundedMap<string, Discovered>(providersInMemory);
   readonly #waiting = new Map<string, number>();
 
-  constructor({ fetch, redirectUri, now }: { fetch: CheckedFetch; redirectUri: string; now: () => Date }) {
+  constructor({ fetch, callbackUrl, now }: { fetch: CheckedFetch; callbackUrl: string; now: () => Date }) {
     this.#fetch = fetch;
-    this.#redirectUri = redirectUri;
+    this.#callbackUrl = callbackUrl;
     this.#now = now;
   }
 
-  /** The address that a provider sends people back to, which its administrator registers. */
-  get redirectUri(): string {
-    return this.#redirectUri;
+  /**
+   * Returns the address that an organization's provider sends people back to, which its administrator registers. Each
+   * organization has its own: an answer of one provider is then never taken for a sign-in that began at another, which
+   * would get its code.
+   */
+  redirectUri(organizationId: string): string {
+    return `${this.#callbackUrl}/${organizationId}`;
   }
 
   /**
@@ -66,7 +70,7 @@ export class OpenIdProviders {
     });
     const [state, nonce, verifier] = [oidc.randomState(), oidc.randomNonce(), oidc.randomPKCECodeVerifier()];
     const url = oidc.buildAuthorizationUrl(config, {
-      redirect_uri: this.#redirectUri,
+      redirect_uri: this.redirectUri(client.organizationId),
       scope: 'openid',
       state,
       nonce,
@@ -85,6 +89,7 @@ export class OpenIdProviders {
    * @throws IdentityError `sign_in_rejected`, `provider_unavailable`, `busy`
    */
   async findSubject(client: OpenIdClient, current: URL, challenge: ProviderChallenge): Promise<string> {
+    if (current.origin + current.pathname !== this.redirectUri(client.organizationId)) throw isRejected();
     const tokens = await this.#within(client, async () => {
       const config = await this.#discover(client);
       return oidc.authorizationCodeGrant(config, current, {

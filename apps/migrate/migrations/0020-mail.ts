@@ -74,8 +74,9 @@ export class Mail extends Migration {
       -- What continues is one mail: its text is made when it is sent, from what is true then.
       create unique index mail_merged on mail (organization_id, kind, person_id)
         where state = 'waiting' and kind in (${listed(noticeKinds)});
-      -- A key may be reported any number of times; who reports it again would send mails at will.
-      create unique index mail_of_report on mail (about, person_id) where state = 'waiting' and kind = 'key.report';
+      -- What a member may do any number of times is one mail until it is sent.
+      create unique index mail_repeated on mail (organization_id, kind, person_id, coalesce(about, ''))
+        where state = 'waiting' and kind in ('key.report', 'audit_log.download', 'audit_log.evidence');
       -- An action on a sign-in is in the audit log of each of its person's organizations, and is one mail.
       create unique index mail_of_sign_in on mail (person_id, kind, created_at, address) where organization_id is null;
 

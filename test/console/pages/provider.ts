@@ -37,7 +37,7 @@ export const pages: readonly JudgedPage[] = [
   {
     route: 'completeProviderSignIn',
     picture: 'sign-in-rejected-answer',
-    path: () => '/sign-in/callback?code=x&state=y',
+    path: (_t, { orgId }) => `/sign-in/callback/${orgId}?code=x&state=y`,
     signedOut: true,
   },
   { route: 'showProvider', picture: 'provider-none', path: (_t, { orgId }) => `/o/${orgId}/sign-in` },

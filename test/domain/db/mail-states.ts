@@ -40,9 +40,14 @@ export const wrongMailStates: [state: string, constraint: string, statement: str
   ],
   [
     'two mails about a key that was reported twice',
-    'mail_of_report',
+    'mail_repeated',
     `${mail}; update mail set kind = 'key.report', about = repeat('0', 36); ${mail};
     update mail set kind = 'key.report', about = repeat('0', 36)`,
+  ],
+  [
+    'two mails about two downloads of the audit log',
+    'mail_repeated',
+    `${mail}; update mail set kind = 'audit_log.download'; ${mail}; update mail set kind = 'audit_log.download'`,
   ],
   ['a notice of an unknown kind', 'notice_kind_known', notice(`'key.create', gen_random_uuid(), 'x'`)],
   ['a notice without a step', 'notice_step_length', notice(`'key.expiring', gen_random_uuid(), ''`)],

@@ -56,7 +56,9 @@ export const routes = [
     async act(visit, { issuer, clientId, clientSecret }) {
       const { database, factors, openId, webhookAllow, now } = visit.console;
       const { organizationId, by, session } = visit;
-      if (!checkUrl(issuer, webhookAllow).ok || new URL(issuer).search !== '')
+      const isIssuer = ({ search, pathname }: URL) => search === '' && !pathname.includes('/.well-known/');
+      // Of an address of metadata, `openid-client` would not compare the issuer.
+      if (!checkUrl(issuer, webhookAllow).ok || !isIssuer(new URL(issuer)))
         throw new IdentityError(
           'issuer_invalid',
           'Enter the issuer URL as your provider shows it, for example https://login.example.com. Its address must ' +
@@ -153,7 +155,7 @@ function details(visit: MemberVisit, provider: ProviderDetails): Html {
     ['Short name for sign-in', slug],
     ['Issuer', issuer],
     ['Client ID', clientId],
-    ['Redirect URI', copyableUrl('redirect URI', visit.console.openId.redirectUri)],
+    ['Redirect URI', copyableUrl('redirect URI', visit.console.openId.redirectUri(visit.organizationId))],
     ['Passwords', isRequired ? badge('info', 'Not accepted') : badge('plain', 'Accepted')],
     ['Linked accounts', `${formatCount(linkedMembers, 'member', 'members')}, ${otherMembers} without`],
   ])}
@@ -199,7 +201,7 @@ function formPage(visit: MemberVisit, state: FormState): Page {
     title: 'Sign-in provider',
     breadcrumbs: [['Sign-in', visit.at(path)]],
     body: html`<p>Register the console at your provider as a confidential web application with this redirect URI:
-        ${copyableUrl('redirect URI', visit.console.openId.redirectUri)}</p>
+        ${copyableUrl('redirect URI', visit.console.openId.redirectUri(visit.organizationId))}</p>
       <p>Another issuer or client ID ends linked accounts and the sessions that began at the old provider.</p>
       ${form(visit, {
         action: visit.at(`${path}/provider`),

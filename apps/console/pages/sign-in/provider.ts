@@ -28,7 +28,7 @@ export const providerRoutes = [
     render: (_visit, state) => organizationPage(_visit, state),
   }),
 
-  anyone.view({ name: 'completeProviderSignIn', path: '/sign-in/callback', show: complete }),
+  anyone.view({ name: 'completeProviderSignIn', path: '/sign-in/callback/:orgId', show: complete }),
 ];
 
 function organizationPage(visit: Visit, state: FormState): Page {
