@@ -44,7 +44,7 @@ async function noteRoute(page: Page, route: string, routesWith: Record<string, S
 }
 
 it('every page has no accessibility violation, fits the screen and 320 px, marks the current page without color, has a focus ring of 3:1, local dates and no code of a cause, stores nothing, replaces lost secrets, and posts each form once, again after Esc', {
-  timeout: 900_000,
+  timeout: 1_800_000,
 }, async () => {
   const t = await setupConsole({ [constants]: patient });
   const ada = await t.enrol({ name: 'Ada Rivers' });

@@ -44,12 +44,7 @@ export const pages: readonly JudgedPage[] = [
   {
     route: 'showProviderForm',
     picture: 'provider-form',
-    async path(t, ada) {
-      await t.owner.pool.query('update console_session set second_factor_at = now() where person_id = $1', [
-        ada.personId,
-      ]);
-      return `/o/${ada.orgId}/sign-in/provider`;
-    },
+    path: (_t, { orgId }) => `/o/${orgId}/sign-in/provider`,
   },
   {
     route: 'showProvider',
@@ -58,6 +53,40 @@ export const pages: readonly JudgedPage[] = [
       await addProvider(t, ada);
       return `/o/${ada.orgId}/sign-in`;
     },
+  },
+  {
+    route: 'showProvider',
+    picture: 'provider-to-require',
+    async path(t, ada) {
+      await addProvider(t, ada);
+      await t.owner.pool.query(
+        `update console_session set provider_id = (select id from sso_provider where organization_id = $1)
+         where person_id = $2 and state = 'full'`,
+        [ada.orgId, ada.personId],
+      );
+      return `/o/${ada.orgId}/sign-in`;
+    },
+  },
+  {
+    route: 'showProvider',
+    picture: 'provider-required',
+    async path(t, ada) {
+      await addProvider(t, ada);
+      await t.owner.pool.query('update sso_provider set is_required = true where organization_id = $1', [ada.orgId]);
+      return `/o/${ada.orgId}/sign-in`;
+    },
+  },
+  {
+    route: 'showEnrolment',
+    picture: 'enrol-with-provider',
+    signedOut: true,
+    async path(t, ada) {
+      await addProvider(t, ada);
+      await t.owner.pool.query('update sso_provider set is_required = false where organization_id = $1', [ada.orgId]);
+      await t.owner.pool.query('update console_session set provider_id = null where person_id = $1', [ada.personId]);
+      return t.link(await t.make.member({ orgId: ada.orgId, status: 'invited' }));
+    },
+    steps: (page) => page.getByRole('button', { name: 'Use your account at' }).waitFor(),
   },
   {
     route: 'showAccount',
