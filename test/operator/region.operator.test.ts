@@ -257,7 +257,7 @@ describe('the operator', () => {
       vi.waitFor(async () => {
         const { conditions, secrets } = (await readStatus()) ?? {};
         expect(conditions?.find(({ type }) => type === 'KeysFresh')?.reason).toBe(reason);
-        expect(secrets?.sealed).toEqual([{ version, count: 5 }]);
+        expect(secrets?.sealed).toEqual([{ version, count: 6 }]);
       }, waiting);
 
     await applyRegion({}, { webhooks });
