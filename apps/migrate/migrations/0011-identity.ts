@@ -191,42 +191,5 @@ export class Identity extends Migration {
         when (new.status <> 'active' and old.status is distinct from new.status)
         execute function end_membership_access();
     `);
-
-    // The limit is that of the console (identity/limits.ts): 30 idle minutes end a session. It is a
-    // constant here, so that the worker cannot shorten it.
-    this.addSql(/* sql */ `
-      create function purge_expired_sign_ins() returns void
-      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
-      begin atomic
-        delete from console_session where expires_at <= now() or last_seen_at <= now() - interval '30 minutes';
-        delete from enrolment where expires_at <= now();
-        delete from challenge where expires_at <= now();
-        delete from known_browser where expires_at <= now();
-        delete from sign_in_failure where expire <= extract(epoch from now()) * 1000;
-      end;
-    `);
-
-    // Returns how many sealed texts need which version of WEBHOOK_SECRET_KEYS, for logins that may
-    // read none of them. Null: a form that this release cannot read. Expired rows are not counted.
-    this.addSql(/* sql */ `
-      create function sealed_versions() returns table (kind text, version integer, count bigint)
-      language sql stable security definer set search_path = pg_catalog, public, pg_temp
-      begin atomic
-        select s.kind, case when length(s.bytes) < 32 then null
-          when get_byte(s.bytes, 0) = 1 then get_byte(s.bytes, 1) * 256 + get_byte(s.bytes, 2) end, count(*)
-        from (
-          select 'webhook_secret' as kind, sealed as bytes from webhook_secret
-            where valid_until is null or valid_until > now()
-          union all
-          select 'second_factor', totp_sealed from second_factor where totp_sealed is not null
-          union all
-          select 'challenge', totp_sealed from challenge
-            where totp_sealed is not null and expires_at > now()
-          union all
-          select 'enrolment', totp_sealed from enrolment where totp_sealed is not null and expires_at > now()
-        ) s
-        group by 1, 2;
-      end;
-    `);
   }
 }

@@ -84,7 +84,6 @@ export class Rights extends Migration {
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
       grant select, update (state, changed_at) on delivery_switch to org_api_operator;
       grant select on slot, migration_failure to org_api_operator;
-      grant execute on function sealed_versions to org_api_operator;
       grant select (pepper_version, revoked_at, expires_at) on api_key to org_api_operator;
       grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;
       grant select (organization_id, webhook_id, event_id, number, run, ends_schedule, status, started_at, finished_at)
@@ -145,7 +144,6 @@ export class Rights extends Migration {
       grant select, insert on form_use to org_api_console;
 
       -- The worker purges what has expired.
-      grant execute on function purge_expired_sign_ins to org_api_worker;
     `);
   }
 }

@@ -390,27 +390,6 @@ export class Mail extends Migration {
         return found;
       end $$;
 
-      create or replace function sealed_versions() returns table (kind text, version integer, count bigint)
-      language sql stable security definer set search_path = pg_catalog, public, pg_temp
-      begin atomic
-        select s.kind, case when length(s.bytes) < 32 then null
-          when get_byte(s.bytes, 0) = 1 then get_byte(s.bytes, 1) * 256 + get_byte(s.bytes, 2) end, count(*)
-        from (
-          select 'webhook_secret' as kind, sealed as bytes from webhook_secret
-            where valid_until is null or valid_until > now()
-          union all
-          select 'second_factor', totp_sealed from second_factor where totp_sealed is not null
-          union all
-          select 'challenge', totp_sealed from challenge
-            where totp_sealed is not null and expires_at > now()
-          union all
-          select 'enrolment', totp_sealed from enrolment where totp_sealed is not null and expires_at > now()
-          union all
-          select 'mail', sealed from mail where sealed is not null
-        ) s
-        group by 1, 2;
-      end;
-
       grant execute on function admit_mail, settle_mail, drop_mails, purge_mails to org_api_worker;
       grant execute on function write_invitation to org_api_console;
       grant select (organization_id, id, kind, person_id, state, created_at, settled_at, reply) on mail

@@ -68,7 +68,9 @@ export class SingleSignOn extends Migration {
       create index sso_waiting_by_provider on sso_waiting (provider_id);
       create index sso_waiting_by_session on sso_waiting (session_id) where session_id is not null;
 
-      create or replace function purge_expired_sign_ins() returns void
+      -- The limit is that of the console (identity/limits.ts): 30 idle minutes end a session. It is a
+      -- constant here, so that the worker cannot shorten it.
+      create function purge_expired_sign_ins() returns void
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
         delete from console_session where expires_at <= now() or last_seen_at <= now() - interval '30 minutes';
@@ -79,7 +81,11 @@ export class SingleSignOn extends Migration {
         delete from sso_waiting where expires_at <= now();
       end;
 
-      create or replace function sealed_versions() returns table (kind text, version integer, count bigint)
+      grant execute on function purge_expired_sign_ins to org_api_worker;
+
+      -- Returns how many sealed texts need which version of WEBHOOK_SECRET_KEYS, for logins that may
+      -- read none of them. Null: a form that this release cannot read. Expired rows are not counted.
+      create function sealed_versions() returns table (kind text, version integer, count bigint)
       language sql stable security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
         select s.kind, case when length(s.bytes) < 32 then null
@@ -101,6 +107,7 @@ export class SingleSignOn extends Migration {
         ) s
         group by 1, 2;
       end;
+      grant execute on function sealed_versions to org_api_operator;
 
       grant select, insert, delete, update (secret_sealed, is_required) on sso_provider to org_api_console;
       grant select, insert, delete, update (subject, created_at) on sso_subject to org_api_console;
