@@ -21,9 +21,9 @@ export const migrationNames = [
   '0017-platform-money',
   '0018-erasure',
   '0019-grant-ends',
-  '0020-mail',
-  '0021-single-sign-on',
-  '0022-organization-settings',
+  '0020-organization-settings',
+  '0021-mail',
+  '0022-single-sign-on',
 ] as const;
 
 /** The newest migration, which a database must have. */

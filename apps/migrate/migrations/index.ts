@@ -18,9 +18,9 @@ import { PlatformPeople } from './0016-platform-people.ts';
 import { PlatformMoney } from './0017-platform-money.ts';
 import { Erasure } from './0018-erasure.ts';
 import { GrantEnds } from './0019-grant-ends.ts';
-import { Mail } from './0020-mail.ts';
-import { SingleSignOn } from './0021-single-sign-on.ts';
-import { OrganizationSettings } from './0022-organization-settings.ts';
+import { OrganizationSettings } from './0020-organization-settings.ts';
+import { Mail } from './0021-mail.ts';
+import { SingleSignOn } from './0022-single-sign-on.ts';
 
 export interface NamedMigration {
   name: string;
@@ -66,7 +66,7 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0017-platform-money', class: PlatformMoney },
   { name: '0018-erasure', class: Erasure },
   { name: '0019-grant-ends', class: GrantEnds },
-  { name: '0020-mail', class: Mail },
-  { name: '0021-single-sign-on', class: SingleSignOn },
-  { name: '0022-organization-settings', class: OrganizationSettings },
+  { name: '0020-organization-settings', class: OrganizationSettings },
+  { name: '0021-mail', class: Mail },
+  { name: '0022-single-sign-on', class: SingleSignOn },
 ];
