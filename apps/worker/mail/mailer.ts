@@ -27,12 +27,14 @@ interface MailerOptions {
 }
 
 const minuteSeconds = 60;
-/** Waits after a try that the server put off; the last one repeats, until 72 hours have passed. */
+/** Waits after a try that the server put off or blocked; the last one repeats, until 72 hours have passed. */
 const waitsSeconds = [1, 5, 15, 30, 60, 120, 240, 480, 720].map((minutes) => minutes * minuteSeconds);
 /** A fault of the server or the settings is of no mail: each is tried again soon after its repair. */
 const serverWaitSeconds = 5 * minuteSeconds;
 /** Meanwhile one mail tries the server, not all of them: it may lock an account that fails often. */
 const serverPauseMs = 60_000;
+/** So many addresses in a row that a policy of the server blocks: then it is about the sender. */
+const blockedAddresses = 3;
 /** At most five mails a second. */
 const pauseMs = 200;
 const dropEveryMs = 60_000;
@@ -48,6 +50,8 @@ export class Mailer {
   readonly #loop: IntervalLoop;
   readonly #ending = new AbortController();
   #pausedUntilMs = 0;
+  /** The addresses that the server has blocked since it took a mail. */
+  readonly #blocked = new Set<string>();
 
   constructor(options: MailerOptions) {
     const { settings, onError, everyMs = 1_000 } = options;
@@ -92,16 +96,25 @@ export class Mailer {
   async #try(mail: AdmittedMail, settings: MailSettings): Promise<TryResult> {
     try {
       const message = composeMessage(mail, { ...settings, keys: this.#options.keys() });
-      return await trySend(settings, message, this.#ending.signal);
+      return this.#judge(mail, await trySend(settings, message, this.#ending.signal));
     } catch (cause) {
       this.#options.onError(cause);
       return { outcome: 'later', reply: 'INTERNAL' };
     }
   }
 
+  /** One address that is blocked delays its mail. Several, and none that is not, are of the settings. */
+  #judge({ address }: AdmittedMail, result: TryResult): TryResult {
+    if (result.outcome === 'sent') this.#blocked.clear();
+    if (result.outcome !== 'blocked') return result;
+    if (this.#blocked.size < blockedAddresses) this.#blocked.add(address);
+    return this.#blocked.size < blockedAddresses ? result : { ...result, outcome: 'misconfigured' };
+  }
+
   async #settle({ id, attempts }: AdmittedMail, { outcome, reply }: TryResult): Promise<void> {
     const isOver = outcome === 'sent' || outcome === 'rejected';
-    const waitSeconds = outcome === 'later' ? (waitsSeconds[attempts - 1] ?? waitsSeconds.at(-1)) : serverWaitSeconds;
+    const isOfServer = outcome === 'unavailable' || outcome === 'misconfigured';
+    const waitSeconds = isOfServer ? serverWaitSeconds : (waitsSeconds[attempts - 1] ?? waitsSeconds.at(-1));
     await this.#options.pool.query(settleMailSql, [
       id,
       attempts,

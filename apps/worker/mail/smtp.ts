@@ -1,4 +1,5 @@
 import { createTransport, type SendMailOptions } from 'nodemailer';
+import { isTlsCode } from '#runtime/egress/fault.ts';
 
 /** The mail server. */
 export interface MailServer {
@@ -8,10 +9,11 @@ export interface MailServer {
 }
 
 /**
- * How a try ended. `rejected`: the server will never take this mail. `later`: not this mail now.
- * `unavailable`: no mail now. `misconfigured`: no mail until an operator changes something.
+ * How a try ended. `rejected`: the server will never take this mail. `later`: not this mail now. `blocked`: not
+ * this mail, by a policy of the server, which may be about the recipient or about the sender. `unavailable`: no mail
+ * now. `misconfigured`: no mail until an operator changes something.
  */
-export const tryOutcomes = ['sent', 'rejected', 'later', 'unavailable', 'misconfigured'] as const;
+export const tryOutcomes = ['sent', 'rejected', 'later', 'blocked', 'unavailable', 'misconfigured'] as const;
 export type TryOutcome = (typeof tryOutcomes)[number];
 
 export interface TryResult {
@@ -58,35 +60,42 @@ export async function trySend(
 
 /** What nodemailer adds to an error: the reply, and the command that it answers. */
 export interface SmtpFailure {
-  message: string;
+  /** Nodemailer's code of the step that failed. */
   code?: string | undefined;
+  /** The code of Node or OpenSSL below it. */
+  originalCode?: string | undefined;
   responseCode?: number | undefined;
   response?: string | undefined;
   command?: string | undefined;
 }
 
-const settingsFailures = new Set(['EAUTH', 'ETLS', 'ENOAUTH']);
+/** Steps before a mail: a sign-in without a password, and TLS that was closed, or that no option could begin. */
+const settingsFailures = new Set(['EAUTH', 'ENOAUTH', 'ETLS', 'ECONFIG']);
+/** Nodemailer's own checks of a mail. */
+const mailFailures = new Set(['EENVELOPE', 'EMESSAGE', 'ESTREAM']);
 
-/**
- * Says whose fault a failure is. A 5xx about the recipient or the content is of this mail. Before that
- * (TLS, sign-in, sender) it is of the settings, and so is 5.7 about a recipient: the server does not
- * relay for this sender, or blocks it, and says nothing of the address.
- */
+/** Says whose fault a failure is, by its codes: a text repeats what anyone chose, such as an address. */
 export function classifyFailure(failure: SmtpFailure): TryResult {
-  // A wrong certificate has no code of its own.
-  if (/certificate|self.signed|altnames|alert|SSL routines|wrong version/i.test(failure.message))
-    return { outcome: 'misconfigured', reply: 'TLS' };
-  const { code = '', responseCode = 0, response = '' } = failure;
-  const reply = findCodes(response) ?? (responseCode > 0 ? String(responseCode) : nameError(code));
-  return { outcome: findOutcome(failure, reply), reply };
+  const { code = '', originalCode = code, responseCode = 0, response = '' } = failure;
+  if (responseCode > 0) {
+    const reply = findCodes(response) ?? String(responseCode);
+    return { outcome: judgeReply(failure, reply), reply };
+  }
+  if (isTlsCode(originalCode)) return { outcome: 'misconfigured', reply: 'TLS' };
+  if (settingsFailures.has(code)) return { outcome: 'misconfigured', reply: nameError(code) };
+  return { outcome: mailFailures.has(code) ? 'later' : 'unavailable', reply: nameError(code) };
 }
 
-function findOutcome({ code = '', responseCode = 0, command = '' }: SmtpFailure, reply: string): TryOutcome {
-  const isTemporary = responseCode >= 400 && responseCode < 500;
-  const isOfMail = responseCode > 0 && /^(RCPT TO|DATA)/.test(command);
-  if (settingsFailures.has(code)) return isTemporary ? 'unavailable' : 'misconfigured';
+/**
+ * Judges a reply of the server. One to a recipient or to the content is of this mail; before that it is of the
+ * settings (TLS, sign-in, sender) or the server. 5.7 to a recipient says nothing of the address: the server
+ * does not relay for this sender, or blocks it, or blocks only this recipient.
+ */
+function judgeReply({ responseCode = 0, command = '' }: SmtpFailure, reply: string): TryOutcome {
+  const isOfMail = command === 'RCPT TO' || command === 'DATA';
   if (responseCode < 500) return isOfMail ? 'later' : 'unavailable';
-  return isOfMail && !/^5\d\d 5\.7\./.test(reply) ? 'rejected' : 'misconfigured';
+  if (!isOfMail) return 'misconfigured';
+  return / 5\.7\./.test(reply) ? 'blocked' : 'rejected';
 }
 
 const nameError = (code: string): string => code.replaceAll(/[^A-Z0-9_]/g, '').slice(0, 30) || 'ERROR';
