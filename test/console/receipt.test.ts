@@ -78,7 +78,12 @@ it('says of each receiver what was recorded, and what follows, in words', async 
   await t.query(`update webhook set state = 'paused' where id = $1`, [t.hooks.paused?.id]);
   await t.query(`update webhook set state = 'deleted', number = null where id = $1`, [t.hooks.deleted?.id]);
 
+  // The registered name, not what the members read.
+  await t.query(`insert into organization_setting (organization_id, display_name) values ($1, 'The lawyers')`, [
+    t.orgId,
+  ]);
   const text = await t.read(`${t.path}/receipt`);
+  expect(text).toContain('Organization Harbor Family Law');
   expect(text).toMatch(/Client Rossi family Professional Bo Lindqvist .* Reason Moved to a colleague/);
   expect(text).toContain('1 of 8 webhooks acknowledged client.ended .');
   const next = /Next attempt at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC ?\./.source;

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { writeInvitation } from '#domain/identity/mail-invitation.ts';
+import { changeSettings, getSettings } from '#domain/identity/organization-settings.ts';
 import { changeAddress } from '#domain/identity/orgctl-actions.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { mailKinds, optionalKinds } from '#domain/mail/kinds.ts';
@@ -13,7 +14,7 @@ import { admitMailSql } from '../../apps/worker/mail/sql.ts';
 interface MailRow {
   id: string;
   kind: string;
-  personId: string;
+  personId: string | null;
   state: string;
   address: string | null;
   about: string | null;
@@ -25,9 +26,15 @@ async function setUp() {
     (await owner.pool.query<T>(text, values)).rows;
   const orgId = await make.organization();
   const { userId } = await make.member({ orgId, signedIn: true });
+  /** Makes a member, whom the other owners have heard of. */
+  const member = async (fields: Parameters<typeof make.member>[0]) => {
+    const made = await make.member(fields);
+    await run(`delete from mail where kind = 'owner.add'`);
+    return made;
+  };
   return {
     owner,
-    make,
+    make: { ...make, member },
     database,
     run,
     orgId,
@@ -113,22 +120,11 @@ describe('an action of a person', () => {
     expect(mails.map(({ address }) => address).sort()).toEqual(['new@example.org', `${t.userId}@example.org`]);
   });
 
-  it('is mailed to owners when it is of owners or of the audit log', async () => {
+  it('is mailed to owners when it is of the audit log', async () => {
     const t = await setUp();
     await t.make.member({ orgId: t.orgId, signedIn: true, roleKey: 'admin' });
     await t.recordEntry('audit_log.download');
-    await t.recordEntry('member.role_assign', { memberId: 'usr_x', key: 'owner' });
-    await t.recordEntry('member.role_unassign', { memberId: 'usr_x', key: 'owner' });
-    await t.recordEntry('member.invite', { memberId: 'usr_x', roleKeys: ['member', 'owner'] });
-    await t.recordEntry('member.role_assign', { memberId: 'usr_x', key: 'admin' });
-    const mails = await t.list();
-    expect(mails.map(({ kind }) => kind).sort()).toEqual([
-      'audit_log.download',
-      'owner.add',
-      'owner.add',
-      'owner.remove',
-    ]);
-    expect(new Set(mails.map(({ personId }) => personId))).toEqual(new Set([t.userId]));
+    expect(await t.list()).toMatchObject([{ kind: 'audit_log.download', personId: t.userId }]);
   });
 
   it('succeeds when its mails cannot be written, whatever its entry contains', async () => {
@@ -144,10 +140,17 @@ describe('an action of a person', () => {
       { key: { owner: 1 } },
       { roleKeys: 'owner' },
       { isNewBrowser: true },
+      { securityContact: 'x', changed: 'allowedAddresses' },
+      { securityContact: { from: 'a@example.org,b@example.org' }, changed: ['allowedAddresses'], to: 'x' },
     ];
+    const member = await t.make.member({ orgId: t.orgId, roleKey: 'member' });
     const change = async () => {
       for (const { action } of actions) for (const detail of details) await t.recordEntry(action, detail);
       await t.run(`update sign_in set email = 'x' || email`);
+      const role = `'0a1f0000-0000-7000-8000-000000000001'`;
+      await t.run(`insert into membership_role values ($1, $2, ${role})`, [t.orgId, member.userId]);
+      for (const status of ['suspended', 'active']) await t.run('update membership set status = $1', [status]);
+      await t.run(`delete from membership_role where person_id = $1 and role_id = ${role}`, [member.userId]);
     };
     await change();
     await t.run(`alter table mail add constraint broken check (false) not valid`);
@@ -156,6 +159,149 @@ describe('an action of a person', () => {
     await change();
     const [counted] = await t.run<{ entries: number }>(`select count(*)::int as entries from audit_entry`);
     expect(counted?.entries).toBeGreaterThanOrEqual(3 * actions.length * details.length);
+  });
+});
+
+describe('the security contact', () => {
+  const choose = (t: Awaited<ReturnType<typeof setUp>>, address: string) =>
+    t.run(
+      `insert into organization_setting (organization_id, security_contact) values ($1, $2)
+       on conflict (organization_id) do update set security_contact = excluded.security_contact`,
+      [t.orgId, address],
+    );
+
+  it('gets a copy of what no member may turn off, and of nothing else', async () => {
+    const t = await setUp();
+    await choose(t, 'security@example.org');
+    const { id } = await t.make.webhook({ orgId: t.orgId });
+    await t.recordEntry('webhook.suspend', { webhookId: id });
+    await t.recordEntry('password.change');
+    await t.fail(id);
+    await t.run('select record_notices()');
+    await t.invite('new@example.org');
+    await t.recordEntry('key.revoke');
+    await t.recordEntry('audit_log.download');
+    const mails = await t.list();
+    const copies = mails.filter(({ personId }) => personId === null);
+    expect(copies.map(({ kind, address }) => [kind, address])).toEqual([
+      ['key.revoke', 'security@example.org'],
+      ['audit_log.download', 'security@example.org'],
+    ]);
+    expect(mails.filter(({ personId }) => personId === t.userId)).toHaveLength(5);
+  });
+
+  it('gets none as a member with the same address, who has one', async () => {
+    const t = await setUp();
+    await choose(t, `${t.userId}@example.org`);
+    await t.recordEntry('key.revoke');
+    expect(await t.list()).toMatchObject([{ kind: 'key.revoke', personId: t.userId }]);
+  });
+
+  it('gets what was told of before another one was chosen, which no other may withhold', async () => {
+    const t = await setUp();
+    await choose(t, 'security@example.org');
+    await t.recordEntry('key.revoke');
+    await choose(t, 'other@example.org');
+    const admitted = await t.admit();
+    expect(admitted).toHaveLength(2);
+    expect((await t.list()).map(({ address }) => address)).toContain('security@example.org');
+  });
+
+  it('is told of its change, the old one and the new one, as the owners are', async () => {
+    const t = await setUp();
+    const change = async (securityContact: string | null) =>
+      changeSettings(t.owner, {
+        ...(await getSettings(t.owner, t.orgId)),
+        securityContact,
+        organizationId: t.orgId,
+        by: 'orgctl',
+      });
+    const listed = async () => {
+      const mails = await t.list('security_contact.change');
+      await t.settle();
+      await t.run('delete from mail');
+      return mails.map(({ address }) => address).sort();
+    };
+    const owner = `${t.userId}@example.org`;
+    await change('old@example.org');
+    expect(await listed()).toEqual(['old@example.org', owner].sort());
+    await change('new@example.org');
+    expect(await listed()).toEqual(['new@example.org', 'old@example.org', owner].sort());
+    await change(null);
+    expect(await listed()).toEqual(['new@example.org', owner].sort());
+  });
+
+  it('gets 50 mails a day at most: an owner chooses the address, and it might be of a stranger', async () => {
+    const t = await setUp();
+    await choose(t, 'stranger@example.org');
+    for (let n = 0; n < 60; n += 1) await t.recordEntry('key.revoke');
+    for (let n = 0; n < 5; n += 1)
+      await t.recordEntry('organization.change', { securityContact: { from: 'stranger@example.org', to: null } });
+    expect((await t.list()).filter(({ personId }) => personId === null)).toHaveLength(50);
+    expect((await t.list('key.revoke')).filter(({ personId }) => personId !== null)).toHaveLength(60);
+  });
+});
+
+describe('the end of a month', () => {
+  it('is a mail with the anchor once, to the security contact, else to the owners', async () => {
+    const t = await setUp();
+    const other = await t.make.organization();
+    await t.make.member({ orgId: other, signedIn: true });
+    await t.run(
+      `insert into organization_setting (organization_id, security_contact) values ($1, 'security@example.org')`,
+      [other],
+    );
+    const hash = '0123456789abcdef'.repeat(4);
+    await t.run(
+      `insert into audit_chain (organization_id, month, length, hash)
+       select o, date_trunc('month', now() at time zone 'UTC') - m * interval '1 month', 100 + m, decode($2, 'hex')
+       from unnest($1::uuid[]) o, generate_series(0, 2) m`,
+      [[t.orgId, other], hash],
+    );
+    const [{ ended } = { ended: '' }] = await t.run<{ ended: string }>(
+      `select to_char(find_ended_month('UTC'), 'YYYY-MM') as ended`,
+    );
+    await t.run('select record_notices()');
+    await t.run('select record_notices()');
+    const mails = await t.list('audit_log.anchor');
+    expect(mails.map(({ personId, address }) => [personId, address]).sort()).toEqual(
+      [
+        [t.userId, `${t.userId}@example.org`],
+        [null, 'security@example.org'],
+      ].sort(),
+    );
+    expect((await t.admit()).map(({ facts }) => facts)).toEqual([
+      expect.objectContaining({ anchor: { month: ended, position: 101, hash } }),
+      expect.objectContaining({ anchor: { month: ended, position: 101, hash } }),
+    ]);
+    await t.settle();
+    await t.run('select record_notices()');
+    expect(await t.list('audit_log.anchor')).toHaveLength(2);
+    // A month later there is another one; an organization without an entry in it gets none.
+    await t.run(`update notice set step = '2001-01' where organization_id = $1`, [t.orgId]);
+    await t.run(`delete from audit_chain where organization_id = $1`, [other]);
+    await t.run(`update notice set step = '2001-01' where organization_id = $1`, [other]);
+    await t.run('select record_notices()');
+    expect((await t.list('audit_log.anchor')).map(({ personId }) => personId).sort()).toEqual(
+      [t.userId, t.userId, null].sort(),
+    );
+  });
+
+  it('is when the month has ended in the organization’s zone and in UTC', async () => {
+    const t = await setUp();
+    const ended = async (zone: string | null, at: string) => {
+      const [row] = await t.run<{ month: string }>(
+        `select to_char(find_ended_month($1, $2::timestamptz), 'YYYY-MM') as month`,
+        [zone, at],
+      );
+      return row?.month;
+    };
+    expect(await ended('America/New_York', '2026-12-01T04:59:00Z')).toBe('2026-10');
+    expect(await ended('America/New_York', '2026-12-01T05:00:00Z')).toBe('2026-11');
+    expect(await ended('Asia/Tokyo', '2026-11-30T23:59:00Z')).toBe('2026-10');
+    expect(await ended('Asia/Tokyo', '2026-12-01T00:00:00Z')).toBe('2026-11');
+    expect(await ended(null, '2026-12-01T00:00:00Z')).toBe('2026-11');
+    expect(await ended('Mars/Olympus', '2026-12-01T00:00:00Z')).toBe('2026-11');
   });
 });
 
@@ -249,7 +395,7 @@ describe('admission', () => {
     await t.run('select record_notices()');
     await t.run(`insert into mail_opt_out values ($1, $2, 'webhook.failing')`, [t.orgId, t.userId]);
     await t.run(`update membership set status = 'left' where person_id = $1`, [other.userId]);
-    expect(await t.admit()).toEqual([]);
+    expect((await t.admit()).map(({ kind }) => kind)).toEqual(['owner.remove']);
     await t.run(`update notice set at = at - interval '24 hours', step = 'before'`);
     await t.run('select record_notices()');
     expect(await t.list('webhook.failing')).toMatchObject([{ state: 'dropped' }, { state: 'dropped' }]);

@@ -59,7 +59,8 @@ export async function findSession(db: Queryable, token: string, now: Date, isUse
         coalesce(json_agg(m.organization_id) filter (where not m.is_open and m.status = 'active'
           and m.is_confirmed), '[]') as closed,
         coalesce(json_agg(json_build_object(
-        'organizationId', o.id, 'organizationName', coalesce(st.display_name, o.name), 'timeZone', st.time_zone,
+        'organizationId', o.id, 'organizationName', coalesce(st.display_name, o.name), 'registeredName', o.name,
+        'timeZone', st.time_zone,
         'needsPasskey', coalesce(st.passkeys_required, false) and not exists (select from second_factor sf
           where sf.person_id = m.person_id and sf.kind = 'passkey'),
         'name', m.name, 'email', m.email, 'title', m.title,

@@ -34,6 +34,8 @@ export interface SessionMembership {
   organizationId: string;
   /** The name that its owners chose, else the platform's. */
   organizationName: string;
+  /** The platform's, which what is proven to others has. */
+  registeredName: string;
   /** The zone of its times; null: the viewer's. */
   timeZone: string | null;
   /** Whether it requires a passkey, and the person has none. */

@@ -8,7 +8,9 @@ export const mailKinds = [
   'sign_in.recover',
   'sign_in.complete',
   'sign_in.change_address',
+  'sign_in.link_provider',
   'key.create',
+  'key.change',
   'key.rotate',
   'key.revoke',
   'key.report',
@@ -18,8 +20,14 @@ export const mailKinds = [
   'webhook.resume',
   'audit_log.download',
   'audit_log.evidence',
+  'audit_log.anchor',
+  'sso.set',
+  'sso.require',
+  'sso.accept_passwords',
+  'sso.remove',
   'owner.add',
   'owner.remove',
+  'security_contact.change',
 ] as const;
 export type MailKind = (typeof mailKinds)[number];
 

@@ -9,20 +9,30 @@ const personKinds = [
   'sign_in.recover',
   'sign_in.complete',
   'sign_in.change_address',
+  'sign_in.link_provider',
 ];
 
 /** What people do in an organization, and the state that a webhook has: the members concerned are notified. */
-const keyKinds = ['key.create', 'key.rotate', 'key.revoke', 'key.report'];
+const keyKinds = ['key.create', 'key.change', 'key.rotate', 'key.revoke', 'key.report'];
 const webhookKinds = ['webhook.suspend', 'webhook.resume'];
-const ownerKinds = ['audit_log.download', 'audit_log.evidence', 'owner.add', 'owner.remove'];
+const logKinds = ['audit_log.download', 'audit_log.evidence'];
+const providerKinds = ['sso.set', 'sso.require', 'sso.accept_passwords', 'sso.remove'];
+const ownerKinds = [...logKinds, ...providerKinds, 'owner.add', 'owner.remove', 'security_contact.change'];
 
 /** What time shows: facts that no entry of the log has. */
-const noticeKinds = ['webhook.failing', 'key.expiring'];
+const noticeKinds = ['webhook.failing', 'key.expiring', 'audit_log.anchor'];
+
+/** What owners get, and what the security contact gets too: all of an organization that no member may turn off. */
+const toldToOwners = [...ownerKinds, 'audit_log.anchor'];
+const toldToContact = [...keyKinds, ...toldToOwners];
 
 /** What a member may turn off. Without mails about suspensions there are none about their end either. */
 const optionalKinds = ['webhook.failing', 'webhook.suspend', 'key.expiring'];
 
 const mailKinds = ['invitation', ...personKinds, ...keyKinds, ...webhookKinds, ...ownerKinds, ...noticeKinds];
+
+/** Of the system role (0002). */
+const ownerRoleId = '0a1f0000-0000-7000-8000-000000000001';
 
 const listed = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
 
@@ -44,7 +54,11 @@ export class Mail extends Migration {
         -- Null: about a person's sign-in, which is of no organization.
         organization_id uuid constraint mail_organization references organization,
         kind text not null constraint mail_kind_known check (kind in (${listed(mailKinds)})),
-        person_id text collate "C" not null constraint mail_person references person,
+        -- Null: the organization's security contact.
+        person_id text collate "C" constraint mail_person references person,
+        -- Each organization, and each person for their sign-in, has a queue of its own: one with many mails
+        -- delays none of another.
+        queue text collate "C" not null generated always as (coalesce(organization_id::text, person_id)) stored,
         -- Erased when the mail is settled, as is the sealed token of a link.
         address text constraint mail_address_form check (is_mail_address(address)),
         sealed bytea,
@@ -56,6 +70,7 @@ export class Mail extends Migration {
         state text not null default 'waiting'
           constraint mail_state_known check (state in ('waiting', 'sent', 'rejected', 'expired', 'dropped')),
         attempts integer not null default 0 constraint mail_attempts_not_negative check (attempts >= 0),
+        attempted_at timestamptz,
         -- When the next attempt may be made. During one, when it counts as lost.
         due_at timestamptz default clock_timestamp(),
         -- The time of what it tells, and the Date of the mail.
@@ -68,15 +83,17 @@ export class Mail extends Migration {
         constraint mail_settled_has_time check ((state = 'waiting') = (settled_at is null)),
         constraint mail_settled_has_no_token check (state = 'waiting' or sealed is null)
       );
-      create index mail_due on mail (due_at, id) where state = 'waiting';
+      create index mail_due on mail (queue, due_at, id) where state = 'waiting';
+      create index mail_attempted on mail (queue, attempted_at) where attempted_at is not null;
       create index mail_settled on mail (settled_at) where state <> 'waiting';
       create index mail_by_person on mail (organization_id, person_id, created_at);
       -- What continues is one mail: its text is made when it is sent, from what is true then.
-      create unique index mail_merged on mail (organization_id, kind, person_id)
+      create unique index mail_merged on mail (organization_id, kind, person_id) nulls not distinct
         where state = 'waiting' and kind in (${listed(noticeKinds)});
       -- What a member may do any number of times is one mail until it is sent.
       create unique index mail_repeated on mail (organization_id, kind, person_id, coalesce(about, ''))
-        where state = 'waiting' and kind in ('key.report', 'audit_log.download', 'audit_log.evidence');
+        nulls not distinct where state = 'waiting'
+          and kind in (${listed(['key.report', 'key.change', 'sso.set', 'owner.add', 'owner.remove', ...logKinds])});
       -- An action on a sign-in is in the audit log of each of its person's organizations, and is one mail.
       create unique index mail_of_sign_in on mail (person_id, kind, created_at, address) where organization_id is null;
 
@@ -105,7 +122,7 @@ export class Mail extends Migration {
     this.addSql(/* sql */ `
       -- The active members who get a kind, with the address that they have in the organization: one whose
       -- sign-in it has not confirmed might be another person. Addresses that no mail can have are left out.
-      create function list_mail_recipients(org uuid, what text) returns table (person_id text, address text)
+      create function list_mail_members(org uuid, what text) returns table (person_id text, address text)
       language sql stable security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
         select m.person_id, m.email from membership m
@@ -115,7 +132,7 @@ export class Mail extends Migration {
             where c.organization_id = org and c.person_id = m.person_id)
           and exists (select from membership_role mr join role r on r.id = mr.role_id
             where mr.organization_id = org and mr.person_id = m.person_id and case
-              when what in (${listed(ownerKinds)}) then r.organization_id is null and r.key = 'owner'
+              when what in (${listed(toldToOwners)}) then r.organization_id is null and r.key = 'owner'
               when what in (${listed([...keyKinds, 'key.expiring'])}) then 'org.keys.manage' = any (r.permissions)
               else 'org.webhooks.manage' = any (r.permissions) end)
           and not exists (select from mail_opt_out f
@@ -123,21 +140,48 @@ export class Mail extends Migration {
               and f.kind = case what when 'webhook.resume' then 'webhook.suspend' else what end);
       end;
 
+      -- Owners choose the address of the contact, so it might be a stranger's.
+      create function may_mail_contact(org uuid) returns boolean
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select count(*) < 50 from mail m
+        where m.organization_id = org and m.person_id is null and m.created_at > now() - interval '24 hours';
+      end;
+
+      -- Those members, and the security contact, who is no person. An address gets one mail. Owners get an anchor
+      -- when there is no contact.
+      create function list_mail_recipients(org uuid, what text) returns table (person_id text, address text)
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        with contact as (
+          select s.security_contact as address from organization_setting s
+          where s.organization_id = org and what in (${listed(toldToContact)}) and is_mail_address(s.security_contact)
+            and may_mail_contact(org)
+        )
+        select m.person_id, m.address from list_mail_members(org, what) m
+        where what <> 'audit_log.anchor' or not exists (select from contact)
+        union all
+        select null, c.address from contact c
+        where what = 'audit_log.anchor'
+          or not exists (select from list_mail_members(org, what) m where lower(m.address) = c.address);
+      end;
+
       -- Writes a mail for each recipient. Those about what continues wait for ten minutes, so that what begins
       -- together is one mail.
-      create function write_mails(org uuid, what text, subject text) returns void
+      create function write_mails(org uuid, what text, subject text, except_person text default null) returns void
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
         insert into mail (organization_id, kind, person_id, address, about, due_at)
         select org, what, r.person_id, r.address, subject,
           clock_timestamp() + case when what in (${listed(noticeKinds)}) then interval '10 minutes' else '0' end
         from list_mail_recipients(org, what) r
-        -- The end of a suspension interests those who heard of it, once.
-        where what <> 'webhook.resume' or exists (select from mail s
+        where (except_person is null or r.person_id is distinct from except_person)
+          -- The end of a suspension interests those who heard of it, once.
+          and (what <> 'webhook.resume' or exists (select from mail s
           where s.organization_id = org and s.person_id = r.person_id and s.kind = 'webhook.suspend'
             and s.about = subject and s.state = 'sent' and not exists (select from mail e
               where e.organization_id = org and e.person_id = r.person_id and e.kind = 'webhook.resume'
-                and e.about = subject and e.created_at > s.created_at))
+                and e.about = subject and e.created_at > s.created_at)))
         on conflict do nothing;
       end;
 
@@ -155,11 +199,17 @@ export class Mail extends Migration {
           perform write_mails(entry.organization_id, entry.action, entry.key_id::text);
         elsif entry.action like 'webhook.%' then
           perform write_mails(entry.organization_id, entry.action, detail ->> 'webhookId');
-        elsif entry.action like 'audit_log.%' then
+        elsif entry.action = 'sso.require' and detail -> 'to' <> 'true' then
+          perform write_mails(entry.organization_id, 'sso.accept_passwords', null);
+        elsif entry.action = 'organization.change' then
+          perform write_mails(entry.organization_id, 'security_contact.change', null);
+          -- The old contact as well: whoever took a sign-in over would change the contact first.
+          insert into mail (organization_id, kind, address)
+          select entry.organization_id, 'security_contact.change', o.address
+          from (select detail #>> '{securityContact,from}' as address) o
+          where is_mail_address(o.address) and may_mail_contact(entry.organization_id);
+        else
           perform write_mails(entry.organization_id, entry.action, null);
-        elsif detail ->> 'key' = 'owner' or detail -> 'roleKeys' ? 'owner' then
-          perform write_mails(entry.organization_id,
-            case entry.action when 'member.role_unassign' then 'owner.remove' else 'owner.add' end, null);
         end if;
       end $$;
 
@@ -176,15 +226,55 @@ export class Mail extends Migration {
       create trigger audit_entry_notifies after insert on audit_entry for each row
         when (new.status is null and (new.action in (${listed([
           ...personKinds.filter((kind) => !['sign_in.complete', 'sign_in.change_address'].includes(kind)),
-          ...keyKinds,
+          ...keyKinds.filter((kind) => kind !== 'key.change'),
           ...webhookKinds,
-          'audit_log.download',
-          'audit_log.evidence',
-          'member.invite',
-          'member.role_assign',
-          'member.role_unassign',
-        ])}) or new.action = 'sign_in.complete' and new.detail -> 'isNewBrowser' = 'true'))
+          ...logKinds,
+          ...providerKinds.filter((kind) => kind !== 'sso.accept_passwords'),
+        ])}) or new.action = 'sign_in.complete' and new.detail -> 'isNewBrowser' = 'true'
+          or new.action = 'key.change' and new.detail -> 'changed' ? 'allowedAddresses'
+          or new.action = 'organization.change' and new.detail ? 'securityContact'))
         execute function notify_of_audit_entry();
+
+      -- The other owners are told who is one, whoever changes it: people, the platform and imports write these tables.
+      -- A member who is suspended or has left is none, whatever roles they have.
+      create function write_owner_mails(org uuid, what text, concerned text) returns void
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform write_mails(org, what, null, concerned);
+      exception when others then
+        raise warning 'mails about an owner were not written: %', sqlstate;
+      end $$;
+
+      create function notify_of_owner_role() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        changed constant membership_role := case tg_op when 'DELETE' then old else new end;
+      begin
+        if exists (select from membership m where m.organization_id = changed.organization_id
+          and m.person_id = changed.person_id and m.status in ('invited', 'active')) then
+          perform write_owner_mails(changed.organization_id,
+            case tg_op when 'DELETE' then 'owner.remove' else 'owner.add' end, changed.person_id);
+        end if;
+        return null;
+      end $$;
+      create trigger membership_role_notifies_of_owner after insert on membership_role for each row
+        when (new.role_id = '${ownerRoleId}') execute function notify_of_owner_role();
+      create trigger membership_role_notifies_of_removed_owner after delete on membership_role for each row
+        when (old.role_id = '${ownerRoleId}') execute function notify_of_owner_role();
+
+      create function notify_of_owner_status() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if exists (select from membership_role mr where mr.organization_id = new.organization_id
+          and mr.person_id = new.person_id and mr.role_id = '${ownerRoleId}') then
+          perform write_owner_mails(new.organization_id,
+            case when new.status in ('invited', 'active') then 'owner.add' else 'owner.remove' end, new.person_id);
+        end if;
+        return null;
+      end $$;
+      create trigger membership_notifies_of_owner after update of status on membership for each row
+        when ((old.status in ('invited', 'active')) <> (new.status in ('invited', 'active')))
+        execute function notify_of_owner_status();
 
       -- Both addresses are notified of their change.
       create function notify_of_address_change() returns trigger
@@ -227,6 +317,21 @@ export class Mail extends Migration {
           and not exists (select from api_key n where n.predecessor_id = k.id);
       end;
 
+      -- The newest month that has ended both in a zone and in UTC, which a chain's month is in. Null: UTC.
+      create function find_ended_month(zone text, moment timestamptz default now()) returns date
+      language plpgsql stable set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        utc constant timestamp := moment at time zone 'UTC';
+        zoned timestamp := utc;
+      begin
+        begin
+          zoned := moment at time zone zone;
+        exception when invalid_parameter_value then
+          -- The console knows a zone that PostgreSQL does not.
+        end;
+        return date_trunc('month', least(zoned, utc)) - interval '1 month';
+      end $$;
+
       -- Records what time shows. Safe to repeat. Returns how many facts are new.
       create function record_notices() returns integer
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
@@ -241,6 +346,12 @@ export class Mail extends Migration {
           select k.organization_id, 'key.expiring', e.id,
             (select min(d) from unnest(array[14, 3, 1]) d where e.expires_at <= now() + d * interval '1 day')::text
           from list_expiring_keys(null) e join api_key k on k.id = e.id
+          union all
+          select c.organization_id, 'audit_log.anchor', c.organization_id, to_char(c.month, 'YYYY-MM')
+          from organization o left join organization_setting s on s.organization_id = o.id
+          join audit_chain c on c.organization_id = o.id and c.month = find_ended_month(s.time_zone)
+          where c.length > c.dropped_length and not exists (select from notice n where n.organization_id = o.id
+            and n.kind = 'audit_log.anchor' and n.subject_id = o.id and n.step = to_char(c.month, 'YYYY-MM'))
           on conflict do nothing
           returning 1
         ) select count(*)::integer from recorded;
@@ -264,6 +375,7 @@ export class Mail extends Migration {
       declare
         items jsonb := '[]';
         expires timestamptz;
+        anchor jsonb;
       begin
         if m.organization_id is null then
           return case when exists (select from sign_in s where s.person_id = m.person_id)
@@ -273,9 +385,15 @@ export class Mail extends Migration {
             where e.organization_id = m.organization_id and e.person_id = m.person_id and e.expires_at > now()
               and encode(e.token_hash, 'hex') = m.about;
           if not found then return null; end if;
-        elsif not exists (select from list_mail_recipients(m.organization_id, m.kind) r
+        elsif m.person_id is not null and not exists (select from list_mail_members(m.organization_id, m.kind) r
           where r.person_id = m.person_id) then
           return null;
+        elsif m.kind = 'audit_log.anchor' then
+          select jsonb_build_object('month', to_char(c.month, 'YYYY-MM'), 'position', c.length,
+              'hash', encode(c.hash, 'hex')) into anchor from audit_chain c
+            where c.organization_id = m.organization_id and c.month = (select to_date(max(n.step), 'YYYY-MM')
+              from notice n where n.organization_id = m.organization_id and n.kind = m.kind);
+          if not found then return null; end if;
         elsif m.kind = 'webhook.failing' then
           select jsonb_agg(jsonb_build_object('id', f.id, 'number', f.number, 'host', f.host,
             'at', api.utc(f.failing_since)) order by f.failing_since, f.id) into items
@@ -294,9 +412,11 @@ export class Mail extends Migration {
           select jsonb_build_array(jsonb_build_object('id', k.id, 'number', k.number)) into items
             from api_key k where k.organization_id = m.organization_id and k.id::text = m.about;
         end if;
-        return (select jsonb_build_object('organization', o.name, 'items', items,
+        return (select jsonb_build_object('organization', coalesce(s.display_name, o.name), 'registeredName', o.name,
+            'timeZone', s.time_zone, 'items', items, 'anchor', anchor,
             'expiresAt', case when expires is not null then api.utc(expires) end)
-          from organization o where o.id = m.organization_id);
+          from organization o left join organization_setting s on s.organization_id = o.id
+          where o.id = m.organization_id);
       end $$;
 
       create function close_mail(mail_id uuid, outcome text, answer text) returns void
@@ -318,8 +438,20 @@ export class Mail extends Migration {
         found_facts jsonb;
       begin
         loop
-          select m.* into due from mail m where m.state = 'waiting' and m.due_at <= clock_timestamp()
-            order by m.due_at, m.id limit 1 for update skip locked;
+          -- The first mail of each queue, found by the index; of those that are due, the one whose queue had
+          -- its last attempt longest ago.
+          with recursive first as (
+            (select m.queue, m.id from mail m where m.state = 'waiting' order by m.queue, m.due_at, m.id limit 1)
+            union all
+            select n.queue, n.id from first f cross join lateral (
+              select m.queue, m.id from mail m where m.state = 'waiting' and m.queue > f.queue
+              order by m.queue, m.due_at, m.id limit 1) n
+          )
+          select m.* into due from first f join mail m on m.id = f.id
+          where m.state = 'waiting' and m.due_at <= clock_timestamp()
+          order by (select max(a.attempted_at) from mail a where a.queue = m.queue and a.attempted_at is not null)
+              nulls first, m.due_at, m.id
+            limit 1 for update of m skip locked;
           exit when not found;
           found_facts := find_mail_facts(due);
           if found_facts is null then
@@ -327,7 +459,7 @@ export class Mail extends Migration {
           elsif due.created_at < now() - interval '72 hours' then
             perform close_mail(due.id, 'expired', null);
           else
-            return query update mail m set attempts = m.attempts + 1,
+            return query update mail m set attempts = m.attempts + 1, attempted_at = clock_timestamp(),
                 due_at = clock_timestamp() + interval '5 minutes', facts = coalesce(m.facts, found_facts)
               where m.id = due.id
               returning m.id, m.kind, m.organization_id, m.person_id, m.address, m.sealed, m.facts, m.attempts,

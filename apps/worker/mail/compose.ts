@@ -5,12 +5,12 @@ import { mailRow } from '#domain/mail/seal.ts';
 import { createStopLink } from '#domain/mail/stop-link.ts';
 import type { MailSender } from '#runtime/settings/mail.ts';
 import { renderHtml, renderText } from './render.ts';
-import { composeText, type MailContent } from './texts.ts';
+import type { MailContent } from './text-forms.ts';
+import { composeText } from './texts.ts';
 
 /** A mail that may be tried now, as `admit_mail` returns it. */
 export interface AdmittedMail extends Omit<MailContent, 'token'> {
   id: string;
-  personId: string;
   address: string;
   sealed: Buffer | null;
   attempts: number;
@@ -30,7 +30,8 @@ export function composeMessage(
   const text = composeText({ ...mail, token }, origin);
   const { organizationId, personId } = mail;
   const kind = findOptional(mail.kind);
-  const stop = kind && organizationId ? createStopLink(origin, { organizationId, personId, kind }, keys) : null;
+  const stop =
+    kind && organizationId && personId ? createStopLink(origin, { organizationId, personId, kind }, keys) : null;
   return {
     from: sender,
     to: { name: '', address: mail.address },

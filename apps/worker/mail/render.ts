@@ -1,5 +1,5 @@
 import { type Html, html, nothing, trusted } from '#runtime/pages/html.ts';
-import type { MailText } from './texts.ts';
+import type { MailText } from './text-forms.ts';
 
 /** Tables, and colors of their own for dark: mail programs know little more. */
 const style = trusted(`:root{color-scheme:light dark}

@@ -1,95 +1,14 @@
-import { plainText } from '#domain/contract/unseen-characters.ts';
 import { enrolmentLink } from '#domain/identity/token.ts';
-import type { MailKind } from '#domain/mail/kinds.ts';
+import { createForms, formatMonth, type MailContent, type MailText, nameKey } from './text-forms.ts';
 
-/** A mail before it is rendered: no markup. */
-export interface MailText {
-  subject: string;
-  /** What happened, a sentence each. */
-  sentences: string[];
-  facts: [name: string, value: string][];
-  action: { label: string; url: string };
-  /** What to do if it is not as expected. */
-  advice: string;
-  /** Why this person gets it. */
-  reason: string;
-}
-
-/** What `admit_mail` returns of what a mail tells. */
-export interface MailFacts {
-  organization?: string;
-  items: { id: string; number: number | null; host?: string; at?: string }[];
-  expiresAt?: string | null;
-}
-
-export interface MailContent {
-  kind: MailKind;
-  organizationId: string | null;
-  facts: MailFacts;
-  /** The token of an invitation's link. */
-  token: string | null;
-  createdAt: Date;
-}
-
-const shownLength = 100;
-
-/** Returns a name of other people as one line that cannot affect the text around it. */
-function formatName(name: string): string {
-  const characters = [...plainText(name.replaceAll(/\s+/g, ' ').trim())];
-  return characters.length > shownLength ? `${characters.slice(0, shownLength - 1).join('')}…` : characters.join('');
-}
-
-const dateTime = new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
-
-/** Returns a time as `November 29, 2026 at 8:31 PM UTC`. */
-export const formatTime = (at: Date | string): string => `${dateTime.format(new Date(at))} UTC`;
+const revokeUnmeant = 'If no member of your organization meant this, revoke the key, and check the audit log.';
 
 /** Returns the text of a mail. The same mail has the same text each time. */
 export function composeText(mail: MailContent, origin: string): MailText {
-  const { kind, organizationId, facts, token, createdAt } = mail;
-  const organization = formatName(facts.organization ?? '');
-  const at = formatTime(createdAt);
-  const when: [string, string] = ['Time', at];
-  const { items } = facts;
-  const [first] = items;
-  const isOne = items.length === 1;
-  const within = (path: string) => `${origin}/o/${organizationId}${path}`;
-  const open = (path: string, label: string) => ({ label, url: within(isOne ? `${path}/${first?.id}` : path) });
-
-  const ofPerson = (subject: string, sentence: string): MailText => ({
-    subject,
-    sentences: [sentence],
-    facts: [when],
-    action: { label: 'Open your account', url: `${origin}/account` },
-    advice:
-      'If this was you, there is nothing to do. If not, change your password and end your other sessions now. ' +
-      'Contact support if you can’t sign in.',
-    reason: 'You get this email because it concerns the security of your sign-in.',
-  });
-  const ofKey = (subject: string, sentence: string): MailText => ({
-    subject,
-    sentences: [sentence],
-    facts: [['Organization', organization], ['API key', nameKey(first)], when],
-    action: open('/keys', 'View API key'),
-    advice: 'If no member of your organization meant this, revoke the key and check the audit log.',
-    reason: `You get this email because you can manage the API keys of ${organization}.`,
-  });
-  const ofWebhooks = (subject: string, sentences: string[], advice: string): MailText => ({
-    subject,
-    sentences,
-    facts: [['Organization', organization], ...items.map(factOfWebhook)],
-    action: open('/webhooks', isOne ? 'View webhook' : 'View webhooks'),
-    advice,
-    reason: `You get this email because you can manage the webhooks of ${organization}.`,
-  });
-  const ofOwner = (subject: string, sentence: string, path: string, label: string): MailText => ({
-    subject,
-    sentences: [sentence],
-    facts: [['Organization', organization], when],
-    action: { label, url: within(path) },
-    advice: 'If no owner meant this, check the audit log, and remove members who must not have access.',
-    reason: `You get this email because you are an owner of ${organization}.`,
-  });
+  const { kind, personId, facts, token, createdAt } = mail;
+  const { items, anchor } = facts;
+  const forms = createForms(mail, origin);
+  const { organization, isOne, format, within, open, because, ofPerson, ofKey, ofWebhooks, ofOwner } = forms;
 
   switch (kind) {
     case 'invitation':
@@ -97,18 +16,23 @@ export function composeText(mail: MailContent, origin: string): MailText {
         subject: `Invitation to join ${organization}`,
         sentences: [
           `A member of ${organization} invited you to its organization console.`,
-          'The link works once. It asks you to sign in, or to set up sign-in.',
+          'The link works once.',
+          'It asks you to sign in, or to set up sign-in.',
         ],
         facts: [
           ['Organization', organization],
-          ['Link expires', formatTime(facts.expiresAt ?? createdAt)],
+          ['Link expires', format(facts.expiresAt ?? createdAt)],
         ],
         action: { label: 'Accept invitation', url: enrolmentLink(origin, token ?? '') },
         advice: 'If you did not expect this, ignore it. Do not forward it: anyone with the link can join as you.',
         reason: `You get this email because a member of ${organization} entered your address.`,
       };
     case 'password.change':
-      return ofPerson('Your password was changed', 'The password of your sign-in was changed. Other sessions ended.');
+      return ofPerson(
+        'Your password was changed',
+        'The password of your sign-in was changed.',
+        'Your other sessions ended.',
+      );
     case 'factor.add':
       return ofPerson('A second factor was added', 'A second factor was added to your sign-in.');
     case 'factor.remove':
@@ -118,7 +42,8 @@ export function composeText(mail: MailContent, origin: string): MailText {
     case 'sign_in.recover':
       return ofPerson(
         'Your sign-in was recovered',
-        'A recovery link of an operator was used. It replaced your password and second factors.',
+        'A recovery link of an operator was used.',
+        'It replaced your password and second factors.',
       );
     case 'sign_in.complete':
       return ofPerson('Sign-in from a new browser', 'You signed in from a browser that you had not used before.');
@@ -128,30 +53,65 @@ export function composeText(mail: MailContent, origin: string): MailText {
         advice: 'If you asked for this, there is nothing to do. If not, contact support now.',
         reason: 'You get this email because this is the old or the new address of your sign-in.',
       };
+    case 'sign_in.link_provider':
+      return {
+        ...ofPerson(
+          'An account was linked to your sign-in',
+          'An account at an organization’s sign-in provider was linked to your sign-in.',
+          'It replaces your password when you sign in there, and your second factor is still needed.',
+        ),
+        advice:
+          'If this was you, there is nothing to do. If not, link your own account, which replaces this one, and ' +
+          'change your password. Tell an owner of the organization.',
+      };
     case 'key.create':
-      return ofKey(`An API key of ${organization} was created`, 'A new API key can read your organization’s data.');
+      return ofKey(
+        `An API key of ${organization} was created`,
+        ['A new API key can read your organization’s data.'],
+        revokeUnmeant,
+      );
+    case 'key.change':
+      return ofKey(
+        `The allowed IP addresses of an API key of ${organization} were changed`,
+        ['The key now works from other addresses than before.'],
+        revokeUnmeant,
+      );
     case 'key.rotate':
-      return ofKey(`An API key of ${organization} was rotated`, 'A new API key replaces an earlier one.');
+      return ofKey(
+        `An API key of ${organization} was rotated`,
+        ['A new API key replaces an earlier one.', 'Put the new key into use before the earlier one ends.'],
+        revokeUnmeant,
+      );
     case 'key.revoke':
-      return ofKey(`An API key of ${organization} was revoked`, 'Requests with this key are rejected from now on.');
+      return ofKey(
+        `An API key of ${organization} was revoked`,
+        ['Requests with this key are rejected from now on.'],
+        'If a system still needs access, create a new key for it.',
+      );
     case 'key.report':
       return ofKey(
         `An API key of ${organization} was reported as leaked`,
-        'The key was reported as leaked. Check what it read, and replace it.',
+        ['A member found this key where it must not be.', 'Revoke or rotate it now, and check what it read.'],
+        'If the key was revoked already, there is nothing to do.',
       );
     case 'key.expiring':
       return {
         subject: isOne
           ? `An API key of ${organization} expires soon`
           : `${items.length} API keys of ${organization} expire soon`,
-        sentences: ['Requests with an expired key are rejected. Rotate the key now, and put the new one into use.'],
+        sentences: [
+          isOne
+            ? 'Rotate the key now, and put the new one into use.'
+            : 'Rotate the keys now, and put the new ones into use.',
+          'Requests with an expired key are rejected.',
+        ],
         facts: [
           ['Organization', organization],
-          ...items.map((key): [string, string] => [nameKey(key), `Expires ${formatTime(key.at ?? createdAt)}`]),
+          ...items.map((key): [string, string] => [nameKey(key), `Expires ${format(key.at ?? createdAt)}`]),
         ],
         action: open('/keys', isOne ? 'View API key' : 'View API keys'),
-        advice: 'If the key is no longer needed, there is nothing to do.',
-        reason: `You get this email because you can manage the API keys of ${organization}.`,
+        advice: `If ${isOne ? 'the key is' : 'they are'} no longer needed, there is nothing to do.`,
+        reason: because(`you can manage the API keys of ${organization}`),
       };
     case 'webhook.failing':
       return ofWebhooks(
@@ -160,7 +120,8 @@ export function composeText(mail: MailContent, origin: string): MailText {
           isOne
             ? 'The receiver has accepted no event for more than an hour.'
             : 'Their receivers have accepted no event for more than an hour.',
-          'No event is lost yet: each is sent again for three days. Repair what fails before then.',
+          'Repair what fails within three days.',
+          'No event is lost yet: each is sent again until then.',
         ],
         'You get one email a day while this continues.',
       );
@@ -168,53 +129,114 @@ export function composeText(mail: MailContent, origin: string): MailText {
       return ofWebhooks(
         `A webhook of ${organization} was suspended`,
         [
-          'The receiver accepted no event for days, or answered 410 Gone, so nothing more is sent to it.',
-          'New events are held. Repair the receiver, then resume the webhook.',
+          'Nothing more is sent to the receiver: it accepted no event for days, or answered 410 Gone.',
+          'Repair the receiver, then resume the webhook.',
+          'New events are held until then.',
         ],
         'If the webhook is no longer needed, delete it.',
       );
     case 'webhook.resume':
       return ofWebhooks(
         `A webhook of ${organization} was resumed`,
-        ['The suspended webhook was resumed. Events that were held are being sent.'],
+        ['The suspended webhook was resumed.', 'Events that were held are being sent.'],
         'There is nothing to do.',
       );
     case 'audit_log.download':
       return ofOwner(
         `The audit log of ${organization} was downloaded`,
-        'Entries of the audit log were downloaded as a file.',
+        ['Entries of the audit log were downloaded as a file.'],
         '/audit-log',
         'View audit log',
       );
     case 'audit_log.evidence':
       return ofOwner(
         `Evidence of ${organization} was exported`,
-        'A part of the audit log was exported as an evidence package.',
+        ['A part of the audit log was exported as an evidence package.'],
         '/audit-log',
         'View audit log',
+      );
+    case 'audit_log.anchor': {
+      const { month = '1970-01', position = 0, hash = '' } = anchor ?? {};
+      const name = formatMonth(month);
+      return {
+        subject: `End of the audit log of ${organization} for ${name}`,
+        sentences: [
+          'Keep this email.',
+          'It shows later whether an entry of that month was changed, removed or added.',
+          `To compare, download the evidence of ${name}, save this email as anchors.txt in its folder, and run ` +
+            '“node verify.mjs . anchors.txt”.',
+        ],
+        facts: [
+          ['Organization', organization],
+          ['Entries', position.toLocaleString('en-US')],
+          ['Month, position and hash of the last entry', `${month} ${position} ${hash}`],
+        ],
+        action: { label: 'Download evidence', url: within('/audit-log/evidence') },
+        advice: 'If the program finds a difference, keep the email and the evidence, and contact support.',
+        reason: because(
+          `you are an owner of ${organization}, which has no security contact. Choose one in Settings to get it there`,
+        ),
+      };
+    }
+    case 'sso.set':
+      return ofOwner(
+        `The sign-in provider of ${organization} was set`,
+        [
+          'Members can sign in with the provider that the page names.',
+          'If it replaced another one, accounts and sessions of that one ended.',
+          'A provider that replaced another one is not required.',
+        ],
+        '/sign-in',
+        'View sign-in provider',
+      );
+    case 'sso.require':
+      return ofOwner(
+        `${organization} requires its sign-in provider`,
+        ['Members need the provider to open the organization from now on.', 'Passwords no longer open it.'],
+        '/sign-in',
+        'View sign-in provider',
+      );
+    case 'sso.accept_passwords':
+      return ofOwner(
+        `${organization} accepts passwords again`,
+        ['Members can open the organization with a password again, beside its sign-in provider.'],
+        '/sign-in',
+        'View sign-in provider',
+      );
+    case 'sso.remove':
+      return ofOwner(
+        `The sign-in provider of ${organization} was removed`,
+        ['Linked accounts and the sessions that began there ended.', 'Members sign in with a password.'],
+        '/sign-in',
+        'View sign-in provider',
       );
     case 'owner.add':
       return ofOwner(
         `An owner was added to ${organization}`,
-        'A member was given the role Owner, with every permission.',
+        ['A member is an owner now, with every permission.'],
         '/members',
         'View members',
       );
     case 'owner.remove':
       return ofOwner(
         `An owner of ${organization} was removed`,
-        'A member no longer has the role Owner.',
+        ['A member is no longer an owner: they were removed or suspended, or lost the role.'],
         '/members',
         'View members',
       );
+    case 'security_contact.change': {
+      const text = ofOwner(
+        `The security contact of ${organization} was changed`,
+        ['Copies of security emails go to the address that Settings names, or to none.'],
+        '/settings',
+        'View settings',
+      );
+      if (personId !== null) return text;
+      return {
+        ...text,
+        advice: `If you did not expect this, tell an owner of ${organization}.`,
+        reason: `You get this email because this address is or was the security contact of ${organization}.`,
+      };
+    }
   }
 }
-
-/** An ended key has no number any more. */
-const nameKey = (key: MailFacts['items'][number] | undefined): string =>
-  key?.number == null ? 'Ended key' : `Key ${key.number}`;
-
-const factOfWebhook = ({ number, host, at }: MailFacts['items'][number]): [string, string] => [
-  number == null ? 'Deleted webhook' : `Webhook ${number}`,
-  [plainText(host ?? '').slice(0, 253), ...(at === undefined ? [] : [`failing since ${formatTime(at)}`])].join(', '),
-];

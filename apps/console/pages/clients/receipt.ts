@@ -55,7 +55,7 @@ function accessRows(visit: MemberVisit, client: ClientDetails, receipt: Receipt 
   return [
     ['Client', displayName(family)],
     ['Professional', displayName(professional)],
-    ['Organization', displayName(visit.organization.organizationName)],
+    ['Organization', displayName(visit.organization.registeredName)],
     ['Access ID', copyableId('access ID', grantId)],
     ['Access began', exactTime(since)],
     ['Access ended', status === 'ended' ? exactTime(endsAt) : notEnded],

@@ -37,8 +37,8 @@ function notificationsPage(visit: MemberVisit, state: FormState): Page {
     title: 'Email notifications',
     breadcrumbs: [['Your account', '/account']],
     body: html`${visit.console.sendsMail ? nothing : notice('warning', 'This installation sends no email.')}
-      <p>Emails about the security of your sign-in, about API keys that are created or revoked, and about owners
-        can’t be turned off.</p>
+      <p>Emails about the security of your sign-in, about API keys that are created, revoked or opened to other
+        addresses, and about owners, the sign-in provider and exports of the audit log can’t be turned off.</p>
       ${form(visit, {
         state,
         button: 'Save',

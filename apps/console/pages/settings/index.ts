@@ -94,13 +94,13 @@ const organizationFields = (state: FormState): Html => html`<h2>Organization</h2
     label: 'Display name (optional)',
     required: false,
     maxLength: displayNameMaxCharacters,
-    hint: 'What members read in the console. Invitations and the API keep the registered name.',
+    hint: 'What members read in the console and in email. Invitations, receipts and the API keep the registered name.',
   })}
   ${selectField(state, {
     name: 'timeZone',
     label: 'Time zone',
     required: false,
-    hint: 'Of times in the console and in CSV files.',
+    hint: 'Of times in the console, in email and in CSV files.',
     options: [
       { value: '', label: 'Each viewer’s own' },
       ...timeZoneNames.map((name) => ({ value: name, label: name.replaceAll('_', ' ') })),
@@ -113,7 +113,9 @@ const organizationFields = (state: FormState): Html => html`<h2>Organization</h2
     inputMode: 'email',
     exact: true,
     maxLength: 254,
-    hint: 'Where your organization reads notices about security, for example its IT desk.',
+    hint:
+      'Gets a copy of emails about security that members can’t turn off, and each month the end of the audit log. For ' +
+      'example the address of your IT desk.',
   })}`;
 
 const accessFields = (state: FormState): Html => html`<h2>Access</h2>
