@@ -145,6 +145,8 @@ it('names the first line of each kind of change', { timeout: 120_000 }, async ()
   expect(verify(copy).exitCode).toBe(0);
   writeFileSync(path.join(copy, 'anchors.txt'), `${month} 10 ${at(9).split('\t')[1]}\n2001-01 5 ${'0'.repeat(64)}\n`);
   expectFault(copy, `${month}, position 10: differs from the anchor of anchors.txt`, 'anchors.txt');
+  writeFileSync(path.join(copy, 'none.txt'), `${month} 10 and no hash\n`);
+  expectFault(copy, 'none.txt has no anchor: month, position and hash', 'none.txt');
 });
 
 it('still verifies after an erasure, and shows an entry that a person with full rights changed', async () => {

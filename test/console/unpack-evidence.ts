@@ -29,9 +29,9 @@ export const send = (t: ConsoleInstallation, person: Enrolled, rest: string, met
     headers: { cookie: [...t.http(person).jar].map((pair) => pair.join('=')).join('; ') },
   });
 
-/** Downloads the package of this month and unpacks it by another program. Returns its folder. */
-export async function unpack(t: ConsoleInstallation, person: Enrolled): Promise<string> {
-  const response = await send(t, person, `/zip${query}`);
+/** Downloads the package of this month, or of others, and unpacks it by another program. Returns its folder. */
+export async function unpack(t: ConsoleInstallation, person: Enrolled, months = query): Promise<string> {
+  const response = await send(t, person, `/zip${months}`);
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/zip']);
   const folder = temporaryFolder();
   writeFileSync(path.join(folder, 'evidence.zip'), Buffer.from(await response.arrayBuffer()));

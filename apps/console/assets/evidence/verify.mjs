@@ -5,7 +5,8 @@
 //   hash = SHA-256(hash of the line before, then SHA-256(entry))
 // A line of names-YYYY-MM.txt is position, TAB, salt, TAB, names. The entry of that position ends with
 //   SHA-256(salt, then names)
-// A line of ANCHORS is month, SPACE, position, SPACE, hash. Hashes and salts are hexadecimal.
+// ANCHORS is a text with month, SPACE, position, SPACE, hash of each anchor, such as a monthly email that was saved.
+// Hashes and salts are hexadecimal.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -27,11 +28,16 @@ function fault(text) {
 }
 
 const anchors = manifest.anchors.map(({ month, position, hash }) => ({ month, position, hash, from: 'manifest.json' }));
-if (anchorsFile !== undefined)
-  for (const line of readLines(readFileSync(anchorsFile))) {
-    const [month, position, hash] = line.trim().split(' ');
+if (anchorsFile !== undefined) {
+  // An email may break its lines with "=", and has a text twice.
+  const text = readFileSync(anchorsFile, 'utf8').replace(/=\r?\n/g, '');
+  const found = new Set(text.match(/\b[0-9]{4}-[0-9]{2} [0-9]+ [0-9a-f]{64}\b/g));
+  if (found.size === 0) fault(`${anchorsFile} has no anchor: month, position and hash`);
+  for (const anchor of found) {
+    const [month, position, hash] = anchor.split(' ');
     anchors.push({ month, position: Number(position), hash, from: anchorsFile });
   }
+}
 
 for (const { file, sha256: expected } of manifest.files)
   if (sha256(read(file)).toString('hex') !== expected) fault(`${file} is not the file that manifest.json names`);

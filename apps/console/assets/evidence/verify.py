@@ -6,6 +6,7 @@ has the form of the lines.
 import hashlib
 import json
 import os
+import re
 import sys
 
 folder = sys.argv[1] if len(sys.argv) > 1 else "."
@@ -43,9 +44,14 @@ manifest = json.loads(read("manifest.json").decode("utf-8"))
 anchors = [(one["month"], one["position"], one["hash"], "manifest.json") for one in manifest["anchors"]]
 if anchors_file is not None:
     with open(anchors_file, "rb") as opened:
-        for line in read_lines(opened.read()):
-            month, position, anchor_hash = (line.decode("utf-8").split() + ["", "0", ""])[:3]
-            anchors.append((month, int(position), anchor_hash, anchors_file))
+        # An email may break its lines with "=", and has a text twice.
+        joined = re.sub(rb"=\r?\n", b"", opened.read())
+    found = dict.fromkeys(re.findall(rb"\b[0-9]{4}-[0-9]{2} [0-9]+ [0-9a-f]{64}\b", joined))
+    if not found:
+        fault(f"{anchors_file} has no anchor: month, position and hash")
+    for anchor in found:
+        month, position, anchor_hash = anchor.decode("ascii").split(" ")
+        anchors.append((month, int(position), anchor_hash, anchors_file))
 
 for one in manifest["files"]:
     if sha256(read(one["file"])).hex() != one["sha256"]:
