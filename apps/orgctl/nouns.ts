@@ -5,6 +5,7 @@ import { doctor } from './doctor/doctor.ts';
 import { family } from './family.ts';
 import { key } from './key.ts';
 import { ledger } from './ledger.ts';
+import { mail } from './mail.ts';
 import { org } from './org.ts';
 import { person } from './person.ts';
 import { probe } from './probe.ts';
@@ -22,6 +23,7 @@ export const nouns: readonly Noun[] = [
   redelivery,
   ledger,
   auditLog,
+  mail,
   key,
   secrets,
   probe,

@@ -128,6 +128,10 @@ async function setupCalls() {
     'redelivery show': addRedelivery,
     ledger: () => [],
     'audit-log verify': () => org,
+    'mail show': async () => {
+      const { rows } = await owner.pool.query<{ id: string }>('select id from mail limit 1');
+      return ['--mail', rows[0]?.id ?? ''];
+    },
     'key list': () => org,
     'family certificate': () => ['--erasure', erased[0]?.erasureId ?? ''],
     'secrets status': () => [],
