@@ -1,9 +1,14 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import Provider from 'oidc-provider';
+import { generateSync } from 'otplib';
+import { StartupError } from '#runtime/errors.ts';
 import { html } from '#runtime/pages/html.ts';
+import { linkedAccount, type SampleProvider } from './sample-provider.ts';
+import { portVariable } from './servers/ports.ts';
 
-/** The console, as the sample provider knows it. */
+/** A console, as the sample provider knows it. */
 export interface SampleClient {
   clientId: string;
   clientSecret: string;
@@ -53,25 +58,28 @@ export class ProviderStore {
  */
 export function createOpenIdProvider(options: {
   issuer: string;
-  client: SampleClient;
+  clients: readonly SampleClient[];
   accounts: readonly string[];
   key: ProviderKey;
   store?: ProviderStore;
 }): RequestListener {
-  const { issuer, client, accounts, key, store = new ProviderStore() } = options;
-  const { clientId, clientSecret, redirectUri } = client;
+  const { issuer, clients, accounts, key, store = new ProviderStore() } = options;
   const provider = new Provider(issuer, {
     adapter: (kind: string) => store.of(kind),
     jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, use: 'sig', alg: 'RS256' }] },
     cookies: { keys: [randomUUID()] },
-    clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [redirectUri] }],
+    clients: clients.map(({ clientId, clientSecret, redirectUri }) => ({
+      client_id: clientId,
+      client_secret: clientSecret,
+      redirect_uris: [redirectUri],
+    })),
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },
     ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600, AuthorizationCode: 60 },
     interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/choose/${uid}` },
     findAccount: (_context: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
-    async loadExistingGrant({ oidc }: { oidc: { session: { accountId: string } } }) {
-      const grant = new provider.Grant({ clientId, accountId: oidc.session.accountId });
+    async loadExistingGrant({ oidc }: { oidc: { session: { accountId: string }; client: { clientId: string } } }) {
+      const grant = new provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
       grant.addOIDCScope('openid');
       await grant.save();
       return grant;
@@ -97,21 +105,47 @@ const renderChoice = (accounts: readonly string[], uid: string): string =>
       <ul>${accounts.map((account) => html`<li><a href="/choose/${uid}/${account}">${account}</a></li>`)}</ul>
     </main></body></html>`.toString();
 
-/** Starts the sample provider on loopback. */
-export async function startOpenIdProvider(options: {
-  port: number;
-  client: SampleClient;
-  accounts: readonly string[];
-}): Promise<{ issuer: string; stop: () => Promise<void> }> {
-  const { port, client, accounts } = options;
+/** An account of `npm start` that nobody has yet. */
+const otherAccount = 'another-account';
+
+/**
+ * Starts the provider of `npm start` on loopback. Its first page says how to sign in, and has the code that the
+ * authenticator app of the linked member would show.
+ */
+export async function startOpenIdProvider({ port, samples }: { port: number; samples: readonly SampleProvider[] }) {
   const issuer = `http://127.0.0.1:${port}`;
-  const server = createServer(createOpenIdProvider({ issuer, client, accounts, key: generateProviderKey() }));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+  const accounts = [linkedAccount, otherAccount];
+  const handle = createOpenIdProvider({ issuer, clients: samples, accounts, key: generateProviderKey() });
+  const server = createServer((request, response) => {
+    if (request.url !== '/') return handle(request, response);
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(renderGuide(samples));
   });
-  return { issuer, stop: () => stopServer(server) };
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    throw new StartupError(
+      `The sample provider did not start (${error.code}): if port ${port} is taken, set ${portVariable}, the first ` +
+        'port of a stack.',
+    );
+  });
+  server.unref();
 }
+
+const renderGuide = (samples: readonly SampleProvider[]): string =>
+  html`<!doctype html><html lang="en"><meta charset="utf-8"><title>Sample provider</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+    <meta http-equiv="refresh" content="5"><body><main><h1>Sample provider</h1>
+      <p>An OpenID provider for development. It asks for no password.</p>
+      ${samples.map(
+        ({ signInUrl, shortName, memberName, totpSecret }) => html`<ol>
+          <li>Open <a href="${signInUrl}">${signInUrl}</a>. The short name is <code>${shortName}</code>.</li>
+          <li>Choose <code>${linkedAccount}</code>, the account of ${memberName}.</li>
+          <li>Enter the authenticator code <code class="code">${generateSync({ secret: totpSecret })}</code>. There is
+            a new one every 30 seconds.</li></ol>`,
+      )}
+      <p>To link <code>${otherAccount}</code> to another member, open Your account in the console, or choose the
+        provider on the page of an invitation.</p>
+    </main></body></html>`.toString();
 
 export const stopServer = (server: Server): Promise<void> =>
   new Promise((resolve) => {

@@ -14,6 +14,7 @@ import type { DevConfig } from './config.ts';
 import { buildLogins, getRegionDatabase, withDatabase } from './databases.ts';
 import { getTemporalNamespace, type RegionApp, type RegionPorts } from './region-plan.ts';
 import { createOwnerLink, ensureSampleKeys, ensureSampleWebhooks, stackAllow } from './sample-access.ts';
+import { ensureSampleProvider, findSampleProvider, linkedAccount } from './sample-provider.ts';
 import { importSources, listSources } from './samples.ts';
 import { allOrFirstFailure, type Report, secondsSince } from './servers/process.ts';
 import type { StackRegion, State } from './state.ts';
@@ -25,6 +26,8 @@ interface Start {
   ports: ReadonlyMap<Region, RegionPorts>;
   state: State;
   report: Report;
+  /** The sample OpenID provider's. */
+  issuer: string;
 }
 
 /** The servers that a region's apps use beside PostgreSQL. */
@@ -60,7 +63,7 @@ export async function prepareRegions(start: Start, postgres: Promise<PostgresSer
 
 /** Prepares a region's data: database, migrations, imports, sample keys and webhooks. */
 async function prepareRegion(
-  { config, state, report: reportAll }: Start,
+  { config, state, report: reportAll, issuer }: Start,
   region: Region,
   ports: RegionPorts,
   server: PostgresServer,
@@ -80,26 +83,29 @@ async function prepareRegion(
 
   const imported = await importSources(owner, sources, before, report);
   const receiver = `http://127.0.0.1:${ports.receiver}`;
-  const memory = await withDatabase(owner, async (database) => {
+  // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
+  const consoleUrl = `http://localhost:${ports.console}`;
+  const { memory, provider } = await withDatabase(owner, async (database) => {
     const withKeys = await ensureSampleKeys(database, region, imported);
-    return ensureSampleWebhooks(database, receiver, withKeys);
+    const withWebhooks = await ensureSampleWebhooks(database, receiver, withKeys);
+    const where = { region, issuer, consoleUrl };
+    const memory = config.samples ? await ensureSampleProvider(database, where, withWebhooks) : withWebhooks;
+    return { memory, provider: await findSampleProvider(database, where, memory) };
   });
   state.writeMemory(region, memory);
   const hasNewSamples = config.samples && before.imported.length === 0;
-  return { region, ports, owner, logins, memory, receiver, hasNewSamples };
+  return { region, ports, owner, logins, memory, receiver, consoleUrl, provider, hasNewSamples };
 }
 
 /** Starts the apps of a region, each as soon as it has what it needs, until all serve. */
 export async function startRegion(
-  { ports: allPorts, state, report }: Start,
+  { ports: allPorts, state, report, issuer }: Start,
   prepared: PreparedRegion,
   { redisUrl, temporal, bundle, mail }: RegionServers,
 ) {
-  const { region, ports, memory, owner, logins, receiver } = prepared;
+  const { region, ports, memory, owner, logins, receiver, consoleUrl, provider } = prepared;
   const { organizations, webhooks } = memory;
   const api = `http://127.0.0.1:${ports.api}`;
-  // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
-  const consoleUrl = `http://localhost:${ports.console}`;
   const namespace = getTemporalNamespace(region);
   /** Each resolves when an app ends, with a sentence. */
   const ends: Promise<string>[] = [];
@@ -188,9 +194,17 @@ export async function startRegion(
     temporalAddress: address,
     temporalNamespace: namespace,
     ...(ui !== null && { temporalUi: ui }),
+    ...(provider !== null && {
+      openIdProvider: {
+        url: `${issuer}/`,
+        organizationId: provider.organizationId,
+        shortName: provider.shortName,
+        account: linkedAccount,
+      },
+    }),
     organizations,
   };
-  return { stack, sampleOwner, ends, inbox: isCaught ? inbox : null };
+  return { stack, sampleOwner, ends, inbox: isCaught ? inbox : null, provider };
 }
 
 /**

@@ -9,6 +9,7 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
 import { startInbox } from './inbox.ts';
 import { choosePorts, getTemporalNamespace, type RegionPorts, regionApps } from './region-plan.ts';
+import type { SampleProvider } from './sample-provider.ts';
 import { choosePort } from './servers/ports.ts';
 import { startPostgres } from './servers/postgres.ts';
 import { allOrFirstFailure, isEnding, stopLaunching, stopProcesses } from './servers/process.ts';
@@ -48,17 +49,26 @@ async function bringUp(config: DevConfig): Promise<void> {
     }),
   };
   servers.mail.catch(() => {});
+  const providerPort = await choosePort(preferred(2), 'sample provider', report);
   const { prepareRegions, startRegion } = await import('./region.ts');
-  const start = { config, ports, state, report };
+  const start = { config, ports, state, report, issuer: `http://127.0.0.1:${providerPort}` };
   const [regions, redisUrl] = await allOrFirstFailure([prepareRegions(start, servers.postgres), servers.redisUrl]);
+  const samples = regions.flatMap(({ provider }) => provider ?? []);
   const serving = regions.map((prepared) => startRegion(start, prepared, { ...servers, redisUrl }));
-  const started = await allOrFirstFailure(serving);
+  const [started] = await allOrFirstFailure([allOrFirstFailure(serving), startProvider(providerPort, samples)]);
   if (isEnding) return;
   const { formatSummary } = await import('./summary.ts');
   state.writeStack(started.map(({ stack }) => stack));
   console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s.`);
   console.log(formatSummary(started, path.relative(process.cwd(), state.stackFile)));
   void stayUntilAnAppEnds(started.flatMap(({ ends }) => ends));
+}
+
+/** Starts the sample OpenID provider, which loads in a tenth of a second, unless no organization has it. */
+async function startProvider(port: number, samples: readonly SampleProvider[]): Promise<void> {
+  if (samples.length === 0) return;
+  const { startOpenIdProvider } = await import('./openid-provider.ts');
+  await startOpenIdProvider({ port, samples });
 }
 
 /** Starts what needs nothing else, on the last of the first ten ports. The step that awaits it reports a failure. */

@@ -30,6 +30,8 @@ export interface StackRegion {
   temporalAddress: string;
   temporalNamespace: string;
   temporalUi?: string;
+  /** How to sign in with the sample provider; absent when no organization of the region has it. */
+  openIdProvider?: { url: string; organizationId: string; shortName: string; account: string };
   organizations: StackOrganization[];
 }
 
@@ -38,6 +40,13 @@ interface SampleWebhook {
   organizationId: string;
   webhookId: string;
   secret: string;
+}
+
+/** The member whose account at the sample provider signs them in, with the secret of their authenticator app. */
+interface LinkedMember {
+  organizationId: string;
+  personId: string;
+  totpSecret: string;
 }
 
 /** What the stack remembers of a region between starts, readable by the folder's owner only. */
@@ -56,6 +65,10 @@ function createMemory() {
     imported: [] as string[],
     organizations: [] as StackOrganization[],
     webhooks: [] as SampleWebhook[],
+    /** What the console presents to the sample provider. */
+    providerSecret: secret(),
+    /** Null until an organization got the sample provider: a later start does not add it again. */
+    linkedMember: null as LinkedMember | null,
   };
 }
 

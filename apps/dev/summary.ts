@@ -4,6 +4,7 @@ import { printable } from '#runtime/command-line.ts';
 import { endpoints } from '../api/endpoints.ts';
 import type { StartedRegion } from './region.ts';
 import type { SampleOwner } from './sample-access.ts';
+import type { SampleProvider } from './sample-provider.ts';
 import { findSampleOrganization } from './state.ts';
 
 /** Returns what `npm start` prints when everything is ready. */
@@ -16,7 +17,7 @@ export function formatSummary(started: StartedRegion[], stackFile: string): stri
   ].join('\n');
 }
 
-function regionLines({ stack, sampleOwner, inbox }: StartedRegion): string[] {
+function regionLines({ stack, sampleOwner, inbox, provider }: StartedRegion): string[] {
   const { region, api, console, metrics, receiver, temporalUi, temporalNamespace, organizations } = stack;
   const { platformDatabaseUrl } = stack;
   const first = findSampleOrganization(stack);
@@ -29,12 +30,16 @@ function regionLines({ stack, sampleOwner, inbox }: StartedRegion): string[] {
     `  OpenAPI    ${api}/v1/openapi.json`,
     `  Receiver   ${receiver}/   (the sample receiver lists incoming events)`,
     ...(inbox === null ? [] : [`  Inbox      ${inbox}   (mails to members arrive here and nowhere else)`]),
+    ...(stack.openIdProvider === undefined
+      ? []
+      : [`  Provider   ${stack.openIdProvider.url}   (the sample OpenID provider says how to sign in with it)`]),
     `  Metrics    ${metrics}/metrics`,
     ...(temporalUi === undefined ? [] : [`  Temporal   ${temporalUi}/namespaces/${temporalNamespace}/workflows`]),
     '',
     '  Change the data as the platform does, by the functions of docs/platform.md:',
     `    psql '${platformDatabaseUrl}' -c 'select * from platform.organization'`,
     ...(sampleOwner === null ? [] : ownerLines(sampleOwner)),
+    ...(provider === null ? [] : providerLines(provider)),
   ];
   if (first === undefined)
     return [...lines, '  No organization has a sample key yet: import one with --data FILE.', ''];
@@ -76,3 +81,11 @@ function ownerLines({ organizationName, email, link }: SampleOwner): string[] {
     `    ${link}`,
   ];
 }
+
+/** Returns the lines that explain how to sign in with the sample provider. */
+const providerLines = ({ signInUrl, shortName, memberName, organizationName }: SampleProvider): string[] => [
+  '',
+  `  Sign in as ${printable(memberName)} of ${printable(organizationName)} with the sample provider, short name ` +
+    `${printable(shortName)}:`,
+  `    ${signInUrl}`,
+];

@@ -19,7 +19,7 @@ it.each([
   ['an organization without a key', [{ ...organization, ownerUserId: null, sampleKey: null }]],
   ['a sample key', [{ ...organization, ownerUserId: 'usr_ada', sampleKey: 'aln_us_x' }]],
 ])('npm start prints how to call the platform’s functions once, with %s', (_, organizations) => {
-  const started = { stack: { ...stack, organizations }, sampleOwner: null, ends: [], inbox: null };
+  const started = { stack: { ...stack, organizations }, sampleOwner: null, ends: [], inbox: null, provider: null };
   const text = formatSummary([started], 'stack.json');
   expect(text.split(`psql '${stack.platformDatabaseUrl}'`)).toHaveLength(2);
 });

@@ -22,6 +22,13 @@ it('the image has every package that the apps and workflows import', () => {
   expect([...imported].filter((name) => !(name in packageFile.dependencies))).toEqual([]);
 });
 
+it('the image has no part of `npm start`, such as the OpenID provider that asks for no password', () => {
+  expect(read('charts/image/Dockerfile.dockerignore').split('\n')).toContain('apps/dev');
+  expect(Object.keys(packageFile.dependencies)).not.toContain('oidc-provider');
+  const files = globSync('{apps,workflows}/**/*.ts', { cwd: root, exclude: ['apps/dev/**/*'] });
+  expect(files.filter((file) => /oidc-provider|\/dev\/|openid-provider\.ts/.test(read(file)))).toEqual([]);
+});
+
 it('both bases are pinned by digest, the first with the Node version of package.json', () => {
   // A tag can move to another image.
   const bases = [...dockerfile.matchAll(/^ARG (\w+_IMAGE)=(\S+)@sha256:[0-9a-f]{64}$/gm)];

@@ -38,7 +38,7 @@ export async function startLyingProvider(callback: string) {
   const store = new ProviderStore();
   let key = generateProviderKey();
   const create = () =>
-    createOpenIdProvider({ issuer, client: { ...providerClient, redirectUri: callback }, accounts, key, store });
+    createOpenIdProvider({ issuer, clients: [{ ...providerClient, redirectUri: callback }], accounts, key, store });
   let handle = create();
 
   function changeToken(body: string): string {

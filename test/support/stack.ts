@@ -24,6 +24,7 @@ export interface StackFile {
     databaseUrl: string;
     redisUrl: string;
     receiver: string;
+    openIdProvider?: { url: string; organizationId: string; shortName: string; account: string };
     organizations: { id: string; name: string; ownerUserId: string; sampleKey: string }[];
   }[];
 }
