@@ -4,7 +4,7 @@ import { shareInstallation } from '#test/setup.ts';
 import { allScenarios, findReason, findSurvivors, listMutants, runScenario } from './mutants.ts';
 
 /** Mutants of a usual run, chosen by a seed; `mutants.long.test.ts` tries all. */
-const sample = 60;
+const sample = 30;
 
 describe('the statements of the engine', () => {
   const engine = shareInstallation(setupEngine);
