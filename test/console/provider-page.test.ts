@@ -1,15 +1,15 @@
 /** The page on which owners say how members sign in, and what it does. */
-import { expect, it } from 'vitest';
+import type { ServerResponse } from 'node:http';
+import { expect, it, vi } from 'vitest';
 import { stopRequiringProvider } from '#domain/identity/sso-provider.ts';
 import { unescaped } from '#test/http-visitor.ts';
 import { providerClient, startLyingProvider } from '#test/lying-provider.ts';
-import { type Enrolled, shareConsole } from './setup.ts';
+import { type Enrolled, setupConsole, shareConsole } from './setup.ts';
 
 const shared = shareConsole();
 const atSecondFactor = '/sign-in/second-factor';
 
-async function setup() {
-  const t = shared();
+async function setup(t = shared()) {
   const owner = await t.enrol();
   const provider = await startLyingProvider(`${t.origin}/sign-in/callback/${owner.orgId}`);
   const at = (rest = '') => `/o/${owner.orgId}/sign-in${rest}`;
@@ -28,12 +28,13 @@ async function setup() {
       )
     ).rows;
 
-  /** Opens the address of a page that leads to the provider there, and comes back. */
-  async function follow(browser: ReturnType<typeof t.http>, text: string) {
+  /** Opens the address of a page that leads to the provider there. Returns the path that leads back. */
+  async function browse(text: string): Promise<string> {
     const [, url = ''] = /content="0; url=([^"]*)"/.exec(text) ?? [];
     const back = await provider.browse(unescaped(url));
-    return browser.get(back.pathname + back.search);
+    return back.pathname + back.search;
   }
+  const follow = async (browser: ReturnType<typeof t.http>, text: string) => browser.get(await browse(text));
 
   /** Links the owner's account, and signs in with it. */
   async function signInWithProvider(person: Enrolled = owner) {
@@ -47,7 +48,7 @@ async function setup() {
     await browser.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(person) });
     return browser;
   }
-  return { ...t, owner: owner, pool: t.owner.pool, provider, at, visitor, save, log, follow, signInWithProvider };
+  return { ...t, owner: owner, pool: t.owner.pool, provider, at, visitor, save, log, browse, signInWithProvider };
 }
 
 it('an owner sets the provider; the log has the old and the new one, and nothing shows the secret', async () => {
@@ -159,4 +160,32 @@ it('sessions and linked accounts of a provider end when it is removed, or replac
   expect(removed.to).toBe('/sign-in');
   expect(await count()).toEqual({ subjects: 0, sessions: 0 });
   expect((await t.log()).at(-1)).toMatchObject({ action: 'sso.remove', detail: { from: { clientId: 'console' } } });
+});
+
+it('a provider that hangs while it is set, linked or asked for its answer takes no page of others', async () => {
+  const t = await setup(await setupConsole({ DATABASE_POOL_MAX: '5' })); // one page or form at a time
+  const other = await t.enrol();
+  const held: ServerResponse[] = [];
+  /** Runs what waits for the provider, and reads another organization's page meanwhile. */
+  const readBeside = async (work: () => Promise<unknown>) => {
+    t.provider.behavior.answer = (_path, response) => held.push(response) > 0;
+    let hasEnded = false;
+    const running = work().finally(() => {
+      hasEnded = true;
+    });
+    await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 30_000, interval: 5 });
+    const { status } = await t.http(other).get(`/o/${other.orgId}/members`);
+    const isBeside = !hasEnded;
+    t.provider.behavior.answer = null;
+    for (const response of held.splice(0)) response.destroy();
+    await running;
+    return [status, isBeside];
+  };
+  const beside = [200, true];
+  expect(await readBeside(t.save)).toEqual(beside);
+  await t.save();
+  const link = () => t.visitor.submit('/account', `/account/providers/${t.owner.orgId}/link`);
+  expect(await readBeside(link)).toEqual(beside);
+  const back = await t.browse((await link()).text);
+  expect(await readBeside(() => t.visitor.get(back))).toEqual(beside);
 });

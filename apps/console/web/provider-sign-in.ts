@@ -4,6 +4,7 @@ import { findOpenIdClient, type OpenIdClient } from '#domain/identity/sso-provid
 import { type ProviderPurpose, storeWaitingSignIn } from '#domain/identity/sso-sign-in.ts';
 import { html } from '#runtime/pages/html.ts';
 import { type Page, page } from './response.ts';
+import { withoutShare } from './shares.ts';
 import type { Visit } from './visit.ts';
 
 /**
@@ -26,7 +27,7 @@ export async function leadToProvider(
   const client = await findOpenIdClient(database, by, factors.sealingKeys);
   if (client === null)
     throw new IdentityError('sign_in_rejected', 'No organization with this short name has a sign-in provider.');
-  const { url, ...challenge } = await openId.begin(client);
+  const { url, ...challenge } = await withoutShare(visit, () => openId.begin(client));
   const { providerId } = client;
   const token = await storeWaitingSignIn(database, { ...challenge, providerId, purpose, returnTo }, now());
   return page({

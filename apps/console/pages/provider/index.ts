@@ -21,6 +21,7 @@ import { formatCount } from '../../components/text.ts';
 import { type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
+import { withoutShare } from '../../web/shares.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 const permission = 'org.members.manage';
@@ -64,7 +65,8 @@ export const routes = [
           'Enter the issuer URL as your provider shows it, for example https://login.example.com. Its address must ' +
             'be public.',
         );
-      await openId.check({ providerId: '', organizationId, issuer, clientId, clientSecret });
+      const client = { providerId: '', organizationId, issuer, clientId, clientSecret };
+      await withoutShare(visit, () => openId.check(client));
       const chosen = { organizationId, by, session, issuer, clientId, clientSecret };
       await setProvider(database, chosen, factors.sealingKeys, now);
       return redirect(visit.at(path), { flash: 'Provider saved. Link your own account to try it.' });

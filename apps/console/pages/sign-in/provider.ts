@@ -10,6 +10,7 @@ import { clearBegun, getOpenIdClient, leadToProvider } from '../../web/provider-
 import { type Page, page, type RouteResponse, redirect } from '../../web/response.ts';
 import { returnPath } from '../../web/return-path.ts';
 import { anyone } from '../../web/route.ts';
+import { withoutShare } from '../../web/shares.ts';
 import type { Visit } from '../../web/visit.ts';
 
 const returnTo = z.string().max(2_000).catch('').default('');
@@ -64,7 +65,8 @@ async function complete(visit: Visit): Promise<RouteResponse> {
     const waiting = await consumeWaitingSignIn(database, visit.providerSignIn ?? '', now());
     const { providerId, linkHash, sessionId } = waiting;
     const client = await getOpenIdClient(visit, providerId);
-    const subject = await openId.findSubject(client, new URL(visit.target, console.origin), waiting);
+    const answer = new URL(visit.target, console.origin);
+    const subject = await withoutShare(visit, () => openId.findSubject(client, answer, waiting));
     if (linkHash !== null) {
       await chooseAccount(database, { providerId, subject, linkHash }, now);
       await clearBegun(visit);
