@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 /**
  * Serves `GET /metrics` on a port that no partner reaches. An app without another port serves its
  * health here: `/readyz` with 503 while `findUnreadiness` returns a reason, and `/livez` with 503
- * while `findDeath` does, which restarts the pod.
+ * while `findLivenessFailure` does, which restarts the pod.
  */
 export function serveMetrics(
   registry: Registry,

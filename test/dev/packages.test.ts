@@ -26,6 +26,12 @@ it('every package of the lock has a hash, the Node of the npm scripts among them
   expect(new Set(nodes.map(([, { version }]) => version)).size).toBe(1);
 });
 
+it('the lock is of the version of package.json', () => {
+  const { version } = read('package.json');
+  const lock = read('package-lock.json');
+  expect([lock.version, lock.packages[''].version]).toEqual([version, version]);
+});
+
 it('no package runs a script when it is installed', () => {
   const setting = execFileSync('npm', ['config', 'get', 'ignore-scripts'], { cwd: root, encoding: 'utf8' });
   expect(setting.trim()).toBe('true');

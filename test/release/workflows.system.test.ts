@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { temporaryFolder } from '#test/temporary-folder.ts';
 import { getTool } from '../../charts/tools.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -16,6 +17,7 @@ interface Workflow {
   jobs: Record<string, Job>;
 }
 interface Job {
+  if?: string;
   strategy?: { matrix: { stage?: string[]; include?: object[] } };
   container?: { image: string };
   permissions?: Record<string, string>;
@@ -106,4 +108,28 @@ it('ci.yml runs every stage of .ci/run, each as a job', () => {
   const unknown = spawnSync('bash', ['.ci/run', 'other'], { cwd: root, encoding: 'utf8' });
   expect([unknown.status, unknown.stdout]).toEqual([2, 'unknown stage: other\n']);
   execFileSync('bash', ['-n', '.ci/run'], { cwd: root });
+});
+
+it('ci.yml rejects a pull request with a subject of more than 72 columns, and one with 72 passes', () => {
+  const { if: when, steps = [] } = workflow('ci.yml').jobs.subjects ?? {};
+  expect(when).toBe("github.event_name == 'pull_request'");
+  const cwd = temporaryFolder();
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args], { cwd, encoding: 'utf8' });
+  const commit = (subject: string) => git('commit', '--quiet', '--allow-empty', '--message', subject);
+  git('init', '--quiet');
+  commit(`a base with ${'x'.repeat(100)}`);
+  const BASE = git('rev-parse', 'HEAD').trim();
+  // As GitHub runs a step.
+  const judge = () =>
+    spawnSync('bash', ['-eo', 'pipefail', '-c', steps.at(-1)?.run ?? ''], {
+      cwd,
+      env: { ...process.env, BASE },
+      encoding: 'utf8',
+    });
+  commit('x'.repeat(72));
+  expect(judge()).toMatchObject({ status: 0, stdout: '' });
+  commit('y'.repeat(73));
+  commit('short');
+  expect(judge()).toMatchObject({ status: 1, stdout: `${'y'.repeat(73)}\n` });
 });
