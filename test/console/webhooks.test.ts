@@ -119,7 +119,7 @@ describe('adding a webhook', () => {
     for (const rest of ['', '/edit', '/rotate', '/test', '/verify', '/deliveries']) {
       const { status, text } = await t.visitor.get(t.at(`/${webhook?.id}${rest}`));
       expect([rest, status, text.includes(secret)]).toEqual([rest, 200, false]);
-      if (rest === '/verify') expect(text).toContain('<code>npm run tool -- certify URL</code>');
+      if (rest === '/verify') expect(text).toContain('<code>npm run tool -- certify URL --secret-file FILE</code>');
     }
     expect(await listActions(t, 'webhook.create')).toEqual([
       {

@@ -3,8 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { eventTypes } from '#domain/contract/events.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { subcommands } from '../../apps/dev/subcommand.ts';
 import { nouns } from '../../apps/orgctl/nouns.ts';
+import { readOptions as readCertifyOptions } from '../../apps/receiver/certify/options.ts';
+import { readOptions as readListenOptions } from '../../apps/receiver/listen/options.ts';
 import { listCode } from './code-of-pages.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -46,6 +50,41 @@ it('every orgctl command that a page names exists and has its options, and in a 
   ).toEqual([]);
   expect(calls.length).toBeGreaterThan(60);
 });
+
+it('every call of listen and certify that a page, the console or npm start shows is accepted', () => {
+  const sources = ['apps/api/docs/tools.ts', 'apps/console/pages/webhooks/verify.ts', 'apps/dev/summary.ts'];
+  const shown = [...listCode(), ...sources.map((file) => ({ file, code: read(file) }))];
+  const calls = shown.flatMap(({ file, code }) =>
+    [...code.matchAll(/tool -- (listen|certify)((?: +(?:'[^']*'|[^\s'"`<\\]+))+)/g)].map(([text, name, args = '']) => {
+      const words = [...args.replace(/[[\]]/g, '').matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word);
+      return { file, text, name, args: words.map((word) => placeholders[word] ?? word) };
+    }),
+  );
+  const wrong = calls
+    .filter(({ args }) => !args.includes('--help'))
+    .filter(
+      ({ name, args }) => !accepts(() => (name === 'listen' ? readListenOptions(args) : readCertifyOptions(args))),
+    );
+  expect(wrong.map(({ file, text }) => `${file}: ${text}`)).toEqual([]);
+  expect(calls.length).toBeGreaterThan(12);
+});
+
+const placeholders: Record<string, string> = {
+  URL: 'http://127.0.0.1:3000/',
+  TYPE: eventTypes[0] ?? '',
+  '${type}': eventTypes[0] ?? '',
+  '${region}': 'us',
+  'whsec_…': generateSecret(),
+};
+
+function accepts(readOptions: () => unknown): boolean {
+  try {
+    readOptions();
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Returns what is wrong with a call of `orgctl`, such as `key revoke --key KEY`. */
 function listProblems(call: string, isWhole: boolean): string[] {

@@ -1,13 +1,17 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import path from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { childEnvironment } from '#test/child-environment.ts';
+import { listenLocally } from '#test/listen-locally.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { certify } from '../../apps/receiver/certify/certify.ts';
 import { readOptions } from '../../apps/receiver/certify/options.ts';
+import { Probe } from '../../apps/receiver/certify/probe.ts';
 import { scenarios } from '../../apps/receiver/certify/scenarios.ts';
 import { readStateAt } from '../../apps/receiver/certify/state.ts';
 import { type Fault, faults, lateMs, startFaultyReceiver } from './faulty-receiver.ts';
@@ -55,6 +59,10 @@ describe('npm run tool -- certify', () => {
     expect(new Set(Object.values(faults))).toEqual(new Set(scenarios.slice(1).map(({ name }) => name)));
   });
 
+  it('has about thirty scenarios, as the pages say', () => {
+    expect(Math.round(scenarios.length / 10)).toBe(3);
+  });
+
   it('does not judge without the state what only the state shows, and does not fail it', async () => {
     const { report, notJudged } = await certifyFaulty('keeps no order', { withState: false });
     expect(notJudged).toEqual([
@@ -85,12 +93,78 @@ describe('npm run tool -- certify', () => {
     ]);
   });
 
+  it('says what it read of the state when that is wrong, and where', async () => {
+    const { report } = await certifyFaulty('keeps no order');
+    const found = report.scenarios.find(({ name }) => name === 'keeps-ended-client-ended')?.found;
+    expect(found).toMatch(/ is not ended: grants\.[\w-]{36} of --state-url is "active"\.$/);
+    const { report: repeated } = await certifyFaulty('applies repeats');
+    const times = repeated.scenarios.find(({ name }) => name === 'applies-repeat-once')?.found;
+    expect(times).toMatch(/ 2 times: events\.[\w-]{36} of --state-url is 2\.$/);
+  });
+
+  it('says what it read of a state that never shows what was accepted', async () => {
+    const secret = generateSecret();
+    const { url } = await startFaultyReceiver([secret], null);
+    const options = { organizationId: randomUUID(), endpoint: randomUUID(), target: { url, ca: null } };
+    const probe = new Probe({
+      ...options,
+      secrets: [secret],
+      deadlineMs: 200,
+      readState: async () => ({ grants: {} }),
+    });
+    await expect(probe.state({})).rejects.toThrow(
+      /^grants\.[\w-]{36} of --state-url is absent, 0\.2 s after it accepted that client\.started\.$/,
+    );
+  });
+
+  it('says to read the log of a receiver that answers 5xx, and not what is wrong with its answer', async () => {
+    const { report } = await certifyFaulty('fails at a seat');
+    const fixes = report.scenarios.filter(({ result }) => result === 'failed').map(({ found, fix }) => [found, fix]);
+    expect(fixes.length).toBeGreaterThan(1);
+    for (const [found, fix] of fixes) {
+      expect(found).toMatch(/^It answered 500 to /);
+      expect(fix).toMatch(/^Read the receiver’s log: a 5xx is an error of its own/);
+    }
+    const { report: other } = await certifyFaulty('rejects repeats');
+    for (const { fix } of other.scenarios) expect(fix).not.toMatch(/5xx/);
+  });
+
   it('passes the sample receiver', async () => {
     const { receiver, secret } = await setupReceiver();
     const options = { organizationId: randomUUID(), endpoint: randomUUID(), deadlineMs: 10_000, readState: null };
     const target = { url: `${receiver.url}/hooks/harbor`, ca: null };
     const { scenarios: judged } = await certify({ ...options, target, secrets: [secret] });
     expect(judged.filter(({ result }) => result === 'failed')).toEqual([]);
+  });
+});
+
+describe('a state that certify cannot use', () => {
+  const id = randomUUID();
+  it.each([
+    [
+      { grants: { [id]: 'Active' } },
+      `has "Active" as grants.${id}; needed is the state of the client, "active" or "ended".`,
+    ],
+    [{ seats: { [id]: null } }, `has null as seats.${id}; needed is the state of the seat, "active" or "ended".`],
+    [
+      { events: { [id]: true } },
+      `has true as events.${id}; needed is how many times the event was applied, 0 if never applied.`,
+    ],
+    [{ events: [id] }, `has ["${id}"] as events; needed is {"events": {"ID": 1}, "grants": {"ID": "active"}, `],
+    ['<h1>Sign in</h1>', 'has "<h1>Sign in</h1>" as its body; needed is {"events": {"ID": 1}, '],
+    [`"${'x'.repeat(100)}`, `has "\\"${'x'.repeat(77)}… as its body; `],
+  ])('is rejected with what was read, where, and what is needed: %j', async (body, sentence) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const port = await listenLocally(createServer((_, response) => void response.end(text)));
+    const url = `http://127.0.0.1:${port}/state`;
+    await expect(readStateAt(url)({ grant: id })).rejects.toThrow(`--state-url: ${url} ${sentence}`);
+  });
+
+  it.each([404, 301, 500])('is rejected with its status: %d', async (status) => {
+    const port = await listenLocally(createServer((_, response) => void response.writeHead(status).end('{}')));
+    await expect(readStateAt(`http://127.0.0.1:${port}/state`)({})).rejects.toThrow(
+      `answered ${status} instead of 200.`,
+    );
   });
 });
 
@@ -140,10 +214,11 @@ describe('the program of npm run tool -- certify', () => {
     const { url } = await startFaultyReceiver([secret], null);
     const nothing = await runCertify(['http://127.0.0.1:1/', '--secret', secret]);
     expect(nothing).toMatchObject({ code: 2, stderr: 'nothing listens at 127.0.0.1:1; start your receiver\n' });
-    const noState = await runCertify([url, '--secret', secret, '--state-url', 'http://127.0.0.1:1/state']);
+    const stateUrl = `http://127.0.0.1:${await getFreePort()}/state`;
+    const noState = await runCertify([url, '--secret', secret, '--state-url', stateUrl]);
     expect(noState).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^--state-url: http:\S+ did not answer with/),
+      stderr: `--state-url: ${stateUrl} did not answer (ECONNREFUSED).\n`,
     });
   });
 

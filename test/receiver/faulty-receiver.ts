@@ -36,6 +36,7 @@ export const faults = {
   'answers late': 'answers-in-time',
   redirects: 'answers-no-redirect',
   'answers 410 to an end': 'answers-no-410',
+  'fails at a seat': 'keeps-seats-apart',
 } as const;
 
 export type Fault = keyof typeof faults;
@@ -155,6 +156,7 @@ class FaultyReceiver {
 
   #findRejection(event: Event): number | null {
     const fault = this.#fault;
+    if (fault === 'fails at a seat' && event.type.startsWith('seat.')) return 500;
     if (fault === 'answers 410 to an end' && event.type === 'client.ended') return 410;
     const known = ['id', 'type', 'createdAt', 'organization', 'data', 'test'];
     if (fault === 'rejects unknown members' && Object.keys(event).some((name) => !known.includes(name))) return 422;

@@ -30,10 +30,10 @@ export async function certify(options: ProbeOptions): Promise<Report> {
   const judged: Judged[] = [];
   let acceptsNothing = false;
   for (const scenario of scenarios) {
-    const { name, title, why, fix } = scenario;
-    const { result, found } =
+    const { name, title, why } = scenario;
+    const { result, found, fix } =
       acceptsNothing && scenario.needsAccepted !== false
-        ? { result: 'notJudged' as const, found: 'It accepts no event.' }
+        ? { result: 'notJudged' as const, found: 'It accepts no event.', fix: scenario.fix }
         : await judge(scenario, probe);
     judged.push({ name, title, why, fix, result, found });
     if (judged.length > 1) continue;
@@ -44,14 +44,14 @@ export async function certify(options: ProbeOptions): Promise<Report> {
   return { ok: judged.every(({ result }) => result !== 'failed'), scenarios: judged };
 }
 
-async function judge({ run }: Scenario, probe: Probe): Promise<Pick<Judged, 'result' | 'found'>> {
+async function judge({ run, fix }: Scenario, probe: Probe): Promise<Pick<Judged, 'result' | 'found' | 'fix'>> {
   try {
     const isJudged = await run(probe);
     return isJudged === false
-      ? { result: 'notJudged', found: 'Its answers do not show it: give --state-url.' }
-      : { result: 'passed', found: null };
+      ? { result: 'notJudged', found: 'Its answers do not show it: give --state-url.', fix }
+      : { result: 'passed', found: null, fix };
   } catch (error) {
-    if (error instanceof Finding) return { result: 'failed', found: error.message };
+    if (error instanceof Finding) return { result: 'failed', found: error.message, fix: error.fix ?? fix };
     throw error;
   }
 }

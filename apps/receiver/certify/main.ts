@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { startCommand } from '#runtime/command-line.ts';
+import { printable, startCommand } from '#runtime/command-line.ts';
 import { StartupError, UsageError } from '#runtime/errors.ts';
 import { readCertificates, readSecretFile } from '../files.ts';
 import { certify, UnreachableError } from './certify.ts';
@@ -32,7 +32,7 @@ try {
 } catch (error) {
   const isExpected = [UsageError, StartupError, UnreachableError].some((kind) => error instanceof kind);
   const message = error instanceof Error ? error.message : String(error);
-  console.error(isExpected ? message : `certify failed with an internal error: ${message.split('\n')[0]}`);
+  console.error(isExpected ? printable(message) : `certify failed with an internal error: ${message.split('\n')[0]}`);
   if (error instanceof UsageError) console.error('See npm run tool -- certify --help');
   process.exitCode = 2;
 }

@@ -27,11 +27,12 @@ for tests: it gets events of clients and seats that do not exist.
   --secret-file FILE a file with the secret, as listen --secret-file keeps it
   --state-url URL    where the receiver reports its state. GET URL?event=ID&grant=ID&seat=ID answers
                      {"events": {"ID": 1}, "grants": {"ID": "active"}, "seats": {"ID": "ended"}}: how often it applied
-                     an event, and the states of a client and of a seat, each only if asked and known. Without it, what
+                     an event (0 if never applied), and whether a client and a seat are "active" or "ended". Each
+                     member only if the receiver keeps it, and each id only if it is asked and known. Without it, what
                      answers do not show is not judged
   --endpoint ID      the id in webhook-endpoint, for a receiver that chooses its secret by it (a new one)
   --org ID           the organization of the events (a new one)
-  --deadline SECONDS how soon it has to answer (10, as the service)
+  --deadline SECONDS how soon it has to answer (10, as the service), and then to apply what it accepted
   --ca-file FILE     PEM certificates that sign the one of an https receiver
   --json             prints the report as JSON
 

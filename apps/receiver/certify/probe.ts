@@ -2,10 +2,18 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeProblem, post, type Target } from '../http.ts';
-import type { ReadState, State, StateQuestion } from './state.ts';
+import { describeRead, type ReadState, type State, type StateQuestion } from './state.ts';
 
 /** What a receiver did that it should not do; the message is the sentence of the report. */
-export class Finding extends Error {}
+export class Finding extends Error {
+  /** What to change instead of the fix of the scenario, or null for that one. */
+  readonly fix: string | null;
+
+  constructor(message: string, fix: string | null = null) {
+    super(message);
+    this.fix = fix;
+  }
+}
 
 /** An event with any members: also of types and with members that do not exist yet. */
 export interface ProbeEvent {
@@ -46,16 +54,13 @@ export interface ProbeOptions {
   organizationId: string;
   /** The webhook's id, as in `webhook-endpoint`. */
   endpoint: string;
-  /** How long the receiver may take. */
+  /** How long the receiver may take to answer, and then to apply what it accepted. */
   deadlineMs: number;
   /** Null: only answers are judged. */
   readState: ReadState | null;
   /** Called with each event before it is sent. */
   onSend?: (event: ProbeEvent) => void;
 }
-
-/** How long a receiver that answers before it applies may take to apply what it accepted. */
-const applyWithinMs = 10_000;
 
 /** Sends events to a receiver, and reads what became of them. */
 export class Probe {
@@ -133,7 +138,7 @@ export class Probe {
   /** @throws Finding unless the receiver accepts the event. */
   async accept(what: string, event: ProbeEvent, sending?: Sending): Promise<void> {
     const received = await this.send(event, sending);
-    if (!isAccepted(received)) throw new Finding(`It answered ${describeResponse(received)} to ${what}.`);
+    if (!isAccepted(received)) throw rejection(received, what);
   }
 
   /** @throws Finding unless the receiver rejects the event. */
@@ -148,21 +153,26 @@ export class Probe {
    * An event of a grant of its own goes last: a receiver with a queue has applied what came before it when it has
    * applied that one.
    *
-   * @throws Finding when that one is not applied within 10 s.
+   * @throws Finding when that one is not applied within the deadline.
    */
   async state(question: StateQuestion): Promise<State | null> {
-    const { readState } = this.options;
+    const { readState, deadlineMs } = this.options;
     if (readState === null) return null;
     const marker = this.started();
     const grant = String(marker.data.grantId);
     await this.accept('an event', marker);
-    const until = performance.now() + applyWithinMs;
+    const until = performance.now() + deadlineMs;
     for (;;) {
       const state = await readState({ event: marker.id, grant });
-      if (state.grants === undefined && state.events === undefined) break;
-      if (state.grants?.[grant] === 'active' || (state.grants === undefined && state.events?.[marker.id])) break;
+      const [member, id] = state.grants === undefined ? (['events', marker.id] as const) : (['grants', grant] as const);
+      if (state[member] === undefined) break;
+      const told = state[member][id];
+      if (told === 'active' || (typeof told === 'number' && told > 0)) break;
       if (performance.now() > until)
-        throw new Finding('It accepted a client.started, and does not list its grant as active after 10 s.');
+        throw new Finding(
+          `${describeRead(state, member, id)}, ${deadlineMs / 1_000} s after it accepted that client.started.`,
+          'Report with --state-url what is applied: a client that has started is "active", and its event 1.',
+        );
       await pause(100);
     }
     return readState(question);
@@ -173,3 +183,15 @@ export const isAccepted = ({ status }: ReceiverResponse): boolean => status !== 
 
 export const describeResponse = ({ status, problem }: ReceiverResponse): string =>
   status === null ? `nothing (${problem})` : String(status);
+
+/** Returns the finding of an event that was not accepted: an error of the receiver itself has a fix of its own. */
+export function rejection(received: ReceiverResponse, what: string): Finding {
+  const { status } = received;
+  return new Finding(
+    `It answered ${describeResponse(received)} to ${what}.`,
+    status !== null && status >= 500
+      ? 'Read the receiver’s log: a 5xx is an error of its own, such as a table that is missing or a connection that ' +
+          'two threads share. If the log has none, log the error where you catch it.'
+      : null,
+  );
+}

@@ -22,23 +22,60 @@ export interface StateQuestion {
 /** Asks a receiver for its state. Null: it tells none. */
 export type ReadState = (question: StateQuestion) => Promise<State>;
 
+/** What to answer for an id, by the member that it is in. */
+const expected: Record<string, string> = {
+  events: 'how many times the event was applied, 0 if never applied',
+  grants: 'the state of the client, "active" or "ended"',
+  seats: 'the state of the seat, "active" or "ended"',
+};
+
+/** Says what a receiver told of an id: `grants.ID of --state-url is "active"`. */
+export function describeRead(state: State, member: keyof State, id: string): string {
+  const value = state[member]?.[id];
+  return `${member}.${id} of --state-url is ${value === undefined ? 'absent' : JSON.stringify(value)}`;
+}
+
 /**
  * Returns a function that gets the state with `GET <url>?event=…&grant=…&seat=…`.
  *
- * The function throws StartupError when there is no such answer.
+ * The function throws StartupError when there is no such answer; the message says what was read instead, and where.
  */
 export function readStateAt(url: string): ReadState {
   return async (question) => {
     const at = new URL(url);
+    const problem = (what: string) => new StartupError(`--state-url: ${at.origin}${at.pathname} ${what}.`);
     for (const [name, id] of Object.entries(question)) at.searchParams.set(name, id);
-    try {
-      const response = await fetch(at, { redirect: 'error', signal: AbortSignal.timeout(10_000) });
-      return State.parse(await response.json());
-    } catch (error) {
-      throw new StartupError(
-        `--state-url: ${at.origin}${at.pathname} did not answer with {"events": {"ID": 1}, ` +
-          `"grants": {"ID": "active"}, "seats": {"ID": "ended"}} (${(error as Error).name}).`,
-      );
-    }
+    const { status, text } = await readText(at).catch((error: Error) => {
+      const { code, message = error.name } = (error.cause ?? {}) as { code?: string; message?: string };
+      throw problem(`did not answer (${code ?? message})`);
+    });
+    if (status !== 200) throw problem(`answered ${status} instead of 200`);
+    const body = readJson(text);
+    const found = State.safeParse(body);
+    if (found.success) return found.data;
+    const [{ path } = { path: [] }] = found.error.issues;
+    const value = path.reduce<unknown>((part, name) => (part as Record<PropertyKey, unknown>)[name], body);
+    const [member, id] = path;
+    const needed =
+      id === undefined
+        ? '{"events": {"ID": 1}, "grants": {"ID": "active"}, "seats": {"ID": "ended"}}, each only if it is kept'
+        : expected[String(member)];
+    throw problem(`has ${clip(JSON.stringify(value))} as ${path.join('.') || 'its body'}; needed is ${needed}`);
   };
 }
+
+async function readText(at: URL): Promise<{ status: number; text: string }> {
+  const response = await fetch(at, { redirect: 'manual', signal: AbortSignal.timeout(10_000) });
+  return { status: response.status, text: await response.text() };
+}
+
+/** Returns the text itself when it is no JSON. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const clip = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);

@@ -52,8 +52,11 @@ For developers of receivers: signed events on your own machine.
                      environment, waits until it listens, and ends it at the end
   --ca-file FILE     PEM certificates that sign the one of an https receiver
   --port N           where to listen on 127.0.0.1 (any free port)
-  --trigger TYPE     causes an event on that stack by changing its data; may be repeated. Alone, it ends
-                     when that is done
+  --trigger TYPE     causes an event on that stack by calls that the platform could make; may be repeated. It changes
+                     only families that it made, never imported ones: client.started gives access to a new family,
+                     client.ended ends the oldest access without a seat, seat.given gives that one a seat, and
+                     seat.ended ends the oldest seat. What is missing for it is caused first, with its own event.
+                     Alone, it ends when that is done
   --org ID           the organization (the stack's first);  --region us  the region (the stack's first)
   --capture FOLDER   keeps each request in a separate file, for --verify
   --verify FILE      checks a captured request offline and names each check that fails. FILE: the request

@@ -3,6 +3,7 @@ import { eventBytesAtMost, signingSecretsAtMost } from '#domain/webhooks/limits.
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { Finding } from '../probe.ts';
 import type { Scenario } from '../scenario.ts';
+import { describeRead } from '../state.ts';
 
 /** What the service sends, or may send one day. */
 export const compatibility: readonly Scenario[] = [
@@ -64,8 +65,10 @@ export const compatibility: readonly Scenario[] = [
       await probe.accept('a test event', event, { sequence: null });
       const state = await probe.state({ event: event.id, grant });
       if (state?.grants === undefined && state?.events === undefined) return false;
-      if (state.grants?.[grant] !== undefined || (state.events?.[event.id] ?? 0) > 0)
-        throw new Finding('It applied a test event.');
+      if (state.grants?.[grant] !== undefined)
+        throw new Finding(`It applied a test event: ${describeRead(state, 'grants', grant)}.`);
+      if ((state.events?.[event.id] ?? 0) > 0)
+        throw new Finding(`It applied a test event: ${describeRead(state, 'events', event.id)}.`);
       return true;
     },
   },

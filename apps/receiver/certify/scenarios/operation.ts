@@ -1,5 +1,5 @@
 import { maxConcurrency } from '#domain/webhooks/limits.ts';
-import { describeResponse, Finding, isAccepted } from '../probe.ts';
+import { Finding, isAccepted, rejection } from '../probe.ts';
 import type { Scenario } from '../scenario.ts';
 
 /** How it answers, in all scenarios together. */
@@ -13,8 +13,7 @@ export const operation: readonly Scenario[] = [
       const answers = await Promise.all(Array.from({ length: maxConcurrency }, () => probe.send(probe.started())));
       const rejected = answers.filter((answer) => !isAccepted(answer));
       const [first] = rejected;
-      if (first !== undefined)
-        throw new Finding(`It answered ${describeResponse(first)} to ${rejected.length} of ${maxConcurrency} at once.`);
+      if (first !== undefined) throw rejection(first, `${rejected.length} of ${maxConcurrency} events at once`);
       return true;
     },
   },

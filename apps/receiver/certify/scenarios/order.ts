@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Finding, type Probe, type ProbeEvent } from '../probe.ts';
 import type { Scenario } from '../scenario.ts';
+import { describeRead } from '../state.ts';
 
 /** @throws Finding unless the grant or seat is in the state. Returns false without the state. */
 async function assertState(
@@ -10,9 +11,10 @@ async function assertState(
   what: string,
 ): Promise<boolean> {
   const state = await probe.state(subject);
-  const [states, id] = 'grant' in subject ? [state?.grants, subject.grant] : [state?.seats, subject.seat];
-  if (states === undefined) return false;
-  if (states[id] !== expected) throw new Finding(`${what} is ${states[id] ?? 'unknown'} instead of ${expected}.`);
+  const [member, id] = 'grant' in subject ? (['grants', subject.grant] as const) : (['seats', subject.seat] as const);
+  if (state?.[member] === undefined) return false;
+  if (state[member][id] !== expected)
+    throw new Finding(`${what} is not ${expected}: ${describeRead(state, member, id)}.`);
   return true;
 }
 

@@ -1,13 +1,15 @@
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { Finding, isAccepted, type Probe, type ProbeEvent } from '../probe.ts';
 import type { Scenario } from '../scenario.ts';
+import { describeRead } from '../state.ts';
 
 /** @throws Finding unless the event was applied once. Returns false without the state. */
 async function assertAppliedOnce(probe: Probe, event: ProbeEvent): Promise<boolean> {
   const state = await probe.state({ event: event.id });
   if (state?.events === undefined) return false;
   const times = state.events[event.id] ?? 0;
-  if (times !== 1) throw new Finding(`It applied the event ${times === 0 ? 'not at all' : `${times} times`}.`);
+  const read = describeRead(state, 'events', event.id);
+  if (times !== 1) throw new Finding(`It applied the event ${times === 0 ? 'not at all' : `${times} times`}: ${read}.`);
   return true;
 }
 
