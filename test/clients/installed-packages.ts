@@ -1,6 +1,6 @@
 /** The packages as a release publishes them, and the programs of this machine that can run them. */
 import { execFile, spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -30,7 +30,7 @@ export const tools = {
   },
 };
 
-/** Packs everything, and installs it into an empty project of each language. */
+/** Packs everything, and installs it into an empty project of each language, by the lines of the READMEs. */
 export async function installPackages(onFinished: OnFinished) {
   const createFolder = () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'org-api-packages-'));
@@ -39,14 +39,19 @@ export async function installPackages(onFinished: OnFinished) {
   };
   const [packed, project, python] = [createFolder(), createFolder(), createFolder()];
   const packages = packClients({ repository, out: packed });
-  const find = (pattern: RegExp) =>
-    readdirSync(packed)
-      .filter((name) => pattern.test(name))
-      .map((name) => path.join(packed, name));
+  cpSync(packed, project, { recursive: true });
   writeFileSync(path.join(project, 'package.json'), '{"type":"module"}');
-  await execute('npm', ['install', '--offline', '--no-audit', '--no-fund', ...find(/\.tgz$/)], { cwd: project });
-  await execute('python3', ['-m', 'pip', 'install', '--no-index', '--target', python, ...find(/\.whl$/)]);
+  const offline = { npm_config_offline: 'true', npm_config_audit: 'false', PIP_NO_INDEX: '1', PIP_TARGET: python };
+  const lines = ['typescript', 'receiver-typescript', 'python', 'receiver-python'].map(readInstallLine);
+  const script = ['pip() { python3 -m pip "$@"; }', ...lines].join('\n');
+  await execute('sh', ['-ec', script], { cwd: project, env: { ...process.env, ...offline } });
   return { packed, packages, project, python };
+}
+
+/** Returns the line of a package's README that installs it from the folder of a release's files. */
+function readInstallLine(folder: string): string {
+  const text = readFileSync(path.join(repository, 'apps/clients', folder, 'README.md'), 'utf8');
+  return /^(?:npm|pip) install .*$/m.exec(text)?.[0] ?? expect.fail(`the README of ${folder} installs nothing`);
 }
 
 /** Returns the programs of these that run here. */

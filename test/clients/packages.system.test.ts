@@ -19,6 +19,7 @@ import {
   startPartner,
   tools,
 } from './installed-packages.ts';
+import { readBlocks, readTypescriptReceiver } from './receivers/readme-receivers.ts';
 
 const timeout = 600_000;
 const orgId = '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d';
@@ -123,27 +124,31 @@ it('tsc accepts what the READMEs of the TypeScript packages show', { timeout }, 
   const { project } = installed();
   const types = path.join(project, 'node_modules/@types');
   mkdirSync(types);
-  for (const name of ['node', 'pg'])
-    symlinkSync(path.join(repository, 'node_modules/@types', name), path.join(types, name));
-  const client = `${readSamples('typescript', 'ts')}
+  const ofTests = path.join(repository, 'node_modules/@types');
+  for (const name of ['node', 'pg']) symlinkSync(path.join(ofTests, name), path.join(types, name));
+  const client = `${readBlocks('typescript', 'ts').join('\n')}
     declare const organizationId: string;
     declare const stored: { etag: string };
     declare function store(members: Awaited<ReturnType<OrgApi['listMembers']>>['data'], etag: string): Promise<void>;`;
-  writeFileSync(path.join(project, 'client.ts'), client);
-  writeFileSync(path.join(project, 'receiver.ts'), readSamples('receiver-typescript', 'ts'));
+  const files = {
+    'client.ts': client,
+    'postgres.ts': readTypescriptReceiver('pg'),
+    'sqlite.ts': readTypescriptReceiver('node:sqlite'),
+  };
+  for (const [name, code] of Object.entries(files)) writeFileSync(path.join(project, name), code);
   const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
   const tsc = path.join(repository, 'node_modules/.bin/tsc');
-  const result = await execute(tsc, [...options, 'client.ts', 'receiver.ts'], { cwd: project }).catch((error) => error);
+  const result = await execute(tsc, [...options, ...Object.keys(files)], { cwd: project }).catch((error) => error);
   expect(result.stdout).toBe('');
 });
 
 it('mypy accepts the Python packages, and what their READMEs show', { timeout }, async () => {
   const { python: target } = installed();
   const folder = temporaryFolder();
-  const client = `${readSamples('python', 'python')}\n`;
+  const client = readBlocks('python', 'python').join('\n');
   const declared = 'from typing import Any\norganization_id: str\nstored_etag: str\ndef store(*_: Any) -> None: ...\n';
   writeFileSync(path.join(folder, 'client.py'), declared + client);
-  writeFileSync(path.join(folder, 'receiver.py'), `SECRET: str\n${readSamples('receiver-python', 'python')}`);
+  writeFileSync(path.join(folder, 'receiver.py'), readBlocks('receiver-python', 'python').join('\n'));
   const mypy = path.join(await tools.python(), 'bin/mypy');
   const check = async (...args: string[]) => {
     const env = { ...process.env, MYPYPATH: target };
@@ -154,14 +159,6 @@ it('mypy accepts the Python packages, and what their READMEs show', { timeout },
   await check('--strict', 'client.py');
   await check('--check-untyped-defs', 'receiver.py');
 });
-
-/** Returns the blocks of code of a README, one after the other. */
-function readSamples(folder: string, language: string): string {
-  const text = readFileSync(path.join(repository, 'apps/clients', folder, 'README.md'), 'utf8');
-  const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, code]) => code);
-  expect(blocks.length).toBeGreaterThanOrEqual(1);
-  return blocks.join('\n');
-}
 
 /** Returns the program of a package that has one for each platform, in a package of its own. */
 async function findBinary(name: 'deno' | 'bun' | 'workerd'): Promise<string> {

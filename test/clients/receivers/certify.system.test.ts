@@ -4,8 +4,8 @@ import { generateSecret } from '#domain/webhooks/secret.ts';
 import { endChild } from '#test/end-child.ts';
 import { certify } from '../../../apps/receiver/certify/certify.ts';
 import { readStateAt } from '../../../apps/receiver/certify/state.ts';
-import { openSqlite } from './databases.ts';
 import { createTables, type Kit, startKit } from './kills.ts';
+import { openSqlite } from './own-databases.ts';
 
 it.each(['typescript', 'python'] satisfies Kit[])(
   'a receiver on the kit passes every scenario of certify: %s',

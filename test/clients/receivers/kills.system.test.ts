@@ -1,8 +1,9 @@
 /** The receiver kits while their processes are killed: 50 times here, and 1,000 times in kills.long.test.ts. */
 import { describe, expect, it } from 'vitest';
-import { kitsWithDatabases, openSqlite } from './databases.ts';
+import { kitsWithDatabases } from './databases.ts';
 import { runKills } from './kills.ts';
 import { mutations } from './mutations.ts';
+import { openSqlite } from './own-databases.ts';
 
 const timeout = 900_000;
 const nothingWrong = { missing: 0, twice: 0, wrongStates: 0, gaps: 0, forgedAccepted: 0 };

@@ -4,8 +4,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { endChild } from '#test/end-child.ts';
-import { kitsWithDatabases, type ReceiverDatabase } from './databases.ts';
+import { kitsWithDatabases } from './databases.ts';
 import { createTables, type Kit, startKit } from './kills.ts';
+import type { ReceiverDatabase } from './own-databases.ts';
 
 const timeout = 300_000;
 const dayMs = 86_400_000;

@@ -21,7 +21,6 @@ UPSERT = (
     if IS_MYSQL
     else "on conflict (subject) do update set status = excluded.status"
 )
-local = threading.local()
 
 
 def connect():
@@ -34,14 +33,12 @@ def connect():
         import psycopg
 
         return psycopg.connect(DATABASE)
-    if not hasattr(local, "connection"):
-        local.connection = sqlite3.connect(DATABASE, isolation_level=None, timeout=20)
-    return local.connection
+    return sqlite3.connect(DATABASE, timeout=20)
 
 
 def transaction():
     if "://" not in DATABASE:
-        return sqlite(connect())
+        return sqlite(connect)
     return dbapi(connect, "mysql") if IS_MYSQL else dbapi(connect)
 
 

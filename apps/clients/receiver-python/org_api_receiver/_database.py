@@ -51,15 +51,19 @@ class _Transaction:
 
 
 @contextmanager
-def sqlite(connection: Any) -> Iterator[Transaction]:
-    """The port for sqlite3: `transaction=lambda: sqlite(connection)`, which has `isolation_level=None`."""
-    connection.execute("begin immediate")
+def sqlite(connect: Callable[[], Any]) -> Iterator[Transaction]:
+    """The port for sqlite3: `sqlite(lambda: sqlite3.connect(file))`. Each use connects and closes.
+
+    So threads may share it: a connection of sqlite3 belongs to the thread that opened it, and has one transaction.
+    """
+    connection = connect()
     try:
+        connection.isolation_level = None  # or the module would begin transactions of its own
+        connection.execute("begin immediate")
         yield _Transaction(connection, "?", "")
-    except BaseException:
-        connection.execute("rollback")
-        raise
-    connection.execute("commit")
+        connection.execute("commit")
+    finally:
+        connection.close()  # undoes what was not committed
 
 
 @contextmanager

@@ -87,14 +87,16 @@ interface SqliteDatabase {
   prepare(sql: string): { run(...values: (string | number)[]): { changes: number | bigint } };
 }
 
-/** Returns the port for SQLite: `sqlite(new DatabaseSync(file))`. One transaction at a time uses the connection. */
+/** The end of the last transaction of each connection of SQLite, which has one at a time. */
+const lastOfConnection = new WeakMap<SqliteDatabase, Promise<unknown>>();
+
+/** Returns the port for SQLite: `sqlite(new DatabaseSync(file))`. Transactions wait for each other. */
 export function sqlite<Db extends SqliteDatabase>(database: Db): Database<Transaction & { database: Db }> {
-  let last: Promise<unknown> = Promise.resolve();
   const execute = async (sql: string, values: readonly (string | number)[]) =>
     Number(database.prepare(sql).run(...values).changes);
   return {
     transaction(work) {
-      const next = last.then(async () => {
+      const next = (lastOfConnection.get(database) ?? Promise.resolve()).then(async () => {
         database.exec('begin immediate');
         try {
           const result = await work({ database, execute });
@@ -105,7 +107,10 @@ export function sqlite<Db extends SqliteDatabase>(database: Db): Database<Transa
           throw error;
         }
       });
-      last = next.catch(() => {});
+      lastOfConnection.set(
+        database,
+        next.catch(() => {}),
+      );
       return next;
     },
   };
