@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { errorCodes, errorHelp } from '#domain/contract/errors.ts';
@@ -111,6 +113,13 @@ describe('the reference at /docs', () => {
     expect(text).toContain("export ORG_API_BASE_URL='https://b.test'");
     expect(text).toContain('"https://b.test/v1/orgs/$ORG_ID/seats"');
     expect(read('/docs.md')).not.toContain('ORG_API_BASE_URL');
+  });
+
+  it('installs clients and kits by the lines of their READMEs', () => {
+    for (const folder of ['typescript', 'python', 'receiver-typescript', 'receiver-python']) {
+      const text = readFileSync(path.join(import.meta.dirname, '../../../apps/clients', folder, 'README.md'), 'utf8');
+      expect(shown).toContain(/^(?:npm|pip) install .*$/m.exec(text)?.[0]);
+    }
   });
 
   it('has the version of the document at the top of its changelog', () => {
