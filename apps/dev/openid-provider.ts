@@ -105,7 +105,7 @@ const renderChoice = (accounts: readonly string[], uid: string): string =>
       <ul>${accounts.map((account) => html`<li><a href="/choose/${uid}/${account}">${account}</a></li>`)}</ul>
     </main></body></html>`.toString();
 
-/** An account of `npm start` that nobody has yet. */
+/** An account of `npm start` that no member has yet. */
 const otherAccount = 'another-account';
 
 /**

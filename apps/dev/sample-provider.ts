@@ -38,7 +38,7 @@ interface Where {
 export const linkedAccount = 'sample-member';
 
 /** The name of a region's console at the provider, by which its row is known too. */
-const clientIdOf = (region: Region) => `npm-start-${region}`;
+const getClientId = (region: Region) => `npm-start-${region}`;
 
 /**
  * Gives the first organization with an owner the sample provider, and links one of its other members, once: what
@@ -49,7 +49,7 @@ export async function ensureSampleProvider(
   { region, issuer, consoleUrl }: Where,
   memory: RegionMemory,
 ): Promise<RegionMemory> {
-  const clientId = clientIdOf(region);
+  const clientId = getClientId(region);
   await database.query(sql`
     update sso_provider set issuer = ${issuer} where client_id = ${clientId} and issuer <> ${issuer}`);
   const organization = memory.organizations.find(({ ownerUserId }) => ownerUserId !== null);
@@ -109,7 +109,7 @@ export async function findSampleProvider(
 ): Promise<SampleProvider | null> {
   if (linkedMember === null) return null;
   const { organizationId, personId, totpSecret } = linkedMember;
-  const clientId = clientIdOf(region);
+  const clientId = getClientId(region);
   const [found] = await database.query(sql<Pick<SampleProvider, 'organizationName' | 'shortName' | 'memberName'>>`
     select o.name as "organizationName", o.slug as "shortName", m.name as "memberName"
     from sso_provider p join organization o on o.id = p.organization_id

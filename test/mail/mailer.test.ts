@@ -4,7 +4,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { writeInvitation } from '#domain/identity/mail-invitation.ts';
 import { mailKinds } from '#domain/mail/kinds.ts';
-import { mailsOfActions } from '#domain/mail/told-actions.ts';
+import { mailsOfActions } from '#domain/mail/notified-actions.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { smtpReply, startMailServer } from '#test/mail-server.ts';
@@ -274,7 +274,7 @@ it('sends nothing that a person typed but the organization’s names and a webho
   expect(server.mails.length).toBe(waiting);
   const { rows: sent } = await t.owner.pool.query<{ kind: string }>('select distinct kind from mail');
   const missing = mailKinds.filter((kind) => !sent.some((one) => one.kind === kind));
-  // There was no suspension to end, no address was changed, and passwords were not refused before.
+  // There was no suspension to end, no address was changed, and the provider was not required.
   expect(missing).toEqual(['sign_in.change_address', 'webhook.resume', 'sso.require']);
   for (const { raw, parsed } of server.mails) {
     const text = `${raw}${parsed.text}${parsed.html}${parsed.subject}`;

@@ -197,7 +197,7 @@ describe('the security contact', () => {
     expect(await t.list()).toMatchObject([{ kind: 'key.revoke', personId: t.userId }]);
   });
 
-  it('gets what was told of before another one was chosen, which no other may withhold', async () => {
+  it('gets what happened before another one was chosen, who withholds nothing', async () => {
     const t = await setUp();
     await choose(t, 'security@example.org');
     await t.recordEntry('key.revoke');
@@ -207,7 +207,7 @@ describe('the security contact', () => {
     expect((await t.list()).map(({ address }) => address)).toContain('security@example.org');
   });
 
-  it('is told of its change, the old one and the new one, as the owners are', async () => {
+  it('is notified of its change, the old one and the new one, as the owners are', async () => {
     const t = await setUp();
     const change = async (securityContact: string | null) =>
       changeSettings(t.owner, {

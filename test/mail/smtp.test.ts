@@ -114,9 +114,9 @@ describe('a reply', () => {
   it('to STARTTLS is of the settings when it is final, and no fault of TLS', async () => {
     const lines = (reply: string) => (line: string) =>
       line.startsWith('EHLO') ? '250-mail\r\n250 STARTTLS' : line.startsWith('STARTTLS') ? reply : '250 OK';
-    const answer = (reply: string) => startScriptedServer(remote, lines(reply)).then(attempt);
-    expect(await answer('502 5.5.1 certificate')).toEqual({ outcome: 'misconfigured', reply: '502 5.5.1' });
-    expect(await answer('454 4.7.0 TLS alert')).toEqual({ outcome: 'unavailable', reply: '454 4.7.0' });
+    const tryReply = (reply: string) => startScriptedServer(remote, lines(reply)).then(attempt);
+    expect(await tryReply('502 5.5.1 certificate')).toEqual({ outcome: 'misconfigured', reply: '502 5.5.1' });
+    expect(await tryReply('454 4.7.0 TLS alert')).toEqual({ outcome: 'unavailable', reply: '454 4.7.0' });
   });
 
   it('to the sender is of the settings', async () => {

@@ -10,7 +10,7 @@ const id = '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d';
 const item = { id, number: 3, host: 'hooks.example.org', at: '2026-11-29T20:31:00Z' };
 
 /** A mail of a kind. */
-const mailOf = (kind: MailKind, fields: Partial<MailContent> = {}): MailContent => ({
+const createMail = (kind: MailKind, fields: Partial<MailContent> = {}): MailContent => ({
   kind,
   organizationId: id,
   personId: 'usr_1',
@@ -31,7 +31,7 @@ describe.each(mailKinds)('a mail %s', (kind) => {
     ['a person', 'usr_1'],
     ['the security contact', null],
   ])('to %s has short sentences with one fact each, and one thing to do', (_, personId) => {
-    const mail = mailOf(kind, { personId });
+    const mail = createMail(kind, { personId });
     const several = { ...mail, facts: { ...mail.facts, items: [item, item] } };
     for (const text of [composeText(mail, origin), composeText(several, origin)]) {
       expect(text.subject).toMatch(/^[A-Z2][^.!?]{8,90}$/);
@@ -51,7 +51,7 @@ describe.each(mailKinds)('a mail %s', (kind) => {
 });
 
 it('says to the security contact why it gets a mail, and to a member why they do', () => {
-  const reason = (kind: MailKind, personId: string | null) => composeText(mailOf(kind, { personId }), origin).reason;
+  const reason = (kind: MailKind, personId: string | null) => composeText(createMail(kind, { personId }), origin).reason;
   for (const kind of ['key.create', 'owner.add', 'sso.remove', 'audit_log.anchor'] as const) {
     expect(reason(kind, null)).toBe('You get this email because this address is the security contact of Harbor.');
     expect(reason(kind, 'usr_1')).toMatch(/because you (are an owner|can manage the API keys) of Harbor/);
@@ -67,15 +67,15 @@ it('has times in the organization’s zone, with its name', () => {
   );
   // One that this release does not know is no reason to send nothing.
   expect(formatTime(at, 'Mars/Olympus')).toMatch(/UTC$/);
-  const { facts } = mailOf('key.expiring');
-  const text = composeText(mailOf('key.expiring', { facts: { ...facts, timeZone: 'Asia/Tokyo' } }), origin);
+  const { facts } = createMail('key.expiring');
+  const text = composeText(createMail('key.expiring', { facts: { ...facts, timeZone: 'Asia/Tokyo' } }), origin);
   expect(text.facts.at(-1)?.[1]).toMatch(/^Expires November 30, 2026 at 5:31.AM \(Asia\/Tokyo\)$/);
 });
 
 it('names the organization to members as its owners chose, and to others as it is registered', () => {
-  const facts = { ...mailOf('invitation').facts, organization: 'Harbor', registeredName: 'Müller & Söhne' };
+  const facts = { ...createMail('invitation').facts, organization: 'Harbor', registeredName: 'Müller & Söhne' };
   const read = (kind: MailKind, personId: string | null) =>
-    renderText(composeText(mailOf(kind, { facts, personId }), origin), null);
+    renderText(composeText(createMail(kind, { facts, personId }), origin), null);
   for (const text of [read('invitation', 'usr_1'), read('key.create', null)]) {
     expect(text).toContain('Müller & Söhne');
     expect(text).not.toContain('Harbor');

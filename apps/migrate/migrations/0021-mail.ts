@@ -23,8 +23,8 @@ const ownerKinds = [...logKinds, ...providerKinds, 'owner.add', 'owner.remove', 
 const noticeKinds = ['webhook.failing', 'key.expiring', 'audit_log.anchor'];
 
 /** What owners get, and what the security contact gets too: all of an organization that no member may turn off. */
-const toldToOwners = [...ownerKinds, 'audit_log.anchor'];
-const toldToContact = [...keyKinds, ...toldToOwners];
+const ownersGet = [...ownerKinds, 'audit_log.anchor'];
+const contactGets = [...keyKinds, ...ownersGet];
 
 /** What a member may turn off. Without mails about suspensions there are none about their end either. */
 const optionalKinds = ['webhook.failing', 'webhook.suspend', 'key.expiring'];
@@ -132,7 +132,7 @@ export class Mail extends Migration {
             where c.organization_id = org and c.person_id = m.person_id)
           and exists (select from membership_role mr join role r on r.id = mr.role_id
             where mr.organization_id = org and mr.person_id = m.person_id and case
-              when what in (${listed(toldToOwners)}) then r.organization_id is null and r.key = 'owner'
+              when what in (${listed(ownersGet)}) then r.organization_id is null and r.key = 'owner'
               when what in (${listed([...keyKinds, 'key.expiring'])}) then 'org.keys.manage' = any (r.permissions)
               else 'org.webhooks.manage' = any (r.permissions) end)
           and not exists (select from mail_opt_out f
@@ -155,7 +155,7 @@ export class Mail extends Migration {
       begin atomic
         with contact as (
           select s.security_contact as address from organization_setting s
-          where s.organization_id = org and what in (${listed(toldToContact)}) and is_mail_address(s.security_contact)
+          where s.organization_id = org and what in (${listed(contactGets)}) and is_mail_address(s.security_contact)
             and may_mail_contact(org)
         )
         select m.person_id, m.address from list_mail_members(org, what) m
@@ -203,7 +203,7 @@ export class Mail extends Migration {
           perform write_mails(entry.organization_id, 'sso.accept_passwords', null);
         elsif entry.action = 'organization.change' then
           perform write_mails(entry.organization_id, 'security_contact.change', null);
-          -- The old contact as well: whoever took a sign-in over would change the contact first.
+          -- The old contact as well: an attacker with an owner's sign-in would change the contact first.
           insert into mail (organization_id, kind, address)
           select entry.organization_id, 'security_contact.change', o.address
           from (select detail #>> '{securityContact,from}' as address) o
@@ -235,8 +235,8 @@ export class Mail extends Migration {
           or new.action = 'organization.change' and new.detail ? 'securityContact'))
         execute function notify_of_audit_entry();
 
-      -- The other owners are told who is one, whoever changes it: people, the platform and imports write these tables.
-      -- A member who is suspended or has left is none, whatever roles they have.
+      -- The other owners are notified of a new and a former one, also by the platform and imports, which write these
+      -- tables too. A member who is suspended or has left is none, with any roles.
       create function write_owner_mails(org uuid, what text, concerned text) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin

@@ -1,11 +1,11 @@
-/** Every action of the audit log: whether it is told by mail, to whom, or why not. */
+/** Every action of the audit log: who is notified by mail, or why no member is. */
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { changeAddress } from '#domain/identity/orgctl-actions.ts';
 import { stopRequiringProvider } from '#domain/identity/sso-provider.ts';
 import { mailKinds } from '#domain/mail/kinds.ts';
-import { mailsOfActions } from '#domain/mail/told-actions.ts';
+import { mailsOfActions } from '#domain/mail/notified-actions.ts';
 import {
   assignRole,
   reinstateMember,
@@ -66,21 +66,21 @@ async function setUp() {
       ]),
   };
 }
-type Told = Awaited<ReturnType<typeof setUp>>;
+type Arranged = Awaited<ReturnType<typeof setUp>>;
 
-/** What an entry has that is told, where its action alone is not. */
-const toldDetails: Readonly<Record<string, (t: Told) => object>> = {
+/** What an entry has that is notified, where its action alone is not. */
+const notifiedDetails: Readonly<Record<string, (t: Arranged) => object>> = {
   'key.change': () => ({ changed: ['allowedAddresses'] }),
   'webhook.suspend': ({ webhookId }) => ({ webhookId }),
   'sign_in.complete': () => ({ isNewBrowser: true }),
   'organization.change': () => ({ changed: ['securityContact'], securityContact: { from: null, to: 'a@example.org' } }),
 };
 
-const invited = ({ orgId }: Told) =>
+const invited = ({ orgId }: Arranged) =>
   ({ organizationId: orgId, email: 'new@example.org', by: 'orgctl', mailKeys: testSealingKeys }) as const;
 
 /** Actions whose mails do not come from their entry: what causes them, and the kinds that it causes. */
-const caused: Readonly<Record<string, (t: Told) => Promise<string[]>>> = {
+const caused: Readonly<Record<string, (t: Arranged) => Promise<string[]>>> = {
   async 'webhook.resume'(t) {
     await t.record('webhook.suspend', { webhookId: t.webhookId });
     await t.run(`select settle_mail(id, attempts, 'sent', '250', null) from mail where organization_id = $1`, [t.orgId]);
@@ -160,7 +160,7 @@ const caused: Readonly<Record<string, (t: Told) => Promise<string[]>>> = {
 };
 
 /** Imports an owner, the same again, and then the same member without the role. */
-async function importOwners(t: Told, backfill: boolean): Promise<string[]> {
+async function importOwners(t: Arranged, backfill: boolean): Promise<string[]> {
   const server = parsePostgresUrl(t.database.ownerUrl);
   const [organization] = await t.run<object>(
     `select id, name, slug, kind, status, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt"
@@ -192,7 +192,7 @@ it('is listed once: by its mails, or by a sentence that says why there is none',
 });
 
 describe.each(Object.entries(mailsOfActions))('%s', (action, mails) => {
-  it(typeof mails === 'string' ? 'is told to nobody' : `is told: ${mails.join(', ')}`, async () => {
+  it(typeof mails === 'string' ? 'causes no mail' : `causes ${mails.join(', ')}`, async () => {
     const t = await setUp();
     const cause = caused[action];
     if (typeof mails === 'string') {
@@ -201,7 +201,7 @@ describe.each(Object.entries(mailsOfActions))('%s', (action, mails) => {
       return expect(await t.take()).toEqual([]);
     }
     if (cause !== undefined) return expect((await cause(t)).sort()).toEqual([...mails].sort());
-    await t.record(action, toldDetails[action]?.(t));
+    await t.record(action, notifiedDetails[action]?.(t));
     expect(await t.take()).toEqual([...mails]);
   });
 });
@@ -210,13 +210,13 @@ it.each([
   ['key.change', { changed: ['label', 'description'] }],
   ['sign_in.complete', { isNewBrowser: false }],
   ['organization.change', { changed: ['displayName'], displayName: { from: null, to: 'x' } }],
-])('%s is told to nobody when it changes nothing of security: %j', async (action, detail) => {
+])('%s causes no mail when it changes nothing of security: %j', async (action, detail) => {
   const t = await setUp();
   await t.record(action, detail);
   expect(await t.take()).toEqual([]);
 });
 
-it('owners hear of no member who is none, whoever changes them', async () => {
+it('owners get no mail about a member who is none, by any change', async () => {
   const t = await setUp();
   await t.put('usr_member', ['member']);
   await t.put('usr_member', ['admin'], 'suspended');

@@ -6,7 +6,7 @@ const hooks = 'Events have ids and no names, and the audit log has it.';
 const machines = 'Systems that concern it get an event, and the receipt and the log have it.';
 const own = 'Its member does it in the console, and sees what it does.';
 const noise = 'Who tries to sign in would choose who gets mail.';
-const later = 'What it allows is told when it is used.';
+const later = 'Its use causes a mail.';
 const operator = 'The person asked an operator for it, or hears of it when they next sign in.';
 
 /**
@@ -26,7 +26,7 @@ export const mailsOfActions: Readonly<Record<string, readonly MailKind[] | strin
   'webhook.tested': routine,
   'webhook.pause': hooks,
   'webhook.suspend': ['webhook.suspend'],
-  'webhook.resume': ['webhook.resume'], // after a suspension that was told
+  'webhook.resume': ['webhook.resume'], // after a mail about the suspension
   'webhook.detach': hooks,
   'webhook.delete': hooks,
   'webhook.redeliver': routine,
