@@ -5,15 +5,8 @@ import Provider from 'oidc-provider';
 import { generateSync } from 'otplib';
 import { StartupError } from '#runtime/errors.ts';
 import { html } from '#runtime/pages/html.ts';
-import { linkedAccount, type SampleProvider } from './sample-provider.ts';
+import { linkedAccount, type SampleClient, type SampleProvider } from './sample-provider.ts';
 import { portVariable } from './servers/ports.ts';
-
-/** A console, as the sample provider knows it. */
-export interface SampleClient {
-  clientId: string;
-  clientSecret: string;
-  redirectUri: string;
-}
 
 /** A key of a provider, with which it signs. */
 export interface ProviderKey {

@@ -14,8 +14,14 @@ import { providerRow } from '#domain/identity/sso-provider.ts';
 import { chooseAccount } from '#domain/identity/sso-sign-in.ts';
 import { hashToken } from '#domain/identity/token.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
-import type { SampleClient } from './openid-provider.ts';
 import type { RegionMemory } from './state.ts';
+
+/** A console, as the sample provider knows it. */
+export interface SampleClient {
+  clientId: string;
+  clientSecret: string;
+  redirectUri: string;
+}
 
 /** How an organization's console is a client of the sample provider, and how its member signs in. */
 export interface SampleProvider extends SampleClient {

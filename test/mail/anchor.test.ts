@@ -23,7 +23,10 @@ it('shows in both programs that a log was computed again, saved as its source or
   );
   const { month, at } = rows[0] ?? { month: '', at: new Date() };
   const entry = { orgId: ada.orgId, at, personId: ada.personId, action: 'role.change', status: null };
-  await writeEntries(t.owner, Array.from({ length: 12 }, (_, n) => ({ ...entry, detail: { n } })));
+  await writeEntries(
+    t.owner,
+    Array.from({ length: 12 }, (_, n) => ({ ...entry, detail: { n } })),
+  );
   await link(t);
   await t.owner.pool.query('select record_notices()');
   await t.owner.pool.query('update mail set due_at = now()');

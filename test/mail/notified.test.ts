@@ -6,13 +6,7 @@ import { changeAddress } from '#domain/identity/orgctl-actions.ts';
 import { stopRequiringProvider } from '#domain/identity/sso-provider.ts';
 import { mailKinds } from '#domain/mail/kinds.ts';
 import { mailsOfActions } from '#domain/mail/notified-actions.ts';
-import {
-  assignRole,
-  reinstateMember,
-  removeMember,
-  suspendMember,
-  unassignRole,
-} from '#domain/members/change.ts';
+import { assignRole, reinstateMember, removeMember, suspendMember, unassignRole } from '#domain/members/change.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation } from '#test/setup.ts';
@@ -83,7 +77,9 @@ const invited = ({ orgId }: Arranged) =>
 const caused: Readonly<Record<string, (t: Arranged) => Promise<string[]>>> = {
   async 'webhook.resume'(t) {
     await t.record('webhook.suspend', { webhookId: t.webhookId });
-    await t.run(`select settle_mail(id, attempts, 'sent', '250', null) from mail where organization_id = $1`, [t.orgId]);
+    await t.run(`select settle_mail(id, attempts, 'sent', '250', null) from mail where organization_id = $1`, [
+      t.orgId,
+    ]);
     await t.record('webhook.resume', { webhookId: t.webhookId });
     return (await t.take()).filter((kind) => kind !== 'webhook.suspend');
   },

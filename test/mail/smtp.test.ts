@@ -61,7 +61,13 @@ describe('TLS', () => {
   it('needs a server that speaks it, and a version that is not too old', async () => {
     const plain = await startMailServer({ host: remote });
     expect(await attempt(plain.url.replace('smtp:', 'smtps:'))).toEqual({ outcome: 'misconfigured', reply: 'TLS' });
-    const old = await startMailServer({ host: remote, secure: true, ...tls, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' });
+    const old = await startMailServer({
+      host: remote,
+      secure: true,
+      ...tls,
+      maxVersion: 'TLSv1.1',
+      minVersion: 'TLSv1',
+    });
     const url = old.url.replace('smtp:', 'smtps:');
     expect(await attempt(url, authority.cert)).toEqual({ outcome: 'misconfigured', reply: 'TLS' });
   });

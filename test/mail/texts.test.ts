@@ -37,8 +37,7 @@ describe.each(mailKinds)('a mail %s', (kind) => {
       expect(text.subject).toMatch(/^[A-Z2][^.!?]{8,90}$/);
       for (const sentence of text.sentences) expect(sentence).toMatch(/^[A-Z][^!?]*\.$/);
       // A quoted command has periods too.
-      for (const sentence of text.sentences)
-        expect(sentence.replace(/“.*”/, '').slice(0, -1)).not.toMatch(/\. /);
+      for (const sentence of text.sentences) expect(sentence.replace(/“.*”/, '').slice(0, -1)).not.toMatch(/\. /);
       for (const sentence of [...text.sentences, ...text.advice.split(/(?<=\.) /)])
         expect(sentence.split(' ').length).toBeLessThanOrEqual(26);
       expect(text.action.url).toMatch(/^https:\/\/console\.example\.org\//);
@@ -51,7 +50,8 @@ describe.each(mailKinds)('a mail %s', (kind) => {
 });
 
 it('says to the security contact why it gets a mail, and to a member why they do', () => {
-  const reason = (kind: MailKind, personId: string | null) => composeText(createMail(kind, { personId }), origin).reason;
+  const reason = (kind: MailKind, personId: string | null) =>
+    composeText(createMail(kind, { personId }), origin).reason;
   for (const kind of ['key.create', 'owner.add', 'sso.remove', 'audit_log.anchor'] as const) {
     expect(reason(kind, null)).toBe('You get this email because this address is the security contact of Harbor.');
     expect(reason(kind, 'usr_1')).toMatch(/because you (are an owner|can manage the API keys) of Harbor/);

@@ -13,7 +13,9 @@ it('says what a mail was by its Message-ID or id, and neither its address nor it
   const invited = { organizationId: orgId, email, by: 'orgctl', mailKeys: testSealingKeys } as const;
   const { token, personId } = await createEnrolment(owner, invited);
   const { id: keyId } = await make.apiKey({ creator: { orgId, userId, roleId: null } });
-  await owner.pool.query(`insert into audit_entry (organization_id, action) values ($1, 'audit_log.download')`, [orgId]);
+  await owner.pool.query(`insert into audit_entry (organization_id, action) values ($1, 'audit_log.download')`, [
+    orgId,
+  ]);
   const { rows } = await owner.pool.query<{ id: string; kind: string; hash: string }>(
     'select id, kind, about as hash from mail',
   );

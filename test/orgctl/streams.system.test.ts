@@ -129,7 +129,10 @@ async function setupCalls() {
     ledger: () => [],
     'audit-log verify': () => org,
     'mail show': async () => {
-      const { rows } = await owner.pool.query<{ id: string }>('select id from mail limit 1');
+      const { rows } = await owner.pool.query<{ id: string }>(
+        `insert into mail (organization_id, kind, address) values ($1, 'key.create', 'it@example.org') returning id`,
+        [orgId],
+      );
       return ['--mail', rows[0]?.id ?? ''];
     },
     'key list': () => org,

@@ -64,8 +64,7 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
 const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', response: 'response_missing' } as const;
 
 /** Returns whether a code of Node or OpenSSL is of TLS: of the handshake, or of a certificate. */
-export const isTlsCode = (code: string): boolean =>
-  Object.hasOwn(tlsCodes, code) || /^ERR_(SSL|TLS|OSSL)_/.test(code);
+export const isTlsCode = (code: string): boolean => Object.hasOwn(tlsCodes, code) || /^ERR_(SSL|TLS|OSSL)_/.test(code);
 
 /** Returns the cause of a connection error, by its code and never its message; null is a close. */
 export function findErrorCause(error: Error | null, phase: Phase): FailureCause {

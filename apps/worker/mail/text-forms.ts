@@ -76,6 +76,8 @@ export function createForms(mail: MailContent, origin: string) {
   const when: [string, string] = ['Time', format(createdAt)];
   const [first] = items;
   const isOne = items.length === 1;
+  /** Chooses by the number of keys or webhooks. */
+  const choose = (one: string, several: string) => (isOne ? one : several);
   const within = (path: string) => `${origin}/o/${organizationId}${path}`;
   const open = (path: string, label: string) => ({ label, url: within(isOne ? `${path}/${first?.id}` : path) });
   const ofContact = `this address is the security contact of ${organization}`;
@@ -116,7 +118,7 @@ export function createForms(mail: MailContent, origin: string) {
     reason: because(`you are an owner of ${organization}`),
   });
 
-  return { organization, isOne, format, within, open, because, ofPerson, ofKey, ofWebhooks, ofOwner };
+  return { organization, choose, format, within, open, because, ofPerson, ofKey, ofWebhooks, ofOwner };
 }
 
 /** An ended key has no number any more. */

@@ -8,7 +8,7 @@ export function composeText(mail: MailContent, origin: string): MailText {
   const { kind, personId, facts, token, createdAt } = mail;
   const { items, anchor } = facts;
   const forms = createForms(mail, origin);
-  const { organization, isOne, format, within, open, because, ofPerson, ofKey, ofWebhooks, ofOwner } = forms;
+  const { organization, choose, format, within, open, because, ofPerson, ofKey, ofWebhooks, ofOwner } = forms;
 
   switch (kind) {
     case 'invitation':
@@ -96,30 +96,33 @@ export function composeText(mail: MailContent, origin: string): MailText {
       );
     case 'key.expiring':
       return {
-        subject: isOne
-          ? `An API key of ${organization} expires soon`
-          : `${items.length} API keys of ${organization} expire soon`,
+        subject: choose(
+          `An API key of ${organization} expires soon`,
+          `${items.length} API keys of ${organization} expire soon`,
+        ),
         sentences: [
-          isOne
-            ? 'Rotate the key now, and put the new one into use.'
-            : 'Rotate the keys now, and put the new ones into use.',
+          choose(
+            'Rotate the key now, and put the new one into use.',
+            'Rotate the keys now, and put the new ones into use.',
+          ),
           'Requests with an expired key are rejected.',
         ],
         facts: [
           ['Organization', organization],
           ...items.map((key): [string, string] => [nameKey(key), `Expires ${format(key.at ?? createdAt)}`]),
         ],
-        action: open('/keys', isOne ? 'View API key' : 'View API keys'),
-        advice: `If ${isOne ? 'the key is' : 'they are'} no longer needed, there is nothing to do.`,
+        action: open('/keys', choose('View API key', 'View API keys')),
+        advice: `If ${choose('the key is', 'they are')} no longer needed, there is nothing to do.`,
         reason: because(`you can manage the API keys of ${organization}`),
       };
     case 'webhook.failing':
       return ofWebhooks(
-        isOne ? `A webhook of ${organization} is failing` : `${items.length} webhooks of ${organization} are failing`,
+        choose(`A webhook of ${organization} is failing`, `${items.length} webhooks of ${organization} are failing`),
         [
-          isOne
-            ? 'The receiver has accepted no event for more than an hour.'
-            : 'Their receivers have accepted no event for more than an hour.',
+          choose(
+            'The receiver has accepted no event for more than an hour.',
+            'Their receivers have accepted no event for more than an hour.',
+          ),
           'Repair what fails within three days.',
           'No event is lost yet: each is sent again until then.',
         ],

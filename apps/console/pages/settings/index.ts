@@ -114,8 +114,8 @@ const organizationFields = (state: FormState): Html => html`<h2>Organization</h2
     exact: true,
     maxLength: 254,
     hint:
-      'Gets a copy of emails about security that members can’t turn off, and each month the end of the audit log. For ' +
-      'example the address of your IT desk.',
+      'Gets a copy of emails about security that members can’t turn off, and each month the end of the audit log. ' +
+      'For example the address of your IT desk.',
   })}`;
 
 const accessFields = (state: FormState): Html => html`<h2>Access</h2>
