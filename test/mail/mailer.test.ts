@@ -126,6 +126,29 @@ it('waits longer after each temporary rejection, and ends with a final one', asy
   await vi.waitFor(async () => expect(await t.rows()).toMatchObject([ended]), patient);
 });
 
+it('waits no longer than its rule says when PostgreSQL’s clock was set back', async () => {
+  const server = await startMailServer();
+  const t = await setUp(server.url);
+  for (const [name, attempts, ahead] of [
+    ['new', 0, '1 hour'], // due when it was written
+    ['tried', 9, '12 hours'],
+    ['tried.before', 9, '13 hours'],
+  ] as const) {
+    const { userId } = await t.make.member({ orgId: t.orgId, signedIn: true }); // each has a queue of its own
+    await t.owner.pool.query(
+      `insert into mail (kind, person_id, address, attempts, due_at)
+       values ('factor.add', $1, $2 || '@example.org', $3, now() + $4::interval)`,
+      [userId, name, attempts, ahead],
+    );
+  }
+  t.start();
+  const sent = ['new@example.org', 'tried.before@example.org'];
+  await vi.waitFor(() => expect(server.mails.map(({ to }) => to)).toEqual(sent), patient);
+  const withState = async (wanted: string) => (await t.rows()).filter(({ state }) => state === wanted);
+  await vi.waitFor(async () => expect(await withState('sent')).toHaveLength(2), patient);
+  expect(await withState('waiting')).toMatchObject([{ attempts: 9 }]);
+});
+
 it('tries one mail when the server rejects its sign-in, and gives none up for it', async () => {
   const server = await startMailServer({
     authOptional: false,

@@ -448,7 +448,10 @@ export class Mail extends Migration {
               order by m.queue, m.due_at, m.id limit 1) n
           )
           select m.* into due from first f join mail m on m.id = f.id
-          where m.state = 'waiting' and m.due_at <= clock_timestamp()
+          -- The clock may have been set back: before its first attempt a mail waits for ten minutes at most, and
+          -- later for twelve hours.
+          where m.state = 'waiting'
+            and is_due(m.due_at, case m.attempts when 0 then interval '10 minutes' else interval '12 hours' end)
           order by (select max(a.attempted_at) from mail a where a.queue = m.queue and a.attempted_at is not null)
               nulls first, m.due_at, m.id
             limit 1 for update of m skip locked;
