@@ -95,8 +95,10 @@ const errors = `\
 Every refusal is JSON. Decide by \`error\`; \`message\` is for people and may change.
 
 \`\`\`json
-{ "error": "insufficient_scope", "message": "This API key does not carry the scope org.clients.read, which this read
-needs." }
+{
+  "error": "insufficient_scope",
+  "message": "This API key does not carry the scope org.clients.read, which this read needs."
+}
 \`\`\`
 
 | Status | \`error\` | When | What to do |
