@@ -41,7 +41,7 @@ export interface AttemptOptions extends Sender {
 
 /** Creates the activity of deliveries, over the connections of the worker that runs it. */
 export function createAttempts(options: AttemptOptions): DeliveryActivities {
-  const { pool, delaysMs, post, sign, onStarted, onEnded, onInternalError } = options;
+  const { pool, delaysMs, post, sign, unsealCustomHeaders, onStarted, onEnded, onInternalError } = options;
 
   async function attempt(input: AttemptInput): Promise<{ next: NextStep; line: AttemptLine | null }> {
     const startedAt = performance.now();
@@ -56,7 +56,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const waitMs = isInternalError
       ? waitAfterInternalErrorMs('internal', input.internalErrors, Math.random())
       : waitAfterFailureMs(delaysMs, admission.failures, Math.random());
-    const attempted = { id, admission, headers: request?.headers ?? null, result, waitMs };
+    const attempted = { id, admission, headers: request && listHeaders(request), result, waitMs };
     const giveUpAt = startedAt + recordUntilMs;
     const state = await record(input, attempted, giveUpAt);
     if (result.rest !== null) await recordRest(input, id, result.rest, giveUpAt);
@@ -83,7 +83,8 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
         'webhook-attempt': String(number),
         ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
       };
-      return { webhookId: input.webhookId, url, headers, body, nowMs: startedAtMs, lookUpMs };
+      const customHeaders = unsealCustomHeaders(input, admitted.headers);
+      return { webhookId: input.webhookId, url, headers, customHeaders, body, nowMs: startedAtMs, lookUpMs };
     } catch (error) {
       onInternalError(error, input, 'internal_error');
       return null;
@@ -155,6 +156,12 @@ export function createInternalFailure(): ApplicationFailure {
   failure.stack = '';
   return failure;
 }
+
+/** Returns the headers of a request as they are recorded: the values of custom ones are secret. */
+const listHeaders = ({ headers, customHeaders }: SignedRequest): Record<string, string | null> => ({
+  ...headers,
+  ...Object.fromEntries(Object.keys(customHeaders).map((name) => [name, null])),
+});
 
 const listIds = ({ organizationId, webhookId, eventId }: DeliveryId): string[] => [organizationId, webhookId, eventId];
 

@@ -11,7 +11,7 @@ import { recordSignatureResult } from './record-signature-result.ts';
 import type { Sender } from './sender.ts';
 import { type TestTarget, testTargetSql } from './sql/test-target.ts';
 
-type Signing = Pick<Sender, 'sign' | 'onInternalError'>;
+type Signing = Pick<Sender, 'sign' | 'unsealCustomHeaders' | 'onInternalError'>;
 
 /** A test event; `request` is null when it could not be signed. */
 interface TestPost {
@@ -24,20 +24,21 @@ interface TestPost {
 export function createTestActivities({
   database,
   post,
-  sign,
-  onInternalError,
+  ...signing
 }: Sender & { database: Database }): TestActivities {
+  const { onInternalError } = signing;
+
   async function postTest(input: SendTestInput): Promise<TestResult | null> {
     const target = await findTarget(database, input);
     if (target === null) return null;
-    const made = makePost(input, target, { sign, onInternalError });
+    const made = makePost(input, target, signing);
     return buildTestResult(made, await send(made, post));
   }
 
   async function checkSignatures(input: SendTestInput): Promise<SignatureCheck | null> {
     const target = await findTarget(database, input);
     if (target === null) return null;
-    const { isInternalError, ...check } = await tryBothSignatures({ input, target, post, sign, onInternalError });
+    const { isInternalError, ...check } = await tryBothSignatures({ input, target, post, ...signing });
     const isRecorded =
       !isInternalError && (await recordSignatureResult(database, { ...input, ...target }, check.result));
     const unrecorded = isInternalError ? 'internal_error' : isRecorded ? null : 'changed';
@@ -64,7 +65,7 @@ export async function tryBothSignatures({
   target,
   post,
   ...signing
-}: { input: SendTestInput; target: Pick<TestTarget, 'url' | 'secrets' | 'nowMs'> } & Signing &
+}: { input: SendTestInput; target: Pick<TestTarget, 'url' | 'secrets' | 'headers' | 'nowMs'> } & Signing &
   Pick<Sender, 'post'>): Promise<Omit<SignatureCheck, 'unrecorded'> & { isInternalError: boolean }> {
   const goodPost = makePost(input, target, signing);
   const goodResult = await send(goodPost, post);
@@ -95,8 +96,8 @@ async function findTarget(
 
 function makePost(
   { organizationId, webhookId, eventType }: SendTestInput,
-  { url, secrets, nowMs }: Pick<TestTarget, 'url' | 'secrets' | 'nowMs'>,
-  { sign, onInternalError }: Signing,
+  { url, secrets, nowMs, headers: sealedHeaders }: Pick<TestTarget, 'url' | 'secrets' | 'headers' | 'nowMs'>,
+  { sign, unsealCustomHeaders, onInternalError }: Signing,
 ): TestPost {
   const { id: eventId, body: text } = buildTestEvent(eventType, organizationId, new Date(nowMs));
   const key = { organizationId, webhookId, eventId };
@@ -106,7 +107,8 @@ function makePost(
     const body = Buffer.from(text);
     const sealed = secrets.map((secret) => Buffer.from(secret, 'base64'));
     const headers = { ...sign(key, { sealed, body, timestampSeconds }), 'webhook-attempt': '1' };
-    return { eventId, timestampSeconds, request: { webhookId, url, headers, body, nowMs } };
+    const customHeaders = unsealCustomHeaders(key, sealedHeaders);
+    return { eventId, timestampSeconds, request: { webhookId, url, headers, customHeaders, body, nowMs } };
   } catch (error) {
     onInternalError(error, key, 'internal_error');
     return { eventId, timestampSeconds, request: null };

@@ -1,6 +1,6 @@
 import { isLoginRejected, isServerUnavailable } from '#domain/db/driver/errors.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
-import { type SealingKeys, SecretNotUnsealedError, unsealSecret } from '#domain/webhooks/seal.ts';
+import { type SealingKeys, SecretNotUnsealedError, unsealHeaders, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { createResolve } from '#runtime/egress/resolve.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -11,7 +11,10 @@ import type { Trial } from './trial.ts';
 
 export type SignedRequest = Pick<Post, 'url' | 'body' | 'nowMs' | 'lookUpMs'> & {
   webhookId: string;
+  /** The service's headers. They are recorded with the attempt. */
   headers: Record<string, string>;
+  /** The headers that the webhook's owner added. Only their names are recorded. */
+  customHeaders: Record<string, string>;
 };
 
 /** What the signature of an attempt covers. */
@@ -68,11 +71,22 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
   const sign = signWith(() => config.webhookSecretKeys);
   const signingErrors = new SigningErrors();
 
+  /** Returns the result of a step that unseals, whose error may end the trial. */
+  function unsealing<Result>({ webhookId }: Pick<DeliveryId, 'webhookId'>, step: () => Result): Result {
+    try {
+      return step();
+    } catch (error) {
+      if (signingErrors.concernsAll(error, webhookId)) trial.fail('A request could not be signed.');
+      throw error;
+    }
+  }
+
   return {
     /** Makes one HTTP request for a webhook; never throws because of the receiver. */
-    post: ({ webhookId, ...request }: SignedRequest) =>
+    post: ({ webhookId, headers, customHeaders, ...request }: SignedRequest) =>
       postOnce({
         ...request,
+        headers: { ...customHeaders, ...headers },
         allow: getAllowList(config, webhookId),
         resolve,
         onInternalError: (error) => {
@@ -81,14 +95,15 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
         },
       }),
     /** @throws Error when a secret cannot be unsealed. */
-    sign(delivery: DeliveryId, toBeSigned: ToBeSigned): Record<string, string> {
-      try {
-        return sign(delivery, toBeSigned);
-      } catch (error) {
-        if (signingErrors.concernsAll(error, delivery.webhookId)) trial.fail('A request could not be signed.');
-        throw error;
-      }
-    },
+    sign: (delivery: DeliveryId, toBeSigned: ToBeSigned): Record<string, string> =>
+      unsealing(delivery, () => sign(delivery, toBeSigned)),
+    /**
+     * Returns the custom headers of a webhook by name; none when `sealed` (base64) is null.
+     *
+     * @throws Error when they cannot be unsealed.
+     */
+    unsealCustomHeaders: (webhook: Pick<DeliveryId, 'organizationId' | 'webhookId'>, sealed: string | null) =>
+      unsealing(webhook, () => unsealCustomHeaders(webhook, sealed, config.webhookSecretKeys)),
     /** Reports an internal error whose text is stored nowhere else. */
     onInternalError(error: unknown, delivery: DeliveryId, code: keyof typeof internalErrors): void {
       // An attempt that could not be prepared ends with this cause and is counted there.
@@ -115,6 +130,17 @@ export function signWith(keys: () => SealingKeys): Sender['sign'] {
     Accept: '*/*', // some firewalls reject a request without it
     'User-Agent': 'org-api-webhooks/1.0',
   });
+}
+
+/** Unseals the custom headers of a webhook, by name. */
+export function unsealCustomHeaders(
+  webhook: Pick<DeliveryId, 'organizationId' | 'webhookId'>,
+  sealed: string | null,
+  keys: SealingKeys,
+): Record<string, string> {
+  if (sealed === null) return {};
+  const headers = unsealHeaders(Buffer.from(sealed, 'base64'), webhook, keys);
+  return Object.fromEntries(headers.map(({ name, value }) => [name, value]));
 }
 
 /**

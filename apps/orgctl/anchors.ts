@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { AuditAnchor } from '#domain/audit-log/chain.ts';
 import { CommandError } from './errors.ts';
+import { readText } from './read-text.ts';
 
 const Anchor = z.object({
   organizationId: z.uuid(),
@@ -37,9 +37,7 @@ const OtlpLine = z.object({
  * @throws CommandError when the file cannot be read, has no anchor, or a line of anchors is broken.
  */
 export async function readAnchors(file: string): Promise<AuditAnchor[]> {
-  const text = await readFile(file, 'utf8').catch((cause: Error) => {
-    throw new CommandError(`${file} cannot be read: ${cause.message}.`);
-  });
+  const text = await readText(file);
   const anchors = text.split('\n').flatMap((line, index) => {
     if (!/"auditAnchor"|"org_api\.audit_log\.anchor\./.test(line)) return [];
     const found = readLine(parseJson(line));

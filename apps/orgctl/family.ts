@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import {
   type ErasedFamily,
@@ -10,6 +9,7 @@ import {
 import { brokenConstraint } from '#domain/db/constraint.ts';
 import type { Noun } from './command.ts';
 import { CommandError } from './errors.ts';
+import { readText } from './read-text.ts';
 
 /** `orgctl family …` */
 export const family: Noun = {
@@ -87,9 +87,7 @@ const Erased = z.object({
  * @throws CommandError when the file cannot be read or has no certificate, or a broken one.
  */
 async function readCertificates(file: string): Promise<ErasedFamily[]> {
-  const text = await readFile(file, 'utf8').catch((cause: Error) => {
-    throw new CommandError(`${file} cannot be read: ${cause.message}.`);
-  });
+  const text = await readText(file);
   const documents = [text, ...text.split('\n')].filter((part) => part.includes('"familyDigest"')).map(parseJson);
   const [whole, ...lines] = documents;
   const found = whole === undefined ? lines.flatMap(findCertificates) : findCertificates(whole);

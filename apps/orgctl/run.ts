@@ -3,6 +3,7 @@ import { DomainError } from '#domain/contract/domain-error.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import type { UrlProblem } from '#domain/webhooks/address/url-problems.ts';
 import { WebhookError } from '#domain/webhooks/errors.ts';
+import { SecretNotUnsealedError } from '#domain/webhooks/seal.ts';
 import { printable } from '#runtime/command-line.ts';
 import { describeFailure } from '#runtime/database-failure.ts';
 import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
@@ -34,7 +35,7 @@ const documentText = (document: unknown) =>
   );
 
 /** Errors whose message is printed unchanged. */
-const expectedErrors = [CommandError, InterruptedError, DomainError, InvalidSettingsError];
+const expectedErrors = [CommandError, InterruptedError, DomainError, InvalidSettingsError, SecretNotUnsealedError];
 
 /** Carries out one call of `orgctl`. Returns its exit code. */
 export async function runOrgctl(args: readonly string[], surroundings: Surroundings): Promise<number> {

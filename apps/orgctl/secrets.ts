@@ -14,6 +14,10 @@ const about: Record<SealedTable, { content: string; lastResort: string }> = {
     content: 'signing secrets of webhooks',
     lastResort: 'rotate the secret with orgctl webhook rotate, and give the new one to the receiver',
   },
+  webhook: {
+    content: 'custom headers of webhooks',
+    lastResort: 'set the headers again with orgctl webhook change, or ask a member to do so in the console',
+  },
   second_factor: {
     content: 'authenticator apps of people',
     lastResort: 'ask the person to sign in with another factor and to remove this one, or run orgctl person invite',

@@ -5,6 +5,7 @@ import { findWebhookOrganization, type WebhookRequest } from '#domain/webhooks/a
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { deliveryStates } from '#domain/webhooks/deliveries.ts';
+import type { HeaderChange } from '#domain/webhooks/headers.ts';
 import { getWebhook, getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
 import { detachWebhook } from '#domain/webhooks/managed.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
@@ -19,6 +20,7 @@ import type { SignatureCheck, TestResult } from '#workflows/send-test/types.ts';
 import { type Command, type Context, type Noun, type Options, orgOption, webhookOption } from './command.ts';
 import { CommandError } from './errors.ts';
 import { getOrganization } from './org.ts';
+import { readText } from './read-text.ts';
 import { fields, table } from './table.ts';
 
 /** Returns the webhook that an operator names by its id only. */
@@ -41,6 +43,40 @@ export function getSealingKeys({ config }: Context): SealingKeys {
 const secretText = (secret: Record<string, unknown>) =>
   `${fields(secret)}\nThe secret is shown only once. Give it to the receiver now.`;
 
+/**
+ * Reads custom headers from a file with `Name: value` on each line, so that no value is an argument, which shells and
+ * lists of processes show.
+ *
+ * @throws CommandError when the file cannot be read, has no header, or a line is no header. It quotes no line.
+ */
+async function readHeaders(file: string): Promise<{ name: string; value: string }[]> {
+  const lines = (await readText(file)).split(/\r?\n/);
+  const headers = lines.flatMap((line, index) => {
+    if (line.trim() === '') return [];
+    const [, name, value] = /^([^:]+):(.+)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined)
+      throw new CommandError(`Line ${index + 1} of ${file} is not a name, a colon and a value.`);
+    return { name: name.trim(), value: value.trim() };
+  });
+  if (headers.length === 0) throw new CommandError(`${file} contains no headers.`);
+  return headers;
+}
+
+/** Returns the change of custom headers that the options name; null for none. */
+async function readHeaderChanges(options: Options): Promise<HeaderChange[] | null> {
+  const [file, removed] = [options.find('set-headers'), options.findList('remove-headers')];
+  if (file === null && removed === null) return null;
+  const set = file === null ? [] : await readHeaders(file);
+  return [...set, ...(removed ?? []).map((name) => ({ name, value: null }))];
+}
+
+const setHeadersOption = {
+  'set-headers': {
+    value: 'FILE',
+    about: 'custom headers of every request: a file with lines Name: value; - reads standard input',
+  },
+};
+
 const sameUrlOption = {
   'allow-same-url': { value: null, about: 'although another webhook has the URL: its receiver gets each event twice' },
 };
@@ -54,9 +90,11 @@ const create: Command = {
     types: { value: 'a,b', about: `event types: ${eventTypes.join(', ')}`, required: true },
     description: { value: 'D', about: 'a name for people' },
     unordered: { value: null, about: 'send the events of a client or seat without waiting for the one before' },
+    ...setHeadersOption,
     ...sameUrlOption,
   },
   async run(options, context) {
+    const file = options.find('set-headers');
     const created = await createWebhook(
       context.database,
       {
@@ -66,6 +104,7 @@ const create: Command = {
         eventTypes: options.findList('types') ?? [],
         description: options.find('description') ?? '',
         ordered: !options.has('unordered'),
+        ...(file === null ? {} : { headers: await readHeaders(file) }),
         allowSameUrl: options.has('allow-same-url'),
       },
       { allow: context.config.allow, sealingKeys: getSealingKeys(context) },
@@ -110,13 +149,14 @@ const show: Command = {
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
     const webhook = await getWebhookWithSecrets(context.database, request, completeCounts(new Date()));
-    const { deliveries, secrets, eventTypes, state: _state, ...rest } = webhook;
+    const { deliveries, secrets, eventTypes, headerNames, state: _state, ...rest } = webhook;
     const secretRows = secrets.map(({ id, createdAt, validUntil }) => [id, createdAt, validUntil ?? 'newest']);
     const text = [
       fields({
         status: getWebhookStatus(webhook),
         ...rest,
         eventTypes: eventTypes.join(','),
+        headerNames: headerNames.join(','),
         ...Object.fromEntries(deliveryStates.map((state) => [statusOfState[state], deliveries[state]])),
       }),
       resultText(rest.signatureResult),
@@ -135,10 +175,13 @@ const change: Command = {
     types: { value: 'a,b', about: 'new event types, used for new events' },
     description: { value: 'D', about: 'a name for people' },
     ordered: { value: 'yes|no', about: 'whether an event waits for the one before of its client or seat' },
+    ...setHeadersOption,
+    'remove-headers': { value: 'a,b', about: 'names of custom headers to remove; others stay' },
     ...sameUrlOption,
   },
   async run(options, context) {
     const ordered = options.findChoice('ordered', ['yes', 'no']);
+    const changes = await readHeaderChanges(options);
     const request = await getWebhookRequest(options, context);
     const [url, description, eventTypes] = [
       options.find('url'),
@@ -151,6 +194,7 @@ const change: Command = {
       ...(description === null ? {} : { description }),
       ...(eventTypes === null ? {} : { eventTypes }),
       ...(ordered === null ? {} : { ordered: ordered === 'yes' }),
+      ...(changes === null ? {} : { headers: { changes, sealingKeys: getSealingKeys(context) } }),
       allowSameUrl: options.has('allow-same-url'),
     };
     const { database } = context;

@@ -5,7 +5,7 @@ import { type AttemptLine, type AttemptOptions, createAttempts } from '#delivery
 import { postOnce } from '#delivery/post/post.ts';
 import type { PostResult } from '#delivery/post/result.ts';
 import { createTestActivities } from '#delivery/send-test.ts';
-import { signWith } from '#delivery/sender.ts';
+import { signWith, unsealCustomHeaders } from '#delivery/sender.ts';
 import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { repairDeliveriesSql } from '#delivery/sql/repair.ts';
@@ -13,10 +13,12 @@ import { postUntilMs } from '#delivery/times.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { getCauseProperties } from '#domain/webhooks/causes.ts';
 import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
+import { sealHeaders } from '#domain/webhooks/seal.ts';
 import { createResolve } from '#runtime/egress/resolve.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { rejectedPost as rejected } from '#test/post-results.ts';
 import { startReceiver } from '#test/receiver.ts';
+import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { workerEnvironment } from '#test/worker.ts';
@@ -416,6 +418,39 @@ describe('an attempt that fails before anything is sent', () => {
   });
 });
 
+describe('custom headers', () => {
+  const owner = ({ organizationId, webhookId }: AttemptInput) => ({ organizationId, webhookId });
+  const store = (pool: Pool, sealed: Buffer) =>
+    pool.query(`update webhook set header_names = '{X-Key}', headers_sealed = $1`, [sealed]);
+
+  it('are part of every request, and their names alone of its record', async () => {
+    const sent: Record<string, string>[] = [];
+    const { ask, pool, input } = await arrangeReal({
+      post: async ({ customHeaders }) => {
+        sent.push(customHeaders);
+        return accepted;
+      },
+    });
+    await store(pool, sealHeaders([{ name: 'X-Key', value: 'm4rker' }], owner(input), testSealingKeys));
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(sent).toEqual([{ 'X-Key': 'm4rker' }]);
+    const { rows } = await pool.query<{ headers: object }>('select headers from delivery_attempt');
+    expect(rows[0]?.headers).toMatchObject({ 'X-Key': null, 'webhook-id': input.eventId });
+  });
+
+  it('that cannot be unsealed are an internal error, and nothing is sent without them', async () => {
+    const errors: unknown[] = [];
+    const { ask, pool, input, posts } = await arrangeReal({ errors });
+    const elsewhere = { ...owner(input), webhookId: input.eventId };
+    await store(pool, sealHeaders([{ name: 'X-Key', value: 'm4rker' }], elsewhere, testSealingKeys));
+    expect(await ask()).toMatchObject({ kind: 'wait', isInternalError: true });
+    expect(posts).toEqual([]);
+    expect(errors).toEqual([['internal_error', input.eventId, expect.stringMatching(/set the webhook's custom headers again/)]]);
+    const { rows } = await pool.query('select cause, headers from delivery_attempt');
+    expect(rows).toEqual([{ cause: 'internal_error', headers: null }]);
+  });
+});
+
 // Receivers reject a post whose time is five minutes off, and clocks of workers may be wrong.
 it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s clock shows', async () => {
   const { ask, owner, pool, input, sender, receiver } = await arrangeReal();
@@ -455,7 +490,7 @@ async function setupProxied({ statementTimeoutMs = 5_000 } = {}) {
   return { ...servers, proxy, worker };
 }
 
-interface ArrangeOptions extends Partial<Pick<AttemptOptions, 'post' | 'sign' | 'delaysMs'>> {
+interface ArrangeOptions extends Partial<Pick<AttemptOptions, 'post' | 'sign' | 'unsealCustomHeaders' | 'delaysMs'>> {
   /** A database whose attempts use the pool of a proxy. */
   proxied?: Awaited<ReturnType<typeof setupProxied>>;
   url?: string;
@@ -478,11 +513,12 @@ async function arrange({ proxied, url = 'http://127.0.0.1:9/', errors = [], ...r
   const input: AttemptInput = { organizationId, webhookId, eventId, run, type, dueAtMs, internalErrors: 0 };
   const posts: string[] = [];
   const lines: AttemptLine[] = [];
-  const { post = async () => rejected, sign = () => ({}) } = replaced;
+  const { post = async () => rejected, sign = () => ({}), unsealCustomHeaders = () => ({}) } = replaced;
   const { attemptDelivery } = createAttempts({
     pool: proxied?.worker.pool ?? pool,
     delaysMs,
     sign,
+    unsealCustomHeaders,
     post: (request) => {
       posts.push(request.url);
       return post(request);
@@ -511,12 +547,13 @@ async function arrange({ proxied, url = 'http://127.0.0.1:9/', errors = [], ...r
 }
 
 /** The same with real signatures, and posts to a real receiver. */
-async function arrangeReal() {
+async function arrangeReal({ errors = [], ...replaced }: Pick<ArrangeOptions, 'errors' | 'post'> = {}) {
   const receiver = await startReceiver();
-  const errors: unknown[] = [];
   const config = readConfig(workerEnvironment({ urls: { worker: 'postgres://worker@localhost/none' } } as never));
   const sender = {
     sign: signWith(() => config.webhookSecretKeys),
+    unsealCustomHeaders: ((webhook, sealed) =>
+      unsealCustomHeaders(webhook, sealed, config.webhookSecretKeys)) satisfies AttemptOptions['unsealCustomHeaders'],
     post: (request: Parameters<AttemptOptions['post']>[0]) =>
       postOnce({
         ...request,
@@ -525,6 +562,6 @@ async function arrangeReal() {
         onInternalError: (error) => errors.push(error),
       }),
   };
-  const arranged = await arrange({ ...sender, url: receiver.url, errors });
+  const arranged = await arrange({ ...sender, ...replaced, url: receiver.url, errors });
   return { ...arranged, receiver, sender: { ...sender, onInternalError: () => {} } };
 }

@@ -36,6 +36,7 @@ async function setup() {
         resolve: async () => ({ ok: false, cause: 'dns_failed' }),
       }),
     sign: () => ({}),
+    unsealCustomHeaders: () => ({}),
     onStarted: () => {},
     onEnded: () => {},
     onInternalError: (error) => void errors.push(error),

@@ -127,6 +127,7 @@ function attemptsThatFail(pool: Pool, steps: NextStep[]): DeliveryActivities {
     pool,
     delaysMs: defaultDelaysMs,
     sign: () => ({}),
+    unsealCustomHeaders: () => ({}),
     post: async () => rejectedPost,
     onStarted: () => {},
     onEnded: (_, next) => void (next === null ? null : steps.push(next)),

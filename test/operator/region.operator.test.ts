@@ -257,7 +257,7 @@ describe('the operator', () => {
       vi.waitFor(async () => {
         const { conditions, secrets } = (await readStatus()) ?? {};
         expect(conditions?.find(({ type }) => type === 'KeysFresh')?.reason).toBe(reason);
-        expect(secrets?.sealed).toEqual([{ version, count: 6 }]);
+        expect(secrets?.sealed).toEqual([{ version, count: 7 }]);
       }, waiting);
 
     await applyRegion({}, { webhooks });
@@ -266,7 +266,7 @@ describe('the operator', () => {
     await applyRegion({}, { webhooks, sealing: { resealWith: 2, databaseSecretRef } });
     await expectKeys('NewestKeySeals', 2);
 
-    expect(await openApps(pool, apps, newerSealingKeys)).toEqual(Array(5).fill(apps.secret));
+    expect(await openApps(pool, apps, newerSealingKeys)).toEqual(Array(6).fill(apps.secret));
     const { rows } = await pool.query(
       `select organization_id as "organizationId", webhook_id as "webhookId", sealed from webhook_secret`,
     );

@@ -34,6 +34,7 @@ describe('resealing', () => {
 
     expect(await t.reseal()).toEqual([
       { ...none, table: 'webhook_secret', resealed: 2 },
+      { ...none, table: 'webhook', resealed: 1, current: 1 },
       { ...none, table: 'second_factor', resealed: 1, current: 1 },
       { ...none, table: 'challenge', resealed: 1, current: 1 },
       { ...none, table: 'enrolment', resealed: 1, current: 1 },
@@ -41,12 +42,12 @@ describe('resealing', () => {
       { ...none, table: 'sso_provider', resealed: 1, current: 1 },
     ]);
 
-    for (const one of apps) expect(await openApps(t.pool, one, newerSealingKeys)).toEqual(Array(5).fill(one.secret));
+    for (const one of apps) expect(await openApps(t.pool, one, newerSealingKeys)).toEqual(Array(6).fill(one.secret));
     for (const one of webhooks) expect(await t.open(one, newerSealingKeys)).toEqual([one.secret]);
     const before = await t.dump();
     const again = await t.reseal();
     expect(again.map(({ resealed, current, unopened }) => [resealed, current, unopened])).toEqual([
-      ...[2, 2, 2, 2, 2, 2].map((rows) => [0, rows, []]),
+      ...[2, 2, 2, 2, 2, 2, 2].map((rows) => [0, rows, []]),
     ]);
     expect(await t.dump()).toEqual(before);
   });
@@ -121,8 +122,9 @@ describe('resealing', () => {
         version: 1,
       },
     ]);
-    const { orgId: organizationId, personId, factorId, sessionId, mailId, providerId } = app;
+    const { orgId: organizationId, personId, factorId, sessionId, mailId, providerId, webhookId } = app;
     expect(apps.map(({ unopened }) => unopened)).toEqual([
+      [{ ids: { organizationId, webhookId }, reason: 'key_missing', version: 7 }],
       [{ ids: { id: factorId, personId }, reason: 'key_missing', version: 7 }],
       [{ ids: { sessionId }, reason: 'key_missing', version: 7 }],
       [{ ids: { organizationId, personId }, reason: 'malformed', version: null }],
@@ -136,6 +138,7 @@ describe('resealing', () => {
       counts: [
         { table: 'webhook_secret', version: 1, rows: 1 },
         { table: 'webhook_secret', version: 2, rows: 1 },
+        { table: 'webhook', version: 7, rows: 1 },
         { table: 'second_factor', version: 7, rows: 1 },
         { table: 'challenge', version: 7, rows: 1 },
         { table: 'enrolment', version: null, rows: 1 },
@@ -150,7 +153,7 @@ describe('resealing', () => {
   it('detects a newest key that was replaced under its own version', async () => {
     const t = await setupSealed();
     const app = await insertApps(t.pool, t.make, newerSealingKeys);
-    const [, factors] = await resealAll(t.db, [{ version: 2, secret: randomBytes(32) }, ...testSealingKeys]);
+    const [, , factors] = await resealAll(t.db, [{ version: 2, secret: randomBytes(32) }, ...testSealingKeys]);
     expect(factors).toEqual({
       table: 'second_factor',
       resealed: 0,
@@ -169,7 +172,7 @@ describe('resealing', () => {
     );
     await t.pool.query(`update challenge set expires_at = now()`);
     await t.pool.query(`update enrolment set created_at = now() - interval '2 days', expires_at = now()`);
-    expect((await t.reseal()).map(({ resealed }) => resealed)).toEqual([1, 1, 0, 0, 1, 1]);
+    expect((await t.reseal()).map(({ resealed }) => resealed)).toEqual([1, 1, 1, 0, 0, 1, 1]);
     expect(await countSealed(t.db, rotatedSealingKeys)).toMatchObject({ unused: [1], missing: [] });
   });
 });

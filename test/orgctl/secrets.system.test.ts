@@ -20,6 +20,7 @@ import { testWebhookSecretKeys } from '#test/secrets.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 
 const timeout = 90_000;
+const sealedTables = ['webhook_secret', 'webhook', 'second_factor', 'challenge', 'enrolment', 'mail', 'sso_provider'];
 
 describe('orgctl secrets', () => {
   it('reseals everything for a newer key, reports it as tables and as JSON, and says when the old key can be removed', {
@@ -33,16 +34,12 @@ describe('orgctl secrets', () => {
       unused: [],
       missing: [],
       counts: [
-        ...['webhook_secret', 'second_factor', 'challenge', 'enrolment', 'mail', 'sso_provider'].map((kind) => ({
-          kind,
-          version: 1,
-          rows: 1,
-        })),
+        ...sealedTables.map((kind) => ({ kind, version: 1, rows: 1 })),
       ],
     });
     const before = await t.orgctl('secrets', 'status');
     expect(before.stdout).toContain(
-      '6 are sealed with an older key. Run orgctl secrets reseal.\nYou cannot remove a key yet.',
+      '7 are sealed with an older key. Run orgctl secrets reseal.\nYou cannot remove a key yet.',
     );
 
     const calls = [await t.reseal('--json'), await t.reseal(), await t.reseal('--json')];
@@ -54,7 +51,7 @@ describe('orgctl secrets', () => {
     const after = [await t.status(), await t.orgctl('secrets', 'status')];
     expect(after[0]?.json()).toMatchObject({ newest: 2, unused: [1], missing: [] });
     expect(after[1]?.stdout).toContain('No row uses version 1. You can remove an old key when');
-    expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual(Array(5).fill(app.secret));
+    expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual(Array(6).fill(app.secret));
     expect(await t.open()).toEqual([webhook.secret]);
     for (const secret of [
       webhook.secret,
@@ -76,7 +73,7 @@ describe('orgctl secrets', () => {
 
     expect(calls.map(({ code }) => code)).toEqual([1, 1, 0]);
     const failure =
-      '5 could not be unsealed and were not changed. ' +
+      '6 could not be unsealed and were not changed. ' +
       'Keep every older key, apply the remedies above, and run this command again.\n';
     expect(calls.slice(0, 2).map(({ stderr }) => stderr)).toEqual([failure, failure]);
     const remedy = expect.stringMatching(
@@ -86,9 +83,10 @@ describe('orgctl secrets', () => {
     expect(calls[0]?.json()).toMatchObject({
       kinds: [
         { kind: 'webhook_secret', resealed: 1, unopened: 0 },
-        ...[1, 1, 1, 1, 1].map((unopened) => ({ resealed: 0, unopened })),
+        ...[1, 1, 1, 1, 1, 1].map((unopened) => ({ resealed: 0, unopened })),
       ],
       unopened: [
+        { kind: 'webhook', ids: { organizationId: app.orgId, webhookId: app.webhookId }, ...fields },
         { kind: 'second_factor', ids: { id: app.factorId, personId: app.personId }, ...fields },
         { kind: 'challenge', ids: { sessionId: app.sessionId }, ...fields },
         { kind: 'enrolment', ids: { organizationId: app.orgId, personId: app.personId }, ...fields },
@@ -105,7 +103,7 @@ describe('orgctl secrets', () => {
       WEBHOOK_SECRET_KEYS: `${rotatedWebhookSecretKeys},7:${lost.secret.toString('base64')}`,
     });
     expect(found).toMatchObject({ code: 0, stderr: '' });
-    expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual(Array(5).fill(app.secret));
+    expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual(Array(6).fill(app.secret));
   });
 
   it('prints its progress, and continues after a kill when it is run again', { timeout }, async () => {
@@ -189,11 +187,7 @@ describe('orgctl secrets', () => {
 
 /** The value of `kinds` in the response when every table has the same count. */
 const kinds = (counts: { resealed: number; current: number }) =>
-  ['webhook_secret', 'second_factor', 'challenge', 'enrolment', 'mail', 'sso_provider'].map((kind) => ({
-    kind,
-    ...counts,
-    unopened: 0,
-  }));
+  sealedTables.map((kind) => ({ kind, ...counts, unopened: 0 }));
 
 /** An installation with a newer key added. */
 async function setupSecrets() {

@@ -252,6 +252,7 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
   const { checkSignatures } = createTestActivities({
     database: worker,
     sign: () => ({}),
+    unsealCustomHeaders: () => ({}),
     // The outcome of a post in a process without free descriptors is tested in
     // test/delivery/post/internal-error.test.ts.
     post: async () => ({

@@ -245,10 +245,11 @@ function checkSignatures(url: string, secret: string) {
   const resolve = createResolve();
   return tryBothSignatures({
     input: { organizationId: randomUUID(), webhookId: randomUUID(), eventType: 'client.started' },
-    target: { url, secrets: [''], nowMs: Date.now() },
+    target: { url, secrets: [''], headers: null, nowMs: Date.now() },
     post: (request) => postOnce({ ...request, allow: testAllowList, resolve }),
     sign: ({ eventId: id }, { body, timestampSeconds }) =>
       signatureHeaders({ id, body, secrets: [secret], timestampSeconds }),
+    unsealCustomHeaders: () => ({}),
     onInternalError: (error) => {
       throw error;
     },

@@ -4,7 +4,7 @@ import { type SealingKeys, seal, unseal } from '#domain/encryption/envelope.ts';
 import { providerRow } from '#domain/identity/sso-provider.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, unsealTotp } from '#domain/identity/totp.ts';
 import { mailRow } from '#domain/mail/seal.ts';
-import { sealSecret } from '#domain/webhooks/seal.ts';
+import { sealHeaders, sealSecret, unsealHeaders } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import type { Factories, MadeWebhook } from './make.ts';
 import { testSealingKeys, testWebhookSecretKeys } from './secrets.ts';
@@ -20,7 +20,8 @@ export const rotatedWebhookSecretKeys = `${newerWebhookSecretKeys},${testWebhook
 
 /**
  * Ids of one person's sealed rows: an app in use, one being added in a session, one chosen at a
- * link, the mail of that link, and the provider of their organization. `secret` is the secret of all five.
+ * link, the mail of that link, and of their organization the provider and a webhook without a
+ * signing secret, with a custom header. `secret` is the secret of all six.
  */
 export interface MadeApps {
   orgId: string;
@@ -29,13 +30,15 @@ export interface MadeApps {
   sessionId: string;
   mailId: string;
   providerId: string;
+  webhookId: string;
   secret: string;
 }
 
 /** Inserts one sealed row of each kind that people have, sealed by the first of `keys`. */
 export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys = testSealingKeys): Promise<MadeApps> {
   const { orgId, userId: personId } = await make.member();
-  const [factorId, sessionId, mailId, providerId] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+  const [factorId, sessionId, mailId] = [randomUUID(), randomUUID(), randomUUID()];
+  const [providerId, webhookId] = [randomUUID(), randomUUID()];
   const secret = generateTotpSecret();
   const sealed = (row: string) => sealTotp(secret, row, keys);
   await pool.query(
@@ -74,19 +77,25 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
      values ($1, $2, 'https://login.example.com', 'console', $3, false, now())`,
     [providerId, orgId, seal(secret, providerRow(providerId), keys)],
   );
-  return { orgId, personId, factorId, sessionId, mailId, providerId, secret };
+  await pool.query(
+    `insert into webhook (organization_id, id, url, event_types, number, header_names, headers_sealed)
+     values ($1, $2, 'https://hooks.example.com/', '{client.ended}', 1, '{X-Key}', $3)`,
+    [orgId, webhookId, sealHeaders([{ name: 'X-Key', value: secret }], { organizationId: orgId, webhookId }, keys)],
+  );
+  return { orgId, personId, factorId, sessionId, mailId, providerId, webhookId, secret };
 }
 
-/** Unseals a person's five rows with `keys`: factor, challenge, enrolment, mail, provider. */
+/** Unseals a person's six rows with `keys`: factor, challenge, enrolment, mail, provider, webhook. */
 export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): Promise<string[]> {
-  const { orgId, personId, factorId, sessionId, mailId, providerId } = made;
-  const { rows } = await pool.query<Record<'factor' | 'challenge' | 'enrolment' | 'mail' | 'provider', Buffer>>(
+  const { orgId, personId, factorId, sessionId, mailId, providerId, webhookId } = made;
+  type Kind = 'factor' | 'challenge' | 'enrolment' | 'mail' | 'provider' | 'headers';
+  const { rows } = await pool.query<Record<Kind, Buffer>>(
     `select f.totp_sealed as factor, c.totp_sealed as challenge, e.totp_sealed as enrolment, m.sealed as mail,
-       p.secret_sealed as provider
-     from second_factor f, challenge c, enrolment e, mail m, sso_provider p
+       p.secret_sealed as provider, w.headers_sealed as headers
+     from second_factor f, challenge c, enrolment e, mail m, sso_provider p, webhook w
      where f.id = $1 and c.session_id = $2 and c.purpose = 'totp_setup' and e.organization_id = $3
-       and e.person_id = $4 and m.id = $5 and p.id = $6`,
-    [factorId, sessionId, orgId, personId, mailId, providerId],
+       and e.person_id = $4 and m.id = $5 and p.id = $6 and w.id = $7`,
+    [factorId, sessionId, orgId, personId, mailId, providerId, webhookId],
   );
   return rows.flatMap((row) => [
     unsealTotp(row.factor, factorId, keys),
@@ -94,6 +103,7 @@ export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): P
     unsealTotp(row.enrolment, enrolmentRow({ organizationId: orgId, personId }), keys),
     unseal(row.mail, mailRow(mailId), keys),
     unseal(row.provider, providerRow(providerId), keys),
+    ...unsealHeaders(row.headers, { organizationId: orgId, webhookId }, keys).map(({ value }) => value),
   ]);
 }
 

@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { TestInstallation } from './setup.ts';
 
 /**
@@ -31,4 +34,29 @@ export function listTraces(text: string): string[] {
       .slice(4, Math.floor((bytes.length * 4) / 3) - 2),
   );
   return [text, bytes.toString('hex'), ...base64];
+}
+
+/** Returns the folder of the run's servers. */
+async function findServers({ owner }: Pick<TestInstallation, 'owner'>): Promise<string> {
+  const { rows } = await owner.pool.query(`select current_setting('data_directory') as folder`);
+  return path.join(rows[0].folder, '../..');
+}
+
+/** Returns the log of PostgreSQL. */
+export const readServerLog = async (installation: Pick<TestInstallation, 'owner'>) =>
+  readFile(path.join(await findServers(installation), 'postgres.log'), 'utf8');
+
+/** Returns every value of every table of Temporal's store; of bytes, each is a character. */
+export async function readTemporalStore(installation: Pick<TestInstallation, 'owner'>): Promise<string> {
+  const store = new DatabaseSync(path.join(await findServers(installation), 'temporal/store.db'), { readOnly: true });
+  const tables = store.prepare(
+    `select name from sqlite_schema where type = 'table' and sql not like 'create virtual%'`,
+  );
+  const values = tables
+    .all()
+    .flatMap((table) => store.prepare(`select * from "${table.name}"`).all().flatMap(Object.values));
+  store.close();
+  return values
+    .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value))
+    .join('\n');
 }

@@ -81,8 +81,10 @@ const many = (value: unknown, one: string, more: string) => `${value} ${value ==
 
 /** What a change of a key changed, as its form names it. */
 const keyFields: Record<string, string> = { label: 'name', allowedAddresses: 'allowed IP addresses' };
-const changedOfKey = ({ changed }: Detail) =>
-  list(Array.isArray(changed) ? changed.map((field) => keyFields[text(field)] ?? field) : []);
+/** The same of a webhook. */
+const webhookFields: Record<string, string> = { headers: 'custom headers' };
+const changedFields = ({ changed }: Detail, names: Record<string, string>) =>
+  list(Array.isArray(changed) ? changed.map((field) => names[text(field)] ?? field) : []);
 
 /** The settings of an organization, as their form names them. */
 export const settingNames: Record<string, string> = {
@@ -93,8 +95,6 @@ export const settingNames: Record<string, string> = {
   passkeysRequired: 'Passkeys required',
   sessionHours: 'Session length',
 };
-const changedSettings = ({ changed }: Detail) =>
-  list(Array.isArray(changed) ? changed.map((name) => settingNames[text(name)] ?? name) : []);
 
 /** Why signing in failed, by the step that failed. */
 const steps: Record<string, string> = {
@@ -127,13 +127,16 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
     (e, d) =>
       isRename(d.renamed) && d.renamed.from !== '' && d.renamed.to !== ''
         ? sentence`Renamed API key “${{ name: d.renamed.from }}” to “${key(e)}”`
-        : sentence`Edited API key “${key(e)}”: ${changedOfKey(d)}`,
+        : sentence`Edited API key “${key(e)}”: ${changedFields(d, keyFields)}`,
   ],
   'key.rotate': ['Rotated an API key', (e) => sentence`Rotated an API key. New key: “${key(e)}”`],
   'key.revoke': ['Revoked an API key', (e) => sentence`Revoked API key “${key(e)}”`],
   'key.report': ['Reported a leaked key', (e) => sentence`Reported API key “${key(e)}” as leaked`],
   'webhook.create': ['Added a webhook', (e, d) => sentence`Added webhook ${webhook(e)} for ${text(d.host)}`],
-  'webhook.change': ['Edited a webhook', (e, d) => sentence`Edited webhook ${webhook(e)}: ${list(d.changed)}`],
+  'webhook.change': [
+    'Edited a webhook',
+    (e, d) => sentence`Edited webhook ${webhook(e)}: ${changedFields(d, webhookFields)}`,
+  ],
   'webhook.rotate_secret': [
     'Rotated a signing secret',
     (e) => sentence`Rotated the signing secret of webhook ${webhook(e)}`,
@@ -283,7 +286,7 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   'session.end_others': ['Ended other sessions', () => sentence`Ended their other sessions`],
   'organization.change': [
     'Changed the settings',
-    (_, d) => sentence`Changed the settings of the organization: ${changedSettings(d)}`,
+    (_, d) => sentence`Changed the settings of the organization: ${changedFields(d, settingNames)}`,
   ],
   'audit_log.download': [
     'Downloaded the audit log',

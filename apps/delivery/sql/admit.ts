@@ -29,6 +29,8 @@ export interface AdmittedRow {
   sequence: string | null;
   /** Newest first; null when the webhook has no valid one. */
   secrets: { id: string; sealed: string }[] | null;
+  /** The sealed custom headers of the webhook, base64; null for none. */
+  headers: string | null;
   /** When it was admitted, by PostgreSQL's clock in microseconds. */
   startedAt: string;
   /** The same as Unix time in ms; part of signatures. */

@@ -34,7 +34,7 @@ export interface EndedAttempt extends DeliveryRun {
   /** The beginning of the response's body, and its encoding or null. */
   response: Buffer | null;
   encoding: string | null;
-  /** The headers as they were sent, in JSON; null: nothing was sent. */
+  /** The headers as they were sent, in JSON, of custom ones the names only; null: nothing was sent. */
   headers: string | null;
   /** How long the receiver took. */
   tookMs: number;

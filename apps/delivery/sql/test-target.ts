@@ -3,12 +3,14 @@ export interface TestTarget {
   url: string;
   secrets: string[] | null;
   newestSecretId: string;
+  /** The sealed custom headers, base64; null for none. */
+  headers: string | null;
   nowMs: number;
 }
 
 /** A webhook that is not deleted, with its valid secrets. `$1` organization, `$2` webhook. */
 export const testTargetSql = /* sql */ `
-  select w.url, s.secrets, s."newestSecretId",
+  select w.url, s.secrets, s."newestSecretId", encode(w.headers_sealed, 'base64') as headers,
     (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"
   from webhook w
   cross join lateral (

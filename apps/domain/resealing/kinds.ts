@@ -1,10 +1,17 @@
 import { providerRow } from '../identity/sso-provider.ts';
 import { enrolmentRow, totpRow } from '../identity/totp.ts';
 import { mailRow } from '../mail/seal.ts';
-import { secretRow } from '../webhooks/seal.ts';
+import { headersRow, secretRow } from '../webhooks/seal.ts';
 
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
-export type SealedTable = 'webhook_secret' | 'second_factor' | 'challenge' | 'enrolment' | 'mail' | 'sso_provider';
+export type SealedTable =
+  | 'webhook_secret'
+  | 'webhook'
+  | 'second_factor'
+  | 'challenge'
+  | 'enrolment'
+  | 'mail'
+  | 'sso_provider';
 
 /** The ids of a sealed row, for programs and people. */
 export type SealedIds = Readonly<Record<string, string>>;
@@ -30,6 +37,15 @@ const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id
   ids: { organizationId: 'organization_id', webhookId: 'webhook_id', id: 'id' },
   living: '(valid_until is null or valid_until > now())',
   nameRow: secretRow,
+};
+
+const customHeaders: SealedKind<{ organizationId: string; webhookId: string }> = {
+  table: 'webhook',
+  column: 'headers_sealed',
+  key: ['organizationId', 'webhookId'],
+  ids: { organizationId: 'organization_id', webhookId: 'id' },
+  living: 'true',
+  nameRow: headersRow,
 };
 
 const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
@@ -82,6 +98,7 @@ const providerSecrets: SealedKind<{ id: string; organizationId: string }> = {
 /** All of them; a test compares the list with the schema. */
 export const sealedKinds: readonly SealedKind[] = [
   webhookSecrets,
+  customHeaders,
   authenticatorApps,
   appsBeingAdded,
   enrolmentApps,

@@ -4,6 +4,8 @@ import { lockLivingWebhook, recordWebhookEntry, type WebhookRequest } from './ac
 import type { AllowList } from './address/addresses.ts';
 import { WebhookError } from './errors.ts';
 import { assertDescription, assertUrl, assertUrlIsFree, findHost, readEventTypes } from './fields.ts';
+import { assertHeadersStay, changeHeaders, type HeaderChange } from './headers.ts';
+import type { SealingKeys } from './seal.ts';
 
 /** A field that is absent does not change. */
 export interface ChangeWebhook extends WebhookRequest {
@@ -11,6 +13,8 @@ export interface ChangeWebhook extends WebhookRequest {
   eventTypes?: readonly string[];
   description?: string;
   ordered?: boolean;
+  /** Headers to set and to remove, and the keys that seal their values. */
+  headers?: { changes: readonly HeaderChange[]; sealingKeys: SealingKeys };
   /** Whether another webhook may have the new URL; false when it is absent. */
   allowSameUrl?: boolean;
 }
@@ -18,10 +22,12 @@ export interface ChangeWebhook extends WebhookRequest {
 /**
  * Changes a webhook, in one transaction with its audit entry. A new URL is used from the next
  * attempt on, also for earlier events, and begins without the failures and the signature check of
- * the old one. New event types apply to events from then on.
+ * the old one. New event types apply to events from then on, and custom headers to every attempt
+ * from then on.
  *
- * @throws WebhookError when the caller may not, a field is rejected, the webhook is deleted, or
- * nothing is to be changed.
+ * @throws WebhookError when the caller may not, a field is rejected, the webhook is deleted,
+ * nothing is to be changed, or a URL on another server would get the values of custom headers.
+ * @throws SecretNotUnsealedError when custom headers that stay beside a change of others cannot be unsealed.
  */
 export async function changeWebhook(database: Database, input: ChangeWebhook, allow: AllowList): Promise<void> {
   await database.change(async (tx) => {
@@ -30,8 +36,10 @@ export async function changeWebhook(database: Database, input: ChangeWebhook, al
     const { url, ...fields } = readChange(input, allow);
     if (url !== undefined) {
       await assertUrlIsFree(tx, { ...input, url, except: webhook.id });
+      assertHeadersStay(webhook, url, input.headers?.changes ?? []);
       webhook.moveTo(url);
     }
+    const headers = input.headers && changeHeaders(webhook, input.headers.changes, input.headers.sealingKeys);
     Object.assign(webhook, fields);
     await tx.flush();
     const { eventTypes, ordered } = fields;
@@ -40,16 +48,17 @@ export async function changeWebhook(database: Database, input: ChangeWebhook, al
       ...(url === undefined ? {} : { host: findHost(url) }),
       ...(eventTypes === undefined ? {} : { eventTypes }),
       ...(ordered === undefined ? {} : { ordered }),
+      ...(headers === undefined ? {} : { headers: { from: headers.from, to: headers.to }, headersSet: headers.set }),
     });
   });
 }
 
-const changeable = ['url', 'eventTypes', 'description', 'ordered'] as const;
+const changeable = ['url', 'eventTypes', 'description', 'ordered', 'headers'] as const;
 
 /** Returns the checked fields that change. */
 function readChange(input: ChangeWebhook, allow: AllowList) {
   if (changeable.every((field) => input[field] === undefined))
-    throw new WebhookError('nothing_to_change', 'Change the URL, the event types, the description or the order.');
+    throw new WebhookError('nothing_to_change', 'Change the URL, the event types, the description, the order or the headers.');
   const { url, description, eventTypes, ordered } = input;
   if (url !== undefined) assertUrl(url, allow);
   if (description !== undefined) assertDescription(description);

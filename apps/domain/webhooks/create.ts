@@ -6,8 +6,9 @@ import { assertMayManageWebhooks, recordWebhookEntry, type WebhookAuthority, typ
 import type { AllowList } from './address/addresses.ts';
 import { WebhookError } from './errors.ts';
 import { assertDescription, assertSecret, assertUrl, assertUrlIsFree, findHost, readEventTypes } from './fields.ts';
+import { changeHeaders } from './headers.ts';
 import { webhooksPerOrganization } from './limits.ts';
-import { type SealingKeys, sealSecret } from './seal.ts';
+import { type CustomHeader, type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
 import { Webhook, WebhookSecret } from './webhook.entity.ts';
 
@@ -20,6 +21,8 @@ export interface CreateWebhook extends WebhooksRequest {
   ordered?: boolean;
   /** Whether another webhook may have the same URL; false when it is absent. */
   allowSameUrl?: boolean;
+  /** Headers of every request; none when it is absent. */
+  headers?: readonly CustomHeader[];
   /** The signing secret; a new one when it is absent. */
   secret?: string;
 }
@@ -37,7 +40,7 @@ export interface WebhookSettings {
  * from its commit on. Show the returned `secret` once, and store it nowhere.
  *
  * @throws WebhookError when the caller may not manage webhooks, another one has the URL, the URL,
- * an event type, the description or the secret is rejected, there is no such organization, or it
+ * an event type, the description, a header or the secret is rejected, there is no such organization, or it
  * has 20 webhooks already.
  */
 export async function createWebhook(
@@ -45,7 +48,7 @@ export async function createWebhook(
   input: CreateWebhook,
   { allow, sealingKeys }: WebhookSettings,
 ): Promise<{ id: string; secret: string }> {
-  const { organizationId, by, url, description, ordered = true, secret = generateSecret() } = input;
+  const { organizationId, by, url, description, ordered = true, headers = [], secret = generateSecret() } = input;
   return database.change(async (tx) => {
     await assertMayManageWebhooks(tx, input);
     assertUrl(url, allow);
@@ -56,13 +59,15 @@ export async function createWebhook(
     await assertUrlIsFree(tx, input);
     const id = randomUUIDv7();
     const createdAt = new Date();
-    tx.create(Webhook, {
+    const webhook = tx.create(Webhook, {
       organizationId,
       id,
       url,
       description,
       eventTypes,
       ordered,
+      headerNames: [],
+      headersSealed: null,
       number,
       createdAt,
       state: 'active',
@@ -71,6 +76,7 @@ export async function createWebhook(
       signatureCheckedAt: null,
       ...getManager(by),
     });
+    const { to: headerNames } = changeHeaders(webhook, headers, sealingKeys);
     await tx.flush(); // the secret's row refers to it
     const sealed = sealSecret(secret, { organizationId, webhookId: id }, sealingKeys);
     tx.create(WebhookSecret, {
@@ -83,7 +89,11 @@ export async function createWebhook(
     });
     await tx.flush();
     const created = { organizationId, webhookId: id, by };
-    await recordWebhookEntry(tx, created, 'webhook.create', { host: findHost(url), eventTypes });
+    await recordWebhookEntry(tx, created, 'webhook.create', {
+      host: findHost(url),
+      eventTypes,
+      ...(headerNames.length === 0 ? {} : { headers: headerNames }),
+    });
     return { id, secret };
   });
 }

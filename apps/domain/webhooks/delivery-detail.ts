@@ -18,8 +18,11 @@ export interface AttemptDetail extends AttemptSummary {
   type: string;
   /** The bytes that were posted, UTF-8. */
   body: string;
-  /** As they were sent, except Host, Content-Length and Connection; null when it was lost. */
-  headers: Record<string, string> | null;
+  /**
+   * As they were sent, except Host, Content-Length and Connection; null when it was lost. A custom header has null for
+   * its value, which is not recorded.
+   */
+  headers: Record<string, string | null> | null;
   /** At most the first 16 KiB of the response; null without one. */
   response: Buffer | null;
 }

@@ -9,6 +9,12 @@ export const healthyConcurrency = 5;
 /** Webhooks of one organization that are not deleted. */
 export const webhooksPerOrganization = 20;
 export const descriptionMaxCharacters = 500;
+/** Custom headers of a webhook, and how long a name, a value, and all names and values together may be. */
+export const headersPerWebhook = 10;
+export const headerNameMaxCharacters = 100;
+export const headerValueMaxCharacters = 1_000;
+/** With the service's own headers, those of a post take 8 KiB at most. */
+export const headersMaxCharacters = 6_000;
 /** How long a rotated secret can sign beside its successor: the most days, the default seconds. */
 export const secretOverlapMaxDays = 7;
 export const secretOverlapDefaultSeconds = 86_400;

@@ -16,6 +16,8 @@ export interface WebhookHead {
   eventTypes: string[];
   /** Whether the events of one seat or grant are sent one after the other. */
   ordered: boolean;
+  /** The names of its custom headers, in alphabetical order. Nothing returns their values. */
+  headerNames: string[];
   state: WebhookState;
   /** Null unless it is suspended: its receiver accepted nothing, or it answered 410. */
   suspendedReason: 'failures' | 'gone' | null;

@@ -20,6 +20,8 @@ const WebhookSchema = defineEntity({
     description: p.text(),
     eventTypes: p.array().$type<EventType[]>(),
     ordered: p.boolean(),
+    headerNames: p.array().$type<string[]>(),
+    headersSealed: p.blob().strictNullable(),
     state: p.text().$type<WebhookState>(),
     suspendedReason: p.text().$type<'failures' | 'gone'>().strictNullable(),
     stateAt: p.datetime().defaultRaw('clock_timestamp()'),
@@ -34,7 +36,8 @@ const WebhookSchema = defineEntity({
 
 /**
  * A webhook. While it is paused or suspended, its open deliveries are held. `ordered`: the events
- * of one seat or grant are sent one after the other. `number`: 1 to 20, unique in its
+ * of one seat or grant are sent one after the other. `headersSealed`: its custom headers with their
+ * values, of which `headerNames` has the names; null for none. `number`: 1 to 20, unique in its
  * organization; null when deleted.
  * `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its id.
  */
@@ -61,12 +64,13 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /** Deletes it and frees its number. Returns false when it is deleted already. Its deliveries stay. */
+  /** Deletes it with its custom headers, and frees its number. Returns false when it is deleted already. Its deliveries stay. */
   delete(): boolean {
     if (this.state === 'deleted') return false;
     this.state = 'deleted';
     this.suspendedReason = null;
     this.number = null;
+    this.setHeaders([], null);
     return true;
   }
 
@@ -74,6 +78,12 @@ export class Webhook extends WebhookSchema.class {
   detach(): void {
     this.managedBy = null;
     this.managedUid = null;
+  }
+
+  /** Replaces the custom headers. */
+  setHeaders(names: string[], sealed: Buffer | null): void {
+    this.headerNames = names;
+    this.headersSealed = sealed;
   }
 
   /** Changes the URL. A trigger resets the failures of the old one. */

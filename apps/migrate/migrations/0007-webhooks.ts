@@ -6,6 +6,18 @@ import { Migration } from '@mikro-orm/migrations';
 export class Webhooks extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
+      -- Whether these are names of custom headers that a webhook may have: at most 10 tokens of RFC 9110, each once
+      -- whatever its case, and none that the service writes, that frames a message, belongs to a connection, or says
+      -- where a request came from.
+      create function are_header_names(names text[]) returns boolean language sql immutable parallel safe
+      return cardinality(names) <= 10 and cardinality(names) = (
+        select count(distinct n.name) from (
+          select lower(u.name collate "C") as name from unnest(names) as u (name)) n
+        where n.name ~ '^[!#$%&''*+.^_\`|~0-9a-z-]{1,100}$' and n.name !~ '^(content-|proxy-|webhook-|x-forwarded-)'
+          and n.name <> all (array['accept', 'accept-encoding', 'connection', 'expect', 'forwarded', 'host',
+            'http2-settings', 'keep-alive', 'service-signature', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+            'user-agent', 'via']));
+
       create table webhook (
         organization_id uuid not null constraint webhook_organization references organization,
         id uuid not null default new_id() constraint webhook_id_unique unique,
@@ -17,6 +29,10 @@ export class Webhooks extends Migration {
             check (event_types <@ array['client.started', 'client.ended', 'seat.given', 'seat.ended']),
         -- Whether an event waits until the one before of the same subject is settled.
         ordered boolean not null default true,
+        -- Headers that its owner adds to every request, with their values sealed, and their names.
+        header_names text[] not null default '{}'
+          constraint webhook_header_names_allowed check (are_header_names(header_names)),
+        headers_sealed bytea constraint webhook_headers_size check (length(headers_sealed) <= 16384),
         state text not null default 'active'
           constraint webhook_state_known check (state in ('active', 'paused', 'suspended', 'deleted')),
         -- \`failures\`: its receiver accepted nothing; \`gone\`: it answered 410.
@@ -44,6 +60,8 @@ export class Webhooks extends Migration {
           check ((signature_result is null) = (signature_checked_at is null)),
         constraint webhook_managed_has_both check ((managed_by is null) = (managed_uid is null)),
         constraint webhook_deleted_has_no_number check ((state = 'deleted') = (number is null)),
+        constraint webhook_headers_have_names check ((header_names = '{}') = (headers_sealed is null)),
+        constraint webhook_deleted_has_no_headers check (state <> 'deleted' or headers_sealed is null),
         constraint webhook_suspended_has_reason check ((state = 'suspended') = (suspended_reason is not null))
       );
       create unique index webhook_number_unique on webhook (organization_id, number) where number is not null;

@@ -106,9 +106,8 @@ export class Deliveries extends Migration {
         timings jsonb,
         peer_address inet,
         kept_bytes integer,
-        -- By name, in the order in which they were sent; null for an attempt that was lost.
-        -- Signatures are not secret: the receiver got them, and none is valid for more than 5
-        -- minutes.
+        -- By name; null for an attempt that was lost. Signatures are not secret: the receiver got them,
+        -- and none is valid for more than 5 minutes. A custom header has null for its value.
         headers json,
         response bytea constraint delivery_attempt_response_size check (length(response) <= 16384),
         -- The \`Content-Encoding\` that the receiver named although none is accepted.

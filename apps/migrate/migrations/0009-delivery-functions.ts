@@ -167,8 +167,8 @@ export class DeliveryFunctions extends Migration {
       create function admit_attempt(organization uuid, webhook uuid, event uuid, asking_run integer, attempt uuid,
         waits double precision[], slot_seconds double precision)
       returns table (decision text, "waitMs" double precision, number integer, failures smallint,
-        "endsSchedule" boolean, url text, "resetAt" text, body text, sequence text, secrets json, "startedAt" text,
-        "startedAtMs" double precision)
+        "endsSchedule" boolean, url text, "resetAt" text, body text, sequence text, secrets json, headers text,
+        "startedAt" text, "startedAtMs" double precision)
       language plpgsql volatile as $$
       #variable_conflict use_column
       declare
@@ -260,7 +260,7 @@ export class DeliveryFunctions extends Migration {
           r.reset_at::text, e.body, d.sequence::text,
           (select json_agg(json_build_object('id', v.id, 'sealed', encode(v.sealed, 'base64'))
             order by v.valid_until desc nulls first, v.created_at desc) from valid v),
-          a.started_at::text, (extract(epoch from a.started_at) * 1000)::double precision
+          encode(w.headers_sealed, 'base64'), a.started_at::text, (extract(epoch from a.started_at) * 1000)::double precision
         from admitted a
         join delivery d on d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
         join webhook w on w.organization_id = organization and w.id = webhook

@@ -94,6 +94,8 @@ export class SingleSignOn extends Migration {
           select 'webhook_secret' as kind, sealed as bytes from webhook_secret
             where valid_until is null or valid_until > now()
           union all
+          select 'webhook', headers_sealed from webhook where headers_sealed is not null
+          union all
           select 'second_factor', totp_sealed from second_factor where totp_sealed is not null
           union all
           select 'challenge', totp_sealed from challenge

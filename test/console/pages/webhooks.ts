@@ -63,6 +63,29 @@ export const pages: readonly JudgedPage[] = [
       await page.getByText('not public').waitFor();
     },
   },
+  { route: 'showWebhook', picture: 'webhook-settings', path: pathTo('?tab=settings') },
+  {
+    route: 'setWebhookHeader',
+    picture: 'webhook-header-rejected',
+    path: pathTo('/headers'),
+    async steps(page) {
+      await page.getByLabel('Name', { exact: true }).fill('Content-Type');
+      await page.getByLabel('Value').fill('text/plain');
+      await page.getByRole('button', { name: 'Save header' }).click();
+      await page.getByText('You can’t set Content-Type').waitFor();
+    },
+  },
+  {
+    route: 'showWebhookHeaders',
+    picture: 'webhook-headers',
+    path: pathTo('/headers'),
+    async steps(page) {
+      await page.getByLabel('Name', { exact: true }).fill('Authorization');
+      await page.getByLabel('Value').fill('Bearer of the gateway');
+      await page.getByRole('button', { name: 'Save header' }).click();
+      await page.getByRole('button', { name: 'Remove header Authorization' }).waitFor();
+    },
+  },
   { route: 'showRotateSecret', picture: 'webhook-rotate', path: pathTo('/rotate') },
   {
     route: 'rotateSecret',

@@ -1,8 +1,7 @@
 /** After an erasure, no byte of the family is left in the database, Redis, Temporal or a log. */
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { Redis } from 'ioredis';
 import { expect, inject, it, vi } from 'vitest';
 import type { ErasureCertificate } from '#domain/clients/erase-family.ts';
@@ -12,9 +11,9 @@ import { childEnvironment } from '#test/child-environment.ts';
 import { unescaped } from '#test/http-visitor.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { type Ran, runCommand } from '#test/run-command.ts';
-import { startTestApi, type TestInstallation } from '#test/setup.ts';
+import { startTestApi } from '#test/setup.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
-import { dumpTables, listTraces } from '#test/traces.ts';
+import { dumpTables, listTraces, readServerLog, readTemporalStore } from '#test/traces.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { setupConsole } from '../../console/setup.ts';
 import { ids, smallDocument } from '../../import/document.ts';
@@ -52,30 +51,6 @@ async function readRedis(): Promise<string> {
   const values = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
   redis.disconnect();
   return [...keys, ...values.map((value) => value?.toString('latin1') ?? '')].join('\n');
-}
-
-/** Returns the folder of the run's servers. */
-async function findServers({ owner }: Pick<TestInstallation, 'owner'>): Promise<string> {
-  const { rows } = await owner.pool.query(`select current_setting('data_directory') as folder`);
-  return path.join(rows[0].folder, '../..');
-}
-
-const readServerLog = async (installation: Pick<TestInstallation, 'owner'>) =>
-  readFile(path.join(await findServers(installation), 'postgres.log'), 'utf8');
-
-/** Returns every value of every table of Temporal's store; of bytes, each is a character. */
-async function readTemporalStore(installation: Pick<TestInstallation, 'owner'>): Promise<string> {
-  const store = new DatabaseSync(path.join(await findServers(installation), 'temporal/store.db'), { readOnly: true });
-  const tables = store.prepare(
-    `select name from sqlite_schema where type = 'table' and sql not like 'create virtual%'`,
-  );
-  const values = tables
-    .all()
-    .flatMap((table) => store.prepare(`select * from "${table.name}"`).all().flatMap(Object.values));
-  store.close();
-  return values
-    .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value))
-    .join('\n');
 }
 
 /**

@@ -8,17 +8,23 @@ import { eventTypes, seatEndReasons } from '#domain/contract/events.ts';
 import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import { permissions, scopes, systemRoleKeys } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes } from '#domain/identity/limits.ts';
+import { WebhookError } from '#domain/webhooks/errors.ts';
+import { changeHeaders } from '#domain/webhooks/headers.ts';
 import { isProvenSql } from '#domain/webhooks/ledger-statements.ts';
 import {
   deliveryRetentionDaysAtLeast,
+  headersPerWebhook,
   healthyConcurrency,
   maxConcurrency,
   organizationConcurrency,
   webhooksPerOrganization,
 } from '#domain/webhooks/limits.ts';
+import { Webhook } from '#domain/webhooks/webhook.entity.ts';
+import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation } from '#test/setup.ts';
 
 const shared = shareInstallation(setupDatabase);
+const nil = '00000000-0000-0000-0000-000000000000';
 
 async function find<T>(query: string, values: unknown[] = []): Promise<T> {
   const { rows } = await shared().owner.pool.query<{ found: T }>(query, values);
@@ -53,6 +59,43 @@ it.each([
   const text = await findCheck(constraint);
   expect(text).toContain(`<= ${most})`);
 });
+
+// Names one letter away from a reserved one, and characters that are no part of a token.
+it('a webhook stores the custom headers that the product accepts, and no others', async () => {
+  const reserved = 'accept accept-encoding connection expect forwarded host http2-settings keep-alive service-signature te';
+  const more = 'trailer transfer-encoding upgrade user-agent via content-x proxy-x webhook-x x-forwarded-x';
+  const names = [...reserved.split(' '), ...more.split(' ')].flatMap((name) => [
+    name,
+    name.toUpperCase(),
+    `${name}s`,
+    `x${name}`,
+    name.slice(1),
+  ]);
+  const characters = Array.from({ length: 0x250 }, (_, code) => `X${String.fromCharCode(code + 1)}`);
+  for (const name of [...names, ...characters, '', 'x'.repeat(100), 'x'.repeat(101), 'X\r\nY', '__proto__']) {
+    const isStored = await find<boolean>('select are_header_names(array[$1]) as found', [name]);
+    expect([name, isStored]).toEqual([name, isAccepted([name])]);
+  }
+  const ten = Array.from({ length: headersPerWebhook }, (_, index) => `X-${index}`);
+  for (const list of [ten, [...ten, 'X-10'], ['X-A', 'x-a'], ['X-A', 'X-B'], []])
+    expect([list, await find<boolean>('select are_header_names($1) as found', [list])]).toEqual([
+      list,
+      isAccepted(list),
+    ]);
+});
+
+/** Returns whether the product sets headers of these names. */
+function isAccepted(names: readonly string[]): boolean {
+  const webhook = new Webhook();
+  Object.assign(webhook, { organizationId: nil, id: nil, headerNames: [], headersSealed: null });
+  try {
+    changeHeaders(webhook, names.map((name) => ({ name, value: 'x' })), testSealingKeys);
+    return true;
+  } catch (error) {
+    if (error instanceof WebhookError) return false;
+    throw error;
+  }
+}
 
 it('a roll-up accepts what the ledger accepts as the proof of a settled delivery', async () => {
   await shared().owner.pool.query(

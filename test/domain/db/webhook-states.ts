@@ -81,6 +81,26 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${webhook}; update webhook set state = 'deleted'`,
   ],
   [
+    'a custom header that the service sets',
+    'webhook_header_names_allowed',
+    `${webhook}; update webhook set header_names = '{webhook-id}', headers_sealed = ''`,
+  ],
+  [
+    'the name of a custom header without a value',
+    'webhook_headers_have_names',
+    `${webhook}; update webhook set header_names = '{X-Key}'`,
+  ],
+  [
+    'more custom headers than a webhook may have',
+    'webhook_headers_size',
+    `${webhook}; update webhook set header_names = '{X-Key}', headers_sealed = decode(repeat('00', 16385), 'hex')`,
+  ],
+  [
+    'a deleted webhook that keeps its custom headers',
+    'webhook_deleted_has_no_headers',
+    `${webhook}; update webhook set state = 'deleted', number = null, header_names = '{X-Key}', headers_sealed = ''`,
+  ],
+  [
     'a webhook with an unknown result on its receiver',
     'webhook_signature_result_known',
     `${webhook}; update webhook set signature_result = 'fine', signature_checked_at = now()`,

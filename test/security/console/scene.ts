@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { sealHeaders } from '#domain/webhooks/seal.ts';
 import type { MadeKey, MadeMember, MadeWebhook } from '#test/make.ts';
+import { testSealingKeys } from '#test/secrets.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from '../../console/setup.ts';
 
 /**
@@ -40,6 +42,9 @@ export interface Scene {
   entryId: string;
   redeliveryId: string;
 }
+
+/** The custom header of a scene's webhook. */
+export const headerOfScene = { name: 'X-Tenant', value: 'value-of-the-tenant' };
 
 /**
  * Creates a scene per mark once for a file, and gives each test a console on a copy of that
@@ -102,6 +107,12 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
   const key = await make.apiKey({ creator, label: `${short} key` });
   const memberKey = await make.apiKey({ creator: member, scopes: ['org.read'], label: `${short} member’s key` });
   const webhook = await make.webhook({ orgId, description: `${short} webhook` });
+  const sealed = sealHeaders([headerOfScene], { organizationId: orgId, webhookId: webhook.id }, testSealingKeys);
+  await database.pool.query('update webhook set header_names = $2, headers_sealed = $3 where id = $1', [
+    webhook.id,
+    [headerOfScene.name],
+    sealed,
+  ]);
   const pausedWebhook = await make.webhook({ orgId, description: `${short} paused` });
   await database.pool.query(`update webhook set state = 'paused' where id = $1`, [pausedWebhook.id]);
   const failedEventId = await make.delivery({

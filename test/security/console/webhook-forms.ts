@@ -1,5 +1,5 @@
 import type { FilledForm } from './filled-form.ts';
-import type { Scene } from './scene.ts';
+import { headerOfScene, type Scene } from './scene.ts';
 
 const needsReceiver = 'needs a worker and a receiver: webhooks.test.ts';
 const fields = () => ({ url: 'https://hooks.example.com/new', eventTypes: ['seat.given'], description: 'Billing' });
@@ -10,7 +10,12 @@ const failedKey = ({ webhook, failedEventId }: Scene) => `${webhook.id}.${failed
 /** Forms of webhooks and their deliveries. */
 export const webhookForms: Readonly<Record<string, FilledForm>> = {
   createWebhook: { fields },
-  editWebhook: { fields },
+  editWebhook: { fields: () => ({ ...fields(), removeHeaders: 'on' }) },
+  setWebhookHeader: { fields: () => ({ name: 'X-Api-Key', value: 'of-the-gateway' }) },
+  removeWebhookHeader: {
+    page: ({ orgId, webhook }) => `/o/${orgId}/webhooks/${webhook.id}/headers`,
+    fields: () => ({ name: headerOfScene.name }),
+  },
   rotateSecret: { fields: () => ({ overlapHours: '24' }) },
   testWebhook: { fields: () => ({ type: 'client.started' }), notAlone: needsReceiver },
   verifyWebhook: { notAlone: needsReceiver },

@@ -81,6 +81,8 @@ const detailNames: Record<string, string> = {
   sessionId: 'Session',
   host: 'Host',
   eventTypes: 'Event types',
+  headers: 'Custom headers',
+  headersSet: 'New values of headers',
   changed: 'Changed',
   renamed: 'Renamed',
   added: 'Added',

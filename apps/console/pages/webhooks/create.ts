@@ -50,6 +50,7 @@ export const createRoutes = member.formPage({
         })}
         ${howToVerify()}
         <p class="actions">${linkButton(visit.at(`/webhooks/${created.id}/test`), 'Send test event')}
+          <a href="${visit.at(`/webhooks/${created.id}/headers`)}">Add custom headers</a>
           <a href="${visit.at(`/webhooks/${created.id}`)}">View webhook</a></p>`,
     });
   },

@@ -37,6 +37,7 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const open = webhook.waiting + webhook.held;
   const cancelled = html`<strong class="problem">${countDeliveries(open, 'open')}</strong>`;
   const count = webhook.secrets.length;
+  const secrets = count === 1 ? 'The signing secret' : `All ${count} signing secrets`;
   const name = webhookTitle(webhook);
   return page({
     title: `Delete webhook ${name}?`,
@@ -49,7 +50,7 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
         ['Events', typeList(webhook.eventTypes)],
         ['Last 24 hours', describeDay(webhook.day)],
         ['Will be cancelled', open === 0 ? 'No deliveries' : cancelled],
-        ['Will be deleted', count === 1 ? 'The signing secret' : `All ${count} signing secrets`],
+        ['Will be deleted', `${secrets}${webhook.headerNames.length === 0 ? '' : ', and the custom headers'}`],
         ['Will be kept', 'The history of deliveries and attempts'],
       ])}
       ${form(visit, {

@@ -25,10 +25,15 @@ export const editRoutes = member.formPage({
   },
   form: webhookForm,
   async act(visit, fields) {
-    const change = diffFields(await getWebhookHead(visit), fields);
+    const webhook = await getWebhookHead(visit);
+    const change = diffFields(webhook, fields);
     if (Object.keys(change).length === 0) return redirect(webhookPath(visit), { flash: 'No changes to save.' });
-    const input = { ...webhookRequest(visit), ...change, allowSameUrl: fields.allowSameUrl };
-    await changeWebhook(visit.console.database, input, visit.console.webhookAllow);
+    const { database, webhookAllow, factors } = visit.console;
+    const removed = change.url !== undefined && fields.removeHeaders ? webhook.headerNames : [];
+    const changes = removed.map((name) => ({ name, value: null }));
+    const headers = removed.length === 0 ? {} : { headers: { changes, sealingKeys: factors.sealingKeys } };
+    const input = { ...webhookRequest(visit), ...change, ...headers, allowSameUrl: fields.allowSameUrl };
+    await changeWebhook(database, input, webhookAllow);
     const warning = change.url === undefined ? nothing : await nameWarning(change.url);
     if (warning === nothing)
       return redirect(webhookPath(visit), { flash: `Webhook updated.${change.url === undefined ? '' : newUrl}` });

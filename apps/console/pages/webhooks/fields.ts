@@ -16,6 +16,7 @@ export const webhookForm = z.object({
   description: optionalLine(descriptionMaxCharacters),
   ordered: checkbox,
   allowSameUrl: checkbox,
+  removeHeaders: checkbox,
 });
 
 /**
@@ -43,7 +44,8 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
       placeholder: 'https://hooks.example.com/events',
       hint: urlHint(visit),
     })}
-    ${confirmSameUrl(state)}
+    ${confirmation(state, 'allowSameUrl', 'Send each event to this URL twice')}
+    ${confirmation(state, 'removeHeaders', 'Remove the custom headers')}
     ${choiceField(state, {
       name: 'eventTypes',
       label: 'Events',
@@ -75,10 +77,10 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
     })}`;
 }
 
-/** Renders the confirmation of a second webhook with a URL, once it was rejected. */
-function confirmSameUrl(state: FormState): Html {
-  if (state.problems.allowSameUrl === undefined && getText(state, 'allowSameUrl') !== 'on') return nothing;
-  return checkboxField(state, { name: 'allowSameUrl', label: 'Send each event to this URL twice' });
+/** Renders the confirmation of what a URL would do, once it was rejected. */
+function confirmation(state: FormState, name: 'allowSameUrl' | 'removeHeaders', label: string): Html {
+  if (state.problems[name] === undefined && getText(state, name) !== 'on') return nothing;
+  return checkboxField(state, { name, label });
 }
 
 /** States which URLs are accepted: WEBHOOK_ALLOW also admits http, for the addresses it lists. */

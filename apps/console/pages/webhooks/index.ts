@@ -2,6 +2,7 @@ import type { Route } from '../../web/route.ts';
 import { createRoutes } from './create.ts';
 import { deleteRoutes } from './delete.ts';
 import { editRoutes } from './edit.ts';
+import { headerRoutes } from './headers.ts';
 import { listRoutes } from './list.ts';
 import { pauseRoutes } from './pause.ts';
 import { resumeRoutes } from './resume.ts';
@@ -16,6 +17,7 @@ export const routes: readonly Route[] = [
   ...createRoutes,
   ...webhookRoutes,
   ...editRoutes,
+  ...headerRoutes,
   ...rotateRoutes,
   ...testRoutes,
   ...verifyRoutes,

@@ -5,6 +5,7 @@ import { listRecentFailures } from '#domain/webhooks/organization-health.ts';
 import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
+import { chips } from '../../components/chips.ts';
 import { copyableId, copyableUrl } from '../../components/copy.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { linkButton } from '../../components/link.ts';
@@ -135,11 +136,15 @@ function actions(visit: MemberVisit, { state }: WebhookSummary): Html {
     ${linkButton(webhookPath(visit, '/test'), 'Send test event')}`;
 }
 
+const headerNames = ({ headerNames: names }: Webhook): Html =>
+  names.length === 0 ? html`None` : chips(names, names.length);
+
 const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
   ${detailList([
     ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
     ['Events', typeList(webhook.eventTypes)],
     ['Order', webhook.ordered ? 'The events of each client and each seat, in order' : 'Any order'],
+    ['Custom headers', headerNames(webhook)],
     ['Description', webhook.description.trim() === '' ? '–' : foreignText(webhook.description)],
     ['Webhook ID', copyableId('webhook ID', webhook.id)],
     ['Created', time(webhook.createdAt)],
@@ -147,6 +152,7 @@ const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
   ${
     canChange(webhook)
       ? html`<p class="actions">${linkButton(webhookPath(visit, '/edit'), 'Edit webhook')}
+          ${linkButton(webhookPath(visit, '/headers'), 'Edit custom headers', 'secondary')}
           ${linkButton(webhookPath(visit, '/delete'), 'Delete webhook…', 'secondary')}</p>`
       : nothing
   }`;

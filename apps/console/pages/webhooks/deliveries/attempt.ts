@@ -79,7 +79,7 @@ function renderRequest({ headers, body, finishedAt, peerAddress, cause }: Attemp
     ${copyableJson('Request body', body)}`;
 }
 
-const headerLines = (headers: Record<string, string>): string =>
+const headerLines = (headers: Record<string, string | null>): string =>
   Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
+    .map(([name, value]) => `${name}: ${value ?? '(custom header, value not recorded)'}`)
     .join('\n');
