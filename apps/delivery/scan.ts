@@ -13,8 +13,9 @@ const beginning = { organizationId: nil, webhookId: nil };
  * Reaches every waiting webhook: it goes through pages of them in the order of their ids, selects a
  * bounded number of a page in each step until all others are skipped, and then begins again.
  *
- * A webhook without a slot left, or of which claims got nothing twice, is saturated and skipped; once
- * may be chance, because another connection assigned slots of the organization. It is tried once
+ * A webhook whose bound of posts a second leaves none is passed, and tried as soon as it leaves one, because every
+ * step lists it again. A webhook without a slot left, or of which claims got nothing twice, is saturated and skipped;
+ * once may be chance, because another connection assigned slots of the organization. It is tried once
  * more when it may have a slot (`retry`), and every `retryAllEveryMs`, because of other workers.
  */
 export class Scan {
@@ -60,8 +61,12 @@ export class Scan {
       const waiting = new Set(listed.map(({ webhookId }) => webhookId));
       for (const webhookId of this.#misses.keys()) if (!waiting.has(webhookId)) this.#misses.delete(webhookId);
     }
+    // Claims got nothing because of its bound, and no end of an attempt shows when that leaves a post.
+    for (const { webhookId, mustWait } of listed) if (mustWait) this.#misses.delete(webhookId);
     const isUntried = (id: string) => !this.#tried.has(id) && (this.#misses.get(id)?.times ?? 0) < 2;
-    const untried = listed.filter(({ webhookId, state }) => state === 'active' && isUntried(webhookId));
+    const untried = listed.filter(
+      ({ webhookId, state, mustWait }) => state === 'active' && !mustWait && isUntried(webhookId),
+    );
     // From a random one on: the first of a page would get each slot that becomes free, and the last none.
     const from = Math.floor(Math.random() * untried.length);
     const selected = [...untried.slice(from), ...untried.slice(0, from)].slice(0, selectedAtOnce);

@@ -21,11 +21,7 @@ interface TestPost {
 }
 
 /** Creates the activities of test events, over the connections of deliveries. */
-export function createTestActivities({
-  database,
-  post,
-  ...signing
-}: Sender & { database: Database }): TestActivities {
+export function createTestActivities({ database, post, ...signing }: Sender & { database: Database }): TestActivities {
   const { onInternalError } = signing;
 
   async function postTest(input: SendTestInput): Promise<TestResult | null> {

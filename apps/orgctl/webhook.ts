@@ -14,7 +14,7 @@ import { type SignatureResult, signatureResultSentences } from '#domain/webhooks
 import { getWebhookStatus, statusOfState, statusOfWebhookState } from '#domain/webhooks/status.ts';
 import { completeCounts } from '#domain/webhooks/summary.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
-import { InvalidSettingsError } from '#runtime/errors.ts';
+import { InvalidSettingsError, UsageError } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import type { SignatureCheck, TestResult } from '#workflows/send-test/types.ts';
 import { type Command, type Context, type Noun, type Options, orgOption, webhookOption } from './command.ts';
@@ -77,6 +77,19 @@ const setHeadersOption = {
   },
 };
 
+const postsOption = {
+  'posts-per-second': { value: 'N|none', about: 'the most requests in a second, 1 to 100; others wait' },
+};
+
+/** Returns the bound that the option names, null for none; undefined when it was left out. */
+function findPostsPerSecond(options: Options): number | null | undefined {
+  const text = options.find('posts-per-second');
+  if (text === null) return undefined;
+  if (text === 'none') return null;
+  if (!/^\d{1,3}$/.test(text)) throw new UsageError('--posts-per-second: enter a number from 1 to 100, or none.');
+  return Number(text);
+}
+
 const sameUrlOption = {
   'allow-same-url': { value: null, about: 'although another webhook has the URL: its receiver gets each event twice' },
 };
@@ -90,6 +103,7 @@ const create: Command = {
     types: { value: 'a,b', about: `event types: ${eventTypes.join(', ')}`, required: true },
     description: { value: 'D', about: 'a name for people' },
     unordered: { value: null, about: 'send the events of a client or seat without waiting for the one before' },
+    ...postsOption,
     ...setHeadersOption,
     ...sameUrlOption,
   },
@@ -104,6 +118,7 @@ const create: Command = {
         eventTypes: options.findList('types') ?? [],
         description: options.find('description') ?? '',
         ordered: !options.has('unordered'),
+        postsPerSecond: findPostsPerSecond(options) ?? null,
         ...(file === null ? {} : { headers: await readHeaders(file) }),
         allowSameUrl: options.has('allow-same-url'),
       },
@@ -175,12 +190,14 @@ const change: Command = {
     types: { value: 'a,b', about: 'new event types, used for new events' },
     description: { value: 'D', about: 'a name for people' },
     ordered: { value: 'yes|no', about: 'whether an event waits for the one before of its client or seat' },
+    ...postsOption,
     ...setHeadersOption,
     'remove-headers': { value: 'a,b', about: 'names of custom headers to remove; others stay' },
     ...sameUrlOption,
   },
   async run(options, context) {
     const ordered = options.findChoice('ordered', ['yes', 'no']);
+    const postsPerSecond = findPostsPerSecond(options);
     const changes = await readHeaderChanges(options);
     const request = await getWebhookRequest(options, context);
     const [url, description, eventTypes] = [
@@ -194,6 +211,7 @@ const change: Command = {
       ...(description === null ? {} : { description }),
       ...(eventTypes === null ? {} : { eventTypes }),
       ...(ordered === null ? {} : { ordered: ordered === 'yes' }),
+      ...(postsPerSecond === undefined ? {} : { postsPerSecond }),
       ...(changes === null ? {} : { headers: { changes, sealingKeys: getSealingKeys(context) } }),
       allowSameUrl: options.has('allow-same-url'),
     };

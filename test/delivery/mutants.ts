@@ -11,6 +11,8 @@ type Name = keyof Statements;
 
 /** The functions of PostgreSQL, with the statements that call them; every scenario stores events. */
 const functions: Record<string, readonly Name[] | null> = {
+  free_posts: ['claimDeliveriesSql', 'admitAttemptSql', 'listQueuedSql'],
+  posts_full_after: ['admitAttemptSql'],
   free_slots: ['claimDeliveriesSql', 'admitAttemptSql'],
   claim_deliveries: ['claimDeliveriesSql'],
   admit_attempt: ['admitAttemptSql'],

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { Scan } from '#delivery/scan.ts';
+import type { QueuedWebhook } from '#delivery/sql/claim.ts';
 
 const listWebhooks = (length: number, state: 'active' | 'paused' = 'active') =>
-  Array.from({ length }, () => ({ organizationId: randomUUID(), webhookId: randomUUID(), state }));
+  Array.from({ length }, () => ({ organizationId: randomUUID(), webhookId: randomUUID(), state, mustWait: false }));
 
 // Thousands of paused webhooks must not delay the others.
 it('paused webhooks are passed in one step, also when all are tried', () => {
@@ -22,6 +23,23 @@ it('a webhook of which two claims got nothing is skipped, unless those got as ma
   expect(scan.select(waiting)).toEqual(waiting);
   for (const isAtLimit of [false, false]) scan.note(waiting, [], isAtLimit);
   expect(scan.select(waiting)).toEqual([]);
+});
+
+// No end of an attempt shows when its bound leaves a post, and half a second would be too late.
+it('a webhook whose bound leaves no post is passed, and selected as soon as it leaves one', () => {
+  const scan = new Scan({ retryAllEveryMs: 3_600_000 });
+  const [bounded, other] = listWebhooks(2);
+  const list = (mustWait: boolean) => [bounded, other].flatMap((one) => (one ? { ...one, mustWait } : []));
+  const [first, second] = list(false);
+  scan.next();
+  scan.select(list(false));
+  for (const _ of [1, 2]) scan.note(list(false), [], false);
+  scan.next();
+  expect(scan.select(list(false))).toEqual([]);
+  scan.next();
+  expect(scan.select([{ ...(first as QueuedWebhook), mustWait: true }, second as QueuedWebhook])).toEqual([]);
+  scan.next();
+  expect(scan.select(list(false))).toEqual([first]);
 });
 
 // While the slots of a process are few, no webhook gets each because it comes first.

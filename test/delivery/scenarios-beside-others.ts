@@ -349,7 +349,7 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     await engine.events(hooks[0]?.organizationId ?? '', 1);
     const busy = await engine.webhook({ events: 1 });
     await engine.claim([busy]);
-    const rows = hooks.map((hook) => ({ ...hook, state: 'active' }));
+    const rows = hooks.map((hook) => ({ ...hook, state: 'active', mustWait: false }));
     const key = (row: Hook) => `${row.organizationId}/${row.webhookId}`;
     expect(await engine.listQueued()).toEqual(rows.toSorted((a, b) => (key(a) < key(b) ? -1 : 1)));
     await engine.owner.query(`update delivery_switch set state = 'paused'`);
@@ -358,6 +358,30 @@ export const scenariosBesideOthers: Record<string, (engine: Engine) => Promise<v
     } finally {
       await engine.owner.query(`update delivery_switch set state = 'running'`);
     }
+  },
+
+  'a bound delays no other webhook, and counts what is sent to its own only': async (engine) => {
+    const hook = await engine.webhook();
+    const { organizationId } = hook;
+    const [other, bounded] = [await engine.webhook({ organizationId }), await engine.webhook({ organizationId })];
+    await engine.events(organizationId, 12);
+    await engine.setPostsPerSecond(hook, 1);
+    await engine.setPostsPerSecond(bounded, 1);
+    const others = await engine.claim([other]);
+    expect(others).toHaveLength(10);
+    const claims = await engine.claim([hook, other]);
+    expect(claims.map(({ webhookId }) => webhookId)).toEqual([hook.webhookId, hook.webhookId]);
+    for (const run of [...claims, ...others]) await engine.attempt(run, { outcome: 'delivered' });
+    await engine.pass([hook], -8);
+    const listed = await engine.listQueued();
+    const waits = (one: Hook) => listed.find(({ webhookId }) => webhookId === one.webhookId)?.mustWait;
+    expect([hook, other, bounded].map(waits)).toEqual([true, false, false]);
+    const more = await engine.claim([hook, other, bounded]);
+    expect(more.map(({ webhookId }) => webhookId).sort()).toEqual(
+      [other, other, bounded, bounded].map(({ webhookId }) => webhookId).sort(),
+    );
+    await engine.setPostsPerSecond(hook, null);
+    expect(await engine.claim([hook])).toHaveLength(10);
   },
 
   'numbers have no gap beside a redelivery, and are those of their webhook': async (engine) => {

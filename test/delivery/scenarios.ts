@@ -127,6 +127,81 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.repair()).toEqual([]);
   },
 
+  'a bound of posts a second counts reserved slots, then attempts, and nothing that was not sent': async (engine) => {
+    const hook = await engine.webhook({ events: 8 });
+    await engine.setPostsPerSecond(hook, 1);
+    const [first, second] = await engine.claim([hook]);
+    expect(await engine.claim([hook])).toEqual([]);
+    await engine.returnClaims([second as Run]);
+    const [again, ...more] = await engine.claim([hook]);
+    expect([again?.eventId, more]).toEqual([second?.eventId, []]);
+    for (const run of [first, again]) await engine.attempt(run as Run, { outcome: 'delivered' });
+    await engine.pass([hook], -8); // what follows takes less than as long, on any machine
+    expect(await engine.claim([hook])).toEqual([]);
+    await engine.pass([hook], 9.05);
+    expect(await engine.claim([hook])).toHaveLength(1);
+  },
+
+  'a bound lets a tenth of its posts and one more go at once, however long nothing was sent': async (engine) => {
+    const hook = await engine.webhook({ events: 30 });
+    await engine.pass([hook], 3_600);
+    for (const [rate, posts] of [
+      [1, 2],
+      [11, 3],
+      [50, 6],
+      [100, 10], // as many as are attempted at once; it would be 11
+    ] as const) {
+      await engine.setPostsPerSecond(hook, rate);
+      const claims = await engine.claim([hook]);
+      expect([rate, claims.length, claims.every(({ isFull }) => isFull)]).toEqual([rate, posts, true]);
+      await engine.returnClaims(claims);
+    }
+    await engine.setPostsPerSecond(hook, 100);
+    for (const run of await engine.claim([hook])) await engine.attempt(run, { outcome: 'delivered' });
+    await engine.setPostsPerSecond(hook, 1);
+    expect(await engine.claim([hook])).not.toEqual([]); // it does not wait for what another bound left
+  },
+
+  'a retry beyond the bound goes back to the queue at its position, and is sent before newer events': async (
+    engine,
+  ) => {
+    const hook = await engine.webhook({ events: 5 });
+    await engine.setPostsPerSecond(hook, 1);
+    const [first, second] = await engine.claim([hook]);
+    await engine.attempt(first as Run);
+    await engine.attempt(second as Run, { outcome: 'delivered' });
+    await engine.setConcurrency(hook, 10);
+    await engine.pass([hook], 75);
+    for (const run of await engine.claim([hook])) await engine.attempt(run, { outcome: 'delivered' });
+    await engine.pass([hook], -8);
+    expect(await engine.ask(first as Run)).toMatchObject({ decision: 'end' });
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 1, attempts: 1, hasAttempt: null });
+    expect(await engine.claim([hook])).toEqual([]);
+    await engine.pass([hook], 9.05);
+    expect((await engine.claim([hook])).map(({ eventId }) => eventId)).toEqual([first?.eventId]);
+  },
+
+  'an attempt counts once against a bound, also when the reply of its admission was lost': async (engine) => {
+    const hook = await engine.webhook({ events: 4 });
+    await engine.setPostsPerSecond(hook, 1);
+    const [first, second] = await engine.claim([hook]);
+    const id = randomUUID();
+    for (const _ of [1, 2]) expect(await engine.ask(first as Run, id)).toMatchObject({ decision: 'admitted' });
+    await engine.returnClaims([second as Run]);
+    expect(await engine.claim([hook])).toHaveLength(1);
+  },
+
+  'a clock that was set back stops no webhook with a bound': async (engine) => {
+    const hook = await engine.webhook({ events: 6 });
+    await engine.setPostsPerSecond(hook, 1);
+    for (const run of await engine.claim([hook])) await engine.attempt(run, { outcome: 'delivered' });
+    await engine.pass([hook], -3_600);
+    const claims = await engine.claim([hook]);
+    expect(claims).toHaveLength(2);
+    for (const run of claims) await engine.attempt(run, { outcome: 'delivered' });
+    expect(await engine.postsFullInSeconds(hook)).toBeLessThanOrEqual(2);
+  },
+
   'a run whose delivery is not in the database, as after a restore, ends': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [run] = await engine.claim([hook]);
@@ -494,7 +569,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       [claim?.eventId],
     );
     expect(await engine.cancelDeleted()).toEqual([]);
-    expect(await engine.listQueued()).toContainEqual({ ...hook, state: 'deleted' });
+    expect(await engine.listQueued()).toContainEqual({ ...hook, state: 'deleted', mustWait: false });
     expect(await engine.cancelDeleted([hook.webhookId])).toEqual([{ deliveries: 1 }]);
   },
 

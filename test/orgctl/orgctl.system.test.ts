@@ -2,9 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { unsealHeaders } from '#domain/webhooks/seal.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
 import { callOrgctl, setupOrgctl, spawnOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
+import { testSealingKeys } from '#test/secrets.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
 import { startTestWorker } from '#test/worker.ts';
 
@@ -191,6 +193,52 @@ describe('orgctl', () => {
       'webhook.delete',
     ]);
     expect(JSON.stringify(rows)).not.toContain('whsec_');
+  });
+
+  it('sets custom headers from a file, removes them by name, bounds requests, and prints no value', {
+    timeout,
+  }, async () => {
+    const t = await setupOrgctl();
+    const orgId = await t.make.organization();
+    const file = path.join(temporaryFolder(), 'headers');
+    const write = (text: string) => writeFileSync(file, text);
+    write('Authorization: Bearer m4rker: with a colon\r\n\nX-Tenant:alder\n');
+    const url = ['--url', 'https://hooks.example.com/in', '--types', types];
+    const options = ['--set-headers', file, '--posts-per-second', '5'];
+    const created = await t.orgctl('webhook', 'create', '--org', orgId, ...url, ...options, '--json');
+    const { id } = created.json<{ id: string }>();
+    const change = (...args: string[]) => t.orgctl('webhook', 'change', '--webhook', id, ...args, '--json');
+    const shown = await t.orgctl('webhook', 'list', '--org', orgId, '--json');
+    expect(shown.json()).toMatchObject([{ headerNames: ['Authorization', 'X-Tenant'], postsPerSecond: 5 }]);
+    write('x-tenant: m4rker\n');
+    const calls = [
+      await change('--set-headers', file, '--remove-headers', 'authorization', '--posts-per-second', 'none'),
+      await t.orgctl('webhook', 'show', '--webhook', id),
+    ];
+    expect(calls[0]?.json()).toMatchObject({ headerNames: ['x-tenant'], postsPerSecond: null });
+    const { rows } = await t.owner.pool.query<{ sealed: Buffer }>('select headers_sealed as sealed from webhook');
+    const owner = { organizationId: orgId, webhookId: id };
+    expect(unsealHeaders(rows[0]?.sealed ?? Buffer.alloc(0), owner, testSealingKeys)).toEqual([
+      { name: 'x-tenant', value: 'm4rker' },
+    ]);
+
+    const wrong: [text: string, says: string][] = [
+      ['m4rker\n', `Line 1 of ${file} is not a name, a colon and a value.\n`],
+      ['X-Key: a\nX-Other:\n', `Line 2 of ${file} is not a name, a colon and a value.\n`],
+      ['\n', `${file} contains no headers.\n`],
+      ['Content-Type: m4rker\n', 'You can’t set Content-Type'],
+      ['X m4rker: a\n', 'Enter a header name'],
+    ];
+    for (const [text, says] of wrong) {
+      write(text);
+      const called = await change('--set-headers', file);
+      expect(called).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(says) });
+      calls.push(called);
+    }
+    calls.push(await change('--remove-headers', 'X-Missing'), await change('--set-headers', `${file}.gone`));
+    expect(calls.slice(-2).map(({ code }) => code)).toEqual([1, 1]);
+    expect((await change('--posts-per-second', 'fast')).code).toBe(2);
+    expect(JSON.stringify([created, shown, calls])).not.toContain('m4rker');
   });
 
   it('says that a suspended webhook stays suspended when a member’s is paused', { timeout }, async () => {

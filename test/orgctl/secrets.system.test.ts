@@ -33,9 +33,7 @@ describe('orgctl secrets', () => {
       newest: 2,
       unused: [],
       missing: [],
-      counts: [
-        ...sealedTables.map((kind) => ({ kind, version: 1, rows: 1 })),
-      ],
+      counts: sealedTables.map((kind) => ({ kind, version: 1, rows: 1 })),
     });
     const before = await t.orgctl('secrets', 'status');
     expect(before.stdout).toContain(

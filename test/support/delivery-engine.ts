@@ -176,7 +176,7 @@ export class Engine {
     return this.send('claimDeliveriesSql', [...values, healthy, degraded, reserveS], connection);
   }
 
-  listQueued = () => this.send<Hook & { state: string }>('listQueuedSql', [nil, nil, 1000]);
+  listQueued = () => this.send<Hook & { state: string; mustWait: boolean }>('listQueuedSql', [nil, nil, 1000]);
 
   async returnClaims(claims: readonly Run[]): Promise<void> {
     const columns = (['organizationId', 'webhookId', 'eventId', 'run'] as const).map((name) =>
@@ -302,8 +302,8 @@ export class Engine {
       `delivery set created_at = created_at - $2::interval, due_at = due_at - $2::interval
         where webhook_id = any ($1)`,
       'slot set until = until - $2::interval, admitted_at = admitted_at - $2::interval where webhook_id = any ($1)',
-      `receiver set failing_since = failing_since - $2::interval, retry_after_until = retry_after_until - $2::interval
-        where webhook_id = any ($1)`,
+      `receiver set failing_since = failing_since - $2::interval, retry_after_until = retry_after_until - $2::interval,
+        posts_full_at = posts_full_at - $2::interval where webhook_id = any ($1)`,
     ])
       await this.owner.query(`update ${change}`, values);
   }
@@ -350,6 +350,21 @@ export class Engine {
       [webhookId],
     );
     return rows;
+  }
+
+  /** Bounds the posts a second of a webhook; null removes the bound. */
+  async setPostsPerSecond({ webhookId }: Hook, postsPerSecond: number | null): Promise<void> {
+    await this.owner.query('update webhook set posts_per_second = $2 where id = $1', [webhookId, postsPerSecond]);
+  }
+
+  /** In how many seconds as many posts may be sent at once as ever; null without a bound. */
+  async postsFullInSeconds({ webhookId }: Hook): Promise<number | null> {
+    const { rows } = await this.owner.query<{ seconds: number | null }>(
+      `select extract(epoch from posts_full_at - clock_timestamp())::float8 as seconds
+       from receiver where webhook_id = $1`,
+      [webhookId],
+    );
+    return rows[0]?.seconds ?? null;
   }
 
   async setConcurrency({ webhookId }: Hook, concurrency: number): Promise<void> {

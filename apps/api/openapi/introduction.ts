@@ -118,7 +118,7 @@ A body has at most ${eventBytesAtMost / 1024} KiB, and the headers of a delivery
 Every delivery names its webhook in \`webhook-endpoint\`: a receiver of several webhooks chooses by it the secrets with
 which it checks the signature.
 An organization can add headers of its own to the deliveries of a webhook, such as the key of a gateway. They never
-replace a header that is named here.
+replace a header that is named here. It can also limit the requests per second of a webhook; what is above waits.
 The events of one seat (\`seatId\` of \`seat.given\` and \`seat.ended\`) arrive in order, and so do those of one grant
 (\`grantId\` of \`client.started\` and \`client.ended\`): the next one waits until the one before is accepted or has
 failed at its last attempt. This can be turned off for a webhook. All others, and what you redeliver, can arrive in any

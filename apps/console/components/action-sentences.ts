@@ -82,7 +82,7 @@ const many = (value: unknown, one: string, more: string) => `${value} ${value ==
 /** What a change of a key changed, as its form names it. */
 const keyFields: Record<string, string> = { label: 'name', allowedAddresses: 'allowed IP addresses' };
 /** The same of a webhook. */
-const webhookFields: Record<string, string> = { headers: 'custom headers' };
+const webhookFields: Record<string, string> = { headers: 'custom headers', postsPerSecond: 'requests per second' };
 const changedFields = ({ changed }: Detail, names: Record<string, string>) =>
   list(Array.isArray(changed) ? changed.map((field) => names[text(field)] ?? field) : []);
 

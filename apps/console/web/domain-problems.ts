@@ -38,6 +38,7 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   provider_unavailable: ['issuer', 'organization'],
   sign_in_rejected: ['organization'],
   url_in_use: ['allowSameUrl', 'url'],
+  posts_per_second_out_of_range: ['postsPerSecond'],
   headers_would_move: ['removeHeaders', 'url'],
   header_name_invalid: ['name'],
   header_reserved: ['name'],

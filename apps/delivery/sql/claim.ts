@@ -6,6 +6,8 @@ export interface QueuedWebhook {
   organizationId: string;
   webhookId: string;
   state: WebhookState;
+  /** Whether its bound of posts a second leaves none now. */
+  mustWait: boolean;
 }
 
 /**
@@ -26,7 +28,10 @@ export const listQueuedSql = /* sql */ `
       order by d.organization_id, d.webhook_id limit 1
     ) n
   )
-  select q.organization_id as "organizationId", q.webhook_id as "webhookId", w.state
+  select q.organization_id as "organizationId", q.webhook_id as "webhookId", w.state,
+    w.posts_per_second is not null and (
+      select free_posts(w.posts_per_second, r.posts_full_at) < 1 from receiver r
+      where r.organization_id = w.organization_id and r.webhook_id = w.id) as "mustWait"
   from (select * from queued limit $3::integer) q
   join webhook w on w.organization_id = q.organization_id and w.id = q.webhook_id
   order by q.organization_id, q.webhook_id`;

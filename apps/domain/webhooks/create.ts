@@ -5,7 +5,15 @@ import { lockOrganization } from '../db/locks.ts';
 import { assertMayManageWebhooks, recordWebhookEntry, type WebhookAuthority, type WebhooksRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { WebhookError } from './errors.ts';
-import { assertDescription, assertSecret, assertUrl, assertUrlIsFree, findHost, readEventTypes } from './fields.ts';
+import {
+  assertDescription,
+  assertPostsPerSecond,
+  assertSecret,
+  assertUrl,
+  assertUrlIsFree,
+  findHost,
+  readEventTypes,
+} from './fields.ts';
 import { changeHeaders } from './headers.ts';
 import { webhooksPerOrganization } from './limits.ts';
 import { type CustomHeader, type SealingKeys, sealSecret } from './seal.ts';
@@ -21,6 +29,8 @@ export interface CreateWebhook extends WebhooksRequest {
   ordered?: boolean;
   /** Whether another webhook may have the same URL; false when it is absent. */
   allowSameUrl?: boolean;
+  /** The most posts in a second, 1 to 100; no bound when it is absent or null. */
+  postsPerSecond?: number | null;
   /** Headers of every request; none when it is absent. */
   headers?: readonly CustomHeader[];
   /** The signing secret; a new one when it is absent. */
@@ -40,7 +50,7 @@ export interface WebhookSettings {
  * from its commit on. Show the returned `secret` once, and store it nowhere.
  *
  * @throws WebhookError when the caller may not manage webhooks, another one has the URL, the URL,
- * an event type, the description, a header or the secret is rejected, there is no such organization, or it
+ * an event type, the description, the bound, a header or the secret is rejected, there is no such organization, or it
  * has 20 webhooks already.
  */
 export async function createWebhook(
@@ -48,11 +58,13 @@ export async function createWebhook(
   input: CreateWebhook,
   { allow, sealingKeys }: WebhookSettings,
 ): Promise<{ id: string; secret: string }> {
-  const { organizationId, by, url, description, ordered = true, headers = [], secret = generateSecret() } = input;
+  const { organizationId, by, url, description, ordered = true, postsPerSecond = null } = input;
+  const { headers = [], secret = generateSecret() } = input;
   return database.change(async (tx) => {
     await assertMayManageWebhooks(tx, input);
     assertUrl(url, allow);
     assertDescription(description);
+    assertPostsPerSecond(postsPerSecond);
     assertSecret(secret);
     const eventTypes = readEventTypes(input.eventTypes);
     const number = await findFreeNumber(tx, organizationId);
@@ -66,6 +78,7 @@ export async function createWebhook(
       description,
       eventTypes,
       ordered,
+      postsPerSecond,
       headerNames: [],
       headersSealed: null,
       number,
@@ -92,6 +105,7 @@ export async function createWebhook(
     await recordWebhookEntry(tx, created, 'webhook.create', {
       host: findHost(url),
       eventTypes,
+      ...(postsPerSecond === null ? {} : { postsPerSecond }),
       ...(headerNames.length === 0 ? {} : { headers: headerNames }),
     });
     return { id, secret };

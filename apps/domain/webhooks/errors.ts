@@ -14,6 +14,7 @@ type WebhookErrorReason =
   | 'no_event_types'
   | 'unknown_event_type'
   | 'description_too_long'
+  | 'posts_per_second_out_of_range'
   | 'header_name_invalid'
   | 'header_reserved'
   | 'header_value_invalid'

@@ -4,7 +4,7 @@ import type { AllowList } from './address/addresses.ts';
 import { checkUrl } from './address/url.ts';
 import { urlProblems } from './address/url-problems.ts';
 import { WebhookError } from './errors.ts';
-import { descriptionMaxCharacters } from './limits.ts';
+import { descriptionMaxCharacters, postsPerSecondAtMost } from './limits.ts';
 import { isSecret } from './secret.ts';
 import { Webhook } from './webhook.entity.ts';
 
@@ -77,6 +77,19 @@ export function assertDescription(description: string): void {
 export function assertSecret(secret: string): void {
   if (isSecret(secret)) return;
   throw new WebhookError('secret_malformed', 'Enter a signing secret: whsec_ and the base64 of 24 random bytes.');
+}
+
+/**
+ * Checks a bound of posts a second; null is none.
+ *
+ * @throws WebhookError `posts_per_second_out_of_range`
+ */
+export function assertPostsPerSecond(value: number | null): void {
+  if (value === null || (Number.isInteger(value) && value >= 1 && value <= postsPerSecondAtMost)) return;
+  throw new WebhookError(
+    'posts_per_second_out_of_range',
+    `Enter a whole number of requests per second from 1 to ${postsPerSecondAtMost}, or none.`,
+  );
 }
 
 /** Returns the host of a URL for the audit log: paths and queries often contain a token. */

@@ -84,8 +84,8 @@ function assertHeaderValue(value: string): void {
   if (valueForm.test(value) && value.length <= headerValueMaxCharacters) return;
   throw new WebhookError(
     'header_value_invalid',
-    `Enter a value of 1 to ${headerValueMaxCharacters.toLocaleString('en')} visible ASCII characters. Spaces and tabs ` +
-      'are allowed inside it.',
+    `Enter a value of 1 to ${headerValueMaxCharacters.toLocaleString('en')} visible ASCII characters. Spaces and ` +
+      'tabs are allowed inside it.',
   );
 }
 
@@ -161,7 +161,7 @@ export function assertHeadersStay(
   if (kept.length === 0 || (origin !== undefined && origin === URL.parse(to)?.origin)) return;
   throw new WebhookError(
     'headers_would_move',
-    `The new URL is on another server, which must not get the values of ${kept.join(', ')}. Remove the custom headers ` +
-      'with this change, and add them again afterwards.',
+    `The new URL is on another server, which must not get the values of ${kept.join(', ')}. Remove the custom ` +
+      'headers with this change, and add them again afterwards.',
   );
 }

@@ -29,7 +29,10 @@ export interface Ledger {
    */
   missing: number;
   surplus: number;
-  /** Waiting for an active webhook, and due for more than a minute: at most 1,000 of each webhook. */
+  /**
+   * Waiting for an active webhook, and due for more than a minute: at most 1,000 of each webhook, and
+   * none while its own bound of posts a second delays them.
+   */
   overdue: number;
   /**
    * Those of `overdue` that wait neither for their own receiver nor for others of their organization:

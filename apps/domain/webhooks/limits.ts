@@ -6,6 +6,8 @@ export const maxConcurrency = 10;
 export const organizationConcurrency = 50;
 /** A webhook of which fewer deliveries may be attempted at once is degraded. */
 export const healthyConcurrency = 5;
+/** The highest bound of posts a second that an owner can set for a webhook. */
+export const postsPerSecondAtMost = 100;
 /** Webhooks of one organization that are not deleted. */
 export const webhooksPerOrganization = 20;
 export const descriptionMaxCharacters = 500;

@@ -71,7 +71,8 @@ async function selectWebhooks<Counts>(
 ): Promise<(WebhookHead & Counts)[]> {
   return db.query(sql<WebhookHead & Counts>`
     select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.ordered,
-      w.header_names as "headerNames", w.state, w.suspended_reason as "suspendedReason", api.utc(r.failing_since) as "failingSince", r.concurrency,
+      w.posts_per_second as "postsPerSecond", w.header_names as "headerNames", w.state,
+      w.suspended_reason as "suspendedReason", api.utc(r.failing_since) as "failingSince", r.concurrency,
       api.utc(case when ${sql.raw(hasRetryAfterSql)} then r.retry_after_until end) as "retryAfterUntil",
       w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt",
       api.utc(w.created_at) as "createdAt", w.managed_by as "managedBy" ${columns}

@@ -16,6 +16,8 @@ export interface WebhookHead {
   eventTypes: string[];
   /** Whether the events of one seat or grant are sent one after the other. */
   ordered: boolean;
+  /** The most posts in a second, 1 to 100, as its owner set; null: no bound. */
+  postsPerSecond: number | null;
   /** The names of its custom headers, in alphabetical order. Nothing returns their values. */
   headerNames: string[];
   state: WebhookState;

@@ -20,6 +20,7 @@ const WebhookSchema = defineEntity({
     description: p.text(),
     eventTypes: p.array().$type<EventType[]>(),
     ordered: p.boolean(),
+    postsPerSecond: p.smallint().strictNullable(),
     headerNames: p.array().$type<string[]>(),
     headersSealed: p.blob().strictNullable(),
     state: p.text().$type<WebhookState>(),
@@ -36,7 +37,8 @@ const WebhookSchema = defineEntity({
 
 /**
  * A webhook. While it is paused or suspended, its open deliveries are held. `ordered`: the events
- * of one seat or grant are sent one after the other. `headersSealed`: its custom headers with their
+ * of one seat or grant are sent one after the other. `postsPerSecond`: the most posts in a second;
+ * null: no bound. `headersSealed`: its custom headers with their
  * values, of which `headerNames` has the names; null for none. `number`: 1 to 20, unique in its
  * organization; null when deleted.
  * `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its id.
@@ -64,7 +66,10 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /** Deletes it with its custom headers, and frees its number. Returns false when it is deleted already. Its deliveries stay. */
+  /**
+   * Deletes it with its custom headers, and frees its number. Returns false when it is deleted
+   * already. Its deliveries stay.
+   */
   delete(): boolean {
     if (this.state === 'deleted') return false;
     this.state = 'deleted';

@@ -33,6 +33,9 @@ export class Webhooks extends Migration {
         header_names text[] not null default '{}'
           constraint webhook_header_names_allowed check (are_header_names(header_names)),
         headers_sealed bytea constraint webhook_headers_size check (length(headers_sealed) <= 16384),
+        -- At most so many posts in a second, and a tenth of them and one more at once; null: no bound.
+        posts_per_second smallint
+          constraint webhook_posts_per_second_of_100 check (posts_per_second between 1 and 100),
         state text not null default 'active'
           constraint webhook_state_known check (state in ('active', 'paused', 'suspended', 'deleted')),
         -- \`failures\`: its receiver accepted nothing; \`gone\`: it answered 410.
@@ -87,6 +90,8 @@ export class Webhooks extends Migration {
           constraint receiver_exhausted_in_row_not_negative check (exhausted_in_row >= 0),
         -- Nothing is sent until then: the receiver said so with \`Retry-After\`.
         retry_after_until timestamptz,
+        -- With a bound of posts a second: when as many may be sent at once as ever. Each admitted attempt moves it on.
+        posts_full_at timestamptz,
         -- When it answered 410: nothing is sent until the webhook is resumed.
         gone_at timestamptz,
         -- When all this was reset: an attempt that was admitted before changes none of it.

@@ -18,23 +18,45 @@ const maySend = /* sql */ `w.state = 'active' and r.gone_at is null
  */
 export class DeliveryFunctions extends Migration {
   override up(): void {
+    // The bound of posts a second is a token bucket with one stored time: when it is full. It holds a
+    // tenth of a second's posts and one more, at least 2: what becomes free while nothing looks is
+    // not lost, so that a bound is reached. With `rate` null there is no bound. A time that is further
+    // ahead than a bucket that has just been emptied is from before the clock was set back: it is
+    // full.
+    this.addSql(/* sql */ `
+      create function free_posts(rate smallint, full_at timestamptz) returns integer
+      language sql stable parallel safe as $$
+        select (rate + 19) / 10 - case when is_due(full_at, interval '2 seconds') is false
+          then ceil(rate * extract(epoch from full_at - statement_timestamp()))::integer else 0 end
+      $$;
+
+      create function posts_full_after(rate smallint, full_at timestamptz, posted_at timestamptz) returns timestamptz
+      language sql stable parallel safe as $$
+        select case when is_due(full_at, interval '2 seconds') is false then greatest(full_at, posted_at)
+          else posted_at end + make_interval(secs => 1.0 / rate)
+      $$;
+    `);
+
     // Bounds: the receiver's `concurrency`; 50 of an organization for healthy webhooks, a quarter of one
     // worker's default `DELIVERY_SLOTS`, and 5 for degraded ones, whose attempts last seconds and
     // take processor time from others; 20 of an organization at one host, because two webhooks are
     // often on one machine. A webhook is degraded while its receiver fails or is slow: a
-    // concurrency below 5, or two attempts that have lasted for 3 s.
+    // concurrency below 5, or two attempts that have lasted for 3 s. A webhook with a bound of posts a
+    // second has no more free slots than posts; each reserved slot has its post.
     this.addSql(/* sql */ `
       create function free_slots(organizations uuid[], webhooks uuid[])
       returns table (organization_id uuid, webhook_id uuid, host text, degraded boolean, used bigint,
         webhook_free bigint, organization_free bigint, host_free bigint)
       language sql stable as $$
-        select g.organization_id, g.webhook_id, w.host, b.degraded, u.of_webhook, r.concurrency - u.of_webhook,
+        select g.organization_id, g.webhook_id, w.host, b.degraded, u.of_webhook,
+          least(r.concurrency - u.of_webhook, free_posts(w.posts_per_second, r.posts_full_at) - u.reserved),
           case when b.degraded then 5 - u.of_degraded else 50 - u.of_healthy end, 20 - u.of_host
         from unnest(organizations, webhooks) as g (organization_id, webhook_id)
         join webhook w on w.organization_id = g.organization_id and w.id = g.webhook_id
         join receiver r on r.organization_id = g.organization_id and r.webhook_id = g.webhook_id
         cross join lateral (
           select count(*) filter (where s.webhook_id = g.webhook_id) as of_webhook,
+            count(*) filter (where s.webhook_id = g.webhook_id and s.attempt_id is null) as reserved,
             count(*) filter (where s.webhook_id = g.webhook_id
               and s.admitted_at < statement_timestamp() - interval '3 seconds') as slow_ones,
             count(*) filter (where s.degraded) as of_degraded, count(*) filter (where not s.degraded) as of_healthy,
@@ -156,7 +178,8 @@ export class DeliveryFunctions extends Migration {
     // `decision` is explained by `AdmissionRow`. With `end` the delivery also goes back into the queue
     // when there is no free slot or the webhook may not be sent anything now.
     //
-    // The run that was claimed last has a reserved slot and needs no lock. A delivery counts as due
+    // The run that was claimed last has a reserved slot and needs no lock. An attempt counts against the
+    // bound of posts a second when it is admitted, in the time that its row has. A delivery counts as due
     // a second early, because clocks differ. Its longest wait is that of the schedule, with its
     // jitter, or of an internal error (11 minutes).
     //
@@ -250,6 +273,11 @@ export class DeliveryFunctions extends Migration {
           where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
           on conflict do nothing
           returning number, ends_schedule, started_at
+        ), counted as (
+          update receiver r set posts_full_at = posts_full_after(w.posts_per_second, r.posts_full_at, i.started_at)
+          from inserted i, webhook w
+          where w.organization_id = organization and w.id = webhook and w.posts_per_second is not null
+            and r.organization_id = organization and r.webhook_id = webhook
         ), admitted as (
           select i.number, i.ends_schedule, i.started_at from inserted i
           union all
@@ -260,7 +288,8 @@ export class DeliveryFunctions extends Migration {
           r.reset_at::text, e.body, d.sequence::text,
           (select json_agg(json_build_object('id', v.id, 'sealed', encode(v.sealed, 'base64'))
             order by v.valid_until desc nulls first, v.created_at desc) from valid v),
-          encode(w.headers_sealed, 'base64'), a.started_at::text, (extract(epoch from a.started_at) * 1000)::double precision
+          encode(w.headers_sealed, 'base64'), a.started_at::text,
+          (extract(epoch from a.started_at) * 1000)::double precision
         from admitted a
         join delivery d on d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
         join webhook w on w.organization_id = organization and w.id = webhook
@@ -276,7 +305,8 @@ export class DeliveryFunctions extends Migration {
         where a.organization_id = organization and a.webhook_id = webhook and a.event_id = event
       $$;
 
-      grant execute on function free_slots, claim_deliveries, admit_attempt, next_attempt_number to org_api_worker;
+      grant execute on function free_posts, posts_full_after, free_slots, claim_deliveries, admit_attempt,
+        next_attempt_number to org_api_worker;
     `);
   }
 }

@@ -66,8 +66,9 @@ export class Rights extends Migration {
 
       -- The console changes webhooks and their secrets, and shows, repeats and cancels their
       -- deliveries.
-      grant select, insert, update (url, description, event_types, ordered, header_names, headers_sealed, state,
-        suspended_reason, number, signature_result, signature_checked_at) on webhook to org_api_console;
+      grant select, insert, update (url, description, event_types, ordered, header_names, headers_sealed,
+        posts_per_second, state, suspended_reason, number, signature_result, signature_checked_at) on webhook
+        to org_api_console;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_console;
       grant select on event, delivery, delivery_attempt, receiver, slot, ledger_day, ledger_count to org_api_console;
       grant update (state, failures, due_at, settled_at) on delivery to org_api_console;
@@ -77,9 +78,9 @@ export class Rights extends Migration {
       -- The Kubernetes operator changes the webhooks of its objects and shows the ledger. It reads no
       -- body of an event and no audit entry.
       grant select (id) on organization to org_api_operator;
-      grant select, insert, update (url, description, event_types, ordered, header_names, headers_sealed, state,
-        suspended_reason, number, signature_result, signature_checked_at, managed_by, managed_uid) on webhook
-        to org_api_operator;
+      grant select, insert, update (url, description, event_types, ordered, header_names, headers_sealed,
+        posts_per_second, state, suspended_reason, number, signature_result, signature_checked_at, managed_by,
+        managed_uid) on webhook to org_api_operator;
       -- Of a constraint of the table.
       grant execute on function are_header_names to org_api_console, org_api_operator, org_api_worker;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_operator;
@@ -114,7 +115,8 @@ export class Rights extends Migration {
       grant execute on function purge_expired_secrets to org_api_worker;
       grant select, update (state, suspended_reason, signature_result, signature_checked_at) on webhook
         to org_api_worker;
-      grant select, update (concurrency, failing_since, exhausted_in_row, retry_after_until, gone_at, next_sequence)
+      grant select, update (concurrency, failing_since, exhausted_in_row, retry_after_until, posts_full_at, gone_at,
+        next_sequence)
         on receiver to org_api_worker;
       -- A lock of a row needs the right to change it.
       grant select, update (organization_id) on slot_lock to org_api_worker;

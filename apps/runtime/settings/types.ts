@@ -102,7 +102,7 @@ export const addressBlocks = z
 export const webhookAllow = addressBlocks.meta({
   description:
     'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not ' +
-    'public, also by plain http.',
+    'public, also by plain http. Organizations choose the path of these requests, and add headers to them.',
   shown: 'none',
 });
 

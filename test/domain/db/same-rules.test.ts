@@ -17,6 +17,7 @@ import {
   healthyConcurrency,
   maxConcurrency,
   organizationConcurrency,
+  postsPerSecondAtMost,
   webhooksPerOrganization,
 } from '#domain/webhooks/limits.ts';
 import { Webhook } from '#domain/webhooks/webhook.entity.ts';
@@ -55,6 +56,7 @@ it.each([
   ['api_key_number_of_25', validKeysPerOrganization],
   ['webhook_number_of_20', webhooksPerOrganization],
   ['receiver_concurrency_of_10', maxConcurrency],
+  ['webhook_posts_per_second_of_100', postsPerSecondAtMost],
 ])('%s ends where the product does', async (constraint, most) => {
   const text = await findCheck(constraint);
   expect(text).toContain(`<= ${most})`);
@@ -62,9 +64,10 @@ it.each([
 
 // Names one letter away from a reserved one, and characters that are no part of a token.
 it('a webhook stores the custom headers that the product accepts, and no others', async () => {
-  const reserved = 'accept accept-encoding connection expect forwarded host http2-settings keep-alive service-signature te';
-  const more = 'trailer transfer-encoding upgrade user-agent via content-x proxy-x webhook-x x-forwarded-x';
-  const names = [...reserved.split(' '), ...more.split(' ')].flatMap((name) => [
+  const reserved = 'accept accept-encoding connection expect forwarded host http2-settings keep-alive';
+  const more = `service-signature te trailer transfer-encoding upgrade user-agent via content-x proxy-x webhook-x
+    x-forwarded-x`;
+  const names = [...reserved.split(' '), ...more.split(/\s+/)].flatMap((name) => [
     name,
     name.toUpperCase(),
     `${name}s`,
@@ -89,7 +92,11 @@ function isAccepted(names: readonly string[]): boolean {
   const webhook = new Webhook();
   Object.assign(webhook, { organizationId: nil, id: nil, headerNames: [], headersSealed: null });
   try {
-    changeHeaders(webhook, names.map((name) => ({ name, value: 'x' })), testSealingKeys);
+    changeHeaders(
+      webhook,
+      names.map((name) => ({ name, value: 'x' })),
+      testSealingKeys,
+    );
     return true;
   } catch (error) {
     if (error instanceof WebhookError) return false;

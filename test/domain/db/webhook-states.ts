@@ -81,6 +81,11 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${webhook}; update webhook set state = 'deleted'`,
   ],
   [
+    'a webhook that gets nothing in any second',
+    'webhook_posts_per_second_of_100',
+    `${webhook}; update webhook set posts_per_second = 0`,
+  ],
+  [
     'a custom header that the service sets',
     'webhook_header_names_allowed',
     `${webhook}; update webhook set header_names = '{webhook-id}', headers_sealed = ''`,

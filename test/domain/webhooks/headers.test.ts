@@ -41,7 +41,11 @@ describe('custom headers of a webhook', () => {
     expect([await t.sent(), await t.names()]).toEqual([[], []]);
     const changed = { webhookId: t.id, changed: ['headers'] };
     expect((await t.entries()).slice(1).map(({ detail }) => detail)).toEqual([
-      { ...changed, headers: { from: [], to: ['Authorization', 'X-Tenant'] }, headersSet: ['X-Tenant', 'Authorization'] },
+      {
+        ...changed,
+        headers: { from: [], to: ['Authorization', 'X-Tenant'] },
+        headersSet: ['X-Tenant', 'Authorization'],
+      },
       {
         ...changed,
         headers: { from: ['Authorization', 'X-Tenant'], to: ['authorization', 'X-Tenant'] },
@@ -114,15 +118,17 @@ describe('custom headers of a webhook', () => {
       await expect(rejection).rejects.toMatchObject({ reason: 'header_name_invalid' });
       if (name !== '') await expect(rejection).rejects.not.toMatchObject({ message: expect.stringContaining(name) });
     }
-    const wrong = ['', ' ', ' a', 'a ', 'a\t', 'a\rb', 'a\nb', 'a\r\nX-Other: b', 'a\u0000b', 'a\u007fb', 'é', '\u202e'];
-    for (const value of [...wrong, 'm4rker'.repeat(200), 'x'.repeat(headerValueMaxCharacters + 1)])
+    const breaks = ['a\rb', 'a\nb', 'a\r\nX-Other: b', 'a\n'];
+    const wrong = ['', ' ', ' a', 'a ', 'a\t', 'a\u0000b', 'a\u007fb', 'é', '\u202e'];
+    for (const value of [...wrong, ...breaks, 'm4rker'.repeat(200), 'x'.repeat(headerValueMaxCharacters + 1)])
       await expect(t.setHeaders([{ name: 'X-Key', value }])).rejects.toMatchObject({
         reason: 'header_value_invalid',
         message: expect.not.stringMatching(/m4rker|é/),
       });
     const right = ['!', '~', 'a b\tc', '"quoted\\" {}', 'x'.repeat(headerValueMaxCharacters)];
     for (const value of right) await t.setHeaders([{ name: 'X-Key', value }]);
-    for (const name of ['__proto__', '1', "!#$%&'*+-.^_`|~", 'x'.repeat(100)]) await t.setHeaders([{ name, value: 'x' }]);
+    const names = ['__proto__', '1', "!#$%&'*+-.^_`|~", 'x'.repeat(100)];
+    for (const name of names) await t.setHeaders([{ name, value: 'x' }]);
     expect(await t.names()).toHaveLength(5);
     expect((await t.sent()).map(({ name }) => name)).toEqual(await t.names());
   });
@@ -131,8 +137,9 @@ describe('custom headers of a webhook', () => {
     const t = await setup();
     const many = Array.from({ length: headersPerWebhook }, (_, index) => ({ name: `X-${index}`, value: 'x' }));
     await t.setHeaders(many);
-    await expect(t.setHeaders([{ name: 'X-Eleventh', value: 'x' }])).rejects.toMatchObject({ reason: 'too_many_headers' });
-    await t.setHeaders([removed('X-0'), { name: 'X-Eleventh', value: 'x' }]);
+    const eleventh = { name: 'X-Eleventh', value: 'x' };
+    await expect(t.setHeaders([eleventh])).rejects.toMatchObject({ reason: 'too_many_headers' });
+    await t.setHeaders([removed('X-0'), eleventh]);
     const long = many.slice(1).map(({ name }) => ({ name, value: 'x'.repeat(headersMaxCharacters / 9) }));
     await expect(t.setHeaders(long)).rejects.toMatchObject({ reason: 'headers_too_long' });
     const twice = [

@@ -286,6 +286,27 @@ describe('a late delivery', () => {
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 40, difference: 0 });
   });
 
+  it('is not overdue while it waits for its webhook’s bound of posts a second, and is when that is not in use', async () => {
+    const t = await setupHanging();
+    await t.fail();
+    const bound = (rate: number | null, fullIn: string) =>
+      t.pool.query(
+        `with w as (update webhook set posts_per_second = $1) update receiver set posts_full_at = now() + $2::interval`,
+        [rate, fullIn],
+      );
+    const overdue = async () => (await t.figures()).overdue;
+    await bound(1, '11 seconds'); // longer than the statement takes, and not so long that a clock was set back
+    expect(await overdue()).toBe(0);
+    for (const [rate, fullIn] of [
+      [null, '11 seconds'],
+      [1, '-1 second'],
+      [1, '1 hour'],
+    ] as const) {
+      await bound(rate, fullIn);
+      expect([rate, fullIn, await overdue()]).toEqual([rate, fullIn, 40]);
+    }
+  });
+
   it('is overdue and stuck also when the clock was set back since it was queued, whatever its receiver did before', async () => {
     const t = await setupHanging();
     const hook = { organizationId: t.orgId, webhookId: t.webhookId };

@@ -236,6 +236,25 @@ describe('changing a webhook', () => {
     expect((await t.entries()).map(({ action }) => action)).toEqual(['webhook.create', 'webhook.delete']);
   });
 
+  it('sets and removes a bound of 1 to 100 posts a second; the log has the old and the new one', async () => {
+    const t = await setupWebhooks();
+    const { id } = await t.create({ postsPerSecond: 100 });
+    for (const postsPerSecond of [1, null]) {
+      await t.change(id, { postsPerSecond });
+      expect(await t.show(id)).toMatchObject({ postsPerSecond });
+    }
+    for (const postsPerSecond of [0, 101, 1.5, Number.NaN]) {
+      const rejected = { reason: 'posts_per_second_out_of_range' };
+      await expect(t.change(id, { postsPerSecond })).rejects.toMatchObject(rejected);
+      await expect(t.create({ postsPerSecond })).rejects.toMatchObject(rejected);
+    }
+    expect((await t.entries()).map(({ detail }) => detail.postsPerSecond)).toEqual([
+      100,
+      { from: 100, to: 1 },
+      { from: 1, to: null },
+    ]);
+  });
+
   it('applies to later events: an event goes only where its type was subscribed when it happened', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create({ eventTypes: ['seat.given'] });

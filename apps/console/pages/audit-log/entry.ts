@@ -81,6 +81,7 @@ const detailNames: Record<string, string> = {
   sessionId: 'Session',
   host: 'Host',
   eventTypes: 'Event types',
+  postsPerSecond: 'Requests per second',
   headers: 'Custom headers',
   headersSet: 'New values of headers',
   changed: 'Changed',

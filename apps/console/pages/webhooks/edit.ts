@@ -12,7 +12,7 @@ import { renderWebhookFields, webhookForm, withUrlProblem } from './fields.ts';
 import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
 import { nameWarning } from './name-warning.ts';
 
-/** Changes a webhook's URL, event types, description and order. */
+/** Changes a webhook's URL, event types, description, order and requests per second. */
 export const editRoutes = member.formPage({
   pageName: 'showEditWebhook',
   name: 'editWebhook',
@@ -20,8 +20,9 @@ export const editRoutes = member.formPage({
   permission: 'org.webhooks.manage',
   stepUp: true,
   async values(_query, visit) {
-    const { url, eventTypes, description, ordered } = await getWebhookHead(visit);
-    return { url, eventTypes, description, ...(ordered ? { ordered: 'on' } : {}) };
+    const { url, eventTypes, description, ordered, postsPerSecond } = await getWebhookHead(visit);
+    const limit = postsPerSecond === null ? '' : String(postsPerSecond);
+    return { url, eventTypes, description, postsPerSecond: limit, ...(ordered ? { ordered: 'on' } : {}) };
   },
   form: webhookForm,
   async act(visit, fields) {
@@ -50,10 +51,11 @@ export const editRoutes = member.formPage({
 
 const newUrl = ' Waiting deliveries go to the new URL at their next attempt. Send a test event to check it.';
 
-type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description' | 'ordered'>;
+type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description' | 'ordered' | 'postsPerSecond'>;
 
 /** Returns the fields that the form changes. Only these are written and logged. */
-function diffFields(before: Fields, { url, eventTypes, description, ordered }: Fields): Partial<Fields> {
+function diffFields(before: Fields, after: Fields): Partial<Fields> {
+  const { url, eventTypes, description, ordered, postsPerSecond } = after;
   const isSame =
     before.eventTypes.length === eventTypes.length && eventTypes.every((type) => before.eventTypes.includes(type));
   return {
@@ -61,6 +63,7 @@ function diffFields(before: Fields, { url, eventTypes, description, ordered }: F
     ...(isSame ? {} : { eventTypes }),
     ...(description === before.description ? {} : { description }),
     ...(ordered === before.ordered ? {} : { ordered }),
+    ...(postsPerSecond === before.postsPerSecond ? {} : { postsPerSecond }),
   };
 }
 

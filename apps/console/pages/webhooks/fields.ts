@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
 import { checkUrl } from '#domain/webhooks/address/url.ts';
 import { urlProblems } from '#domain/webhooks/address/url-problems.ts';
-import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
+import { descriptionMaxCharacters, postsPerSecondAtMost } from '#domain/webhooks/limits.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { checkboxField, choiceField, textField } from '../../components/form.ts';
@@ -15,6 +15,12 @@ export const webhookForm = z.object({
   eventTypes: choices(eventTypes as [EventType, ...EventType[]]).min(1, 'Choose at least one event type.'),
   description: optionalLine(descriptionMaxCharacters),
   ordered: checkbox,
+  postsPerSecond: z
+    .string()
+    .trim()
+    .regex(/^(?:[1-9]\d?|100)?$/, `Enter a whole number from 1 to ${postsPerSecondAtMost}, or leave it empty.`)
+    .default('')
+    .transform((text) => (text === '' ? null : Number(text))),
   allowSameUrl: checkbox,
   removeHeaders: checkbox,
 });
@@ -74,6 +80,16 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
       hint:
         'The next event of a client or seat waits until the one before is delivered or has failed. Other clients and ' +
         'seats are not delayed.',
+    })}
+    ${textField(state, {
+      name: 'postsPerSecond',
+      label: 'Requests per second (optional)',
+      required: false,
+      inputMode: 'numeric',
+      maxLength: 3,
+      hint:
+        `The most requests that your receiver gets in a second, 1 to ${postsPerSecondAtMost}. After a pause, a few ` +
+        'come at once. What is above the limit waits and is not lost.',
     })}`;
 }
 

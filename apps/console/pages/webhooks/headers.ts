@@ -97,8 +97,8 @@ const changeable = (visit: MemberVisit, { headerNames }: WebhookHead, state: For
         ? nothing
         : notice(
             'info',
-            `This webhook has ${headersPerWebhook} custom headers, which is the maximum. You can replace the value of ` +
-              'one, or remove one first.',
+            `This webhook has ${headersPerWebhook} custom headers, which is the maximum. You can replace a value, or ` +
+              'remove a header first.',
           )
     }
     ${form(visit, {

@@ -144,6 +144,7 @@ const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
     ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
     ['Events', typeList(webhook.eventTypes)],
     ['Order', webhook.ordered ? 'The events of each client and each seat, in order' : 'Any order'],
+    ['Requests per second', webhook.postsPerSecond === null ? 'No limit' : `At most ${webhook.postsPerSecond}`],
     ['Custom headers', headerNames(webhook)],
     ['Description', webhook.description.trim() === '' ? '–' : foreignText(webhook.description)],
     ['Webhook ID', copyableId('webhook ID', webhook.id)],
