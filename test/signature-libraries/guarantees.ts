@@ -12,6 +12,7 @@ import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { createResolve } from '#runtime/egress/resolve.ts';
 import { endChild } from '#test/end-child.ts';
 import { testAllowList } from '#test/secrets.ts';
+import { certify } from '../../apps/receiver/certify/certify.ts';
 import { type Captured, type Case, capture, captureCases } from './captured.ts';
 import { catchRotation } from './rotation.ts';
 
@@ -187,6 +188,24 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         expect(await server.post(capture({ secret, id: later }))).toBe(204);
         await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${later}`);
         expect(server.handled().filter((line) => line.includes(good.eventId))).toEqual([]);
+      });
+
+      it('passes certify', { timeout: 120_000 }, async () => {
+        const countHandled = (event: string) => server.handled().filter((line) => line.endsWith(` ${event}`)).length;
+        const { scenarios } = await certify({
+          target: { url: server.url, ca: null },
+          secrets: [secret],
+          organizationId: randomUUID(),
+          endpoint: randomUUID(),
+          deadlineMs: 10_000,
+          readState: async ({ event }) => ({ events: event === undefined ? {} : { [event]: countHandled(event) } }),
+        });
+        const others = scenarios.filter(({ result }) => result !== 'passed').map(({ name, found }) => [name, found]);
+        // Which states its clients and seats have, it does not tell.
+        const needsStates = ['keeps-ended-client-ended', 'orders-by-created-at', 'orders-within-millisecond'];
+        const needsSeats = ['keeps-seats-apart', 'keeps-clients-and-seats-apart'];
+        const notJudged = 'Its answers do not show it: give --state-url.';
+        expect(others).toEqual([...needsStates, ...needsSeats].map((name) => [name, notJudged]));
       });
 
       it('rejects another method, and a body above its limit', async () => {
