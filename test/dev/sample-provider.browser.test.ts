@@ -17,6 +17,7 @@ it('signs a member in from the page that npm start prints, also after a restart'
     organizations.add(`${organizationId} ${shortName} ${account}`);
 
     const context = await browser.newContext();
+    context.setDefaultTimeout(90_000); // a busy machine
     const guide = await context.newPage();
     await guide.goto(url);
     const page = await context.newPage();

@@ -164,8 +164,7 @@ export function composeText(mail: MailContent, origin: string): MailText {
       return {
         subject: `End of the audit log of ${organization} for ${name}`,
         sentences: [
-          'Keep this email.',
-          'It shows later whether an entry of that month was changed, removed or added.',
+          'Keep this email: it shows later whether an entry of that month was changed, removed or added.',
           `To compare, download the evidence of ${name}, save this email as anchors.txt in its folder, and run ` +
             '“node verify.mjs . anchors.txt”.',
         ],
@@ -177,7 +176,7 @@ export function composeText(mail: MailContent, origin: string): MailText {
         action: { label: 'Download evidence', url: within('/audit-log/evidence') },
         advice: 'If the program finds a difference, keep the email and the evidence, and contact support.',
         reason: because(
-          `you are an owner of ${organization}, which has no security contact. Choose one in Settings to get it there`,
+          `you are an owner of ${organization}, which has no security contact. Choose one in Settings to send it there`,
         ),
       };
     }
@@ -187,7 +186,7 @@ export function composeText(mail: MailContent, origin: string): MailText {
         [
           'Members can sign in with the provider that the page names.',
           'If it replaced another one, accounts and sessions of that one ended.',
-          'A provider that replaced another one is not required.',
+          'If that one was required, passwords open the organization again.',
         ],
         '/sign-in',
         'View sign-in provider',
