@@ -1,17 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import type { Pace } from './pace.ts';
 
 /**
- * Creates events at a steady rate until stopped. Each is the start of a new family's grant,
+ * Creates events at the pace of the machine until stopped. Each is the start of a new family's grant,
  * committed with the platform's login. Resolves with the number of commits.
  */
 export function startEvents(options: {
   ownerUrl: string;
   organizations: readonly { id: string; ownerUserId: string }[];
+  /** The highest rate. */
   perSecond: number;
+  pace: Pace;
   onError: (cause: unknown) => void;
 }) {
-  const { ownerUrl, organizations, perSecond, onError } = options;
+  const { ownerUrl, organizations, perSecond, pace, onError } = options;
   const pool = new pg.Pool({ connectionString: ownerUrl, max: 4 });
   pool.on('error', () => {});
   let committed = 0;
@@ -26,15 +29,15 @@ export function startEvents(options: {
     committed += 1;
   }
 
-  const timer = setInterval(() => {
+  const end = pace.repeat(perSecond, () => {
     const promise = one()
       .catch(onError)
       .finally(() => underWay.delete(promise));
     underWay.add(promise);
-  }, 1000 / perSecond);
+  });
   return {
     async stop(): Promise<number> {
-      clearInterval(timer);
+      end();
       await Promise.all(underWay);
       await pool.end();
       return committed;

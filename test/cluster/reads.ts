@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { comparable, type Responses, shifted } from '#test/expected-responses.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
+import type { Pace } from './pace.ts';
 
 /** An organization with enough keys for the load: a key may read 120 times a minute. */
 export interface ReadOrganization {
@@ -58,19 +59,22 @@ export interface ReadFigures {
 const shownFailures = 20;
 
 /**
- * Reads at a steady rate over kept connections until stopped, with organizations, operations and
- * keys in turn. A response other than 200 or a missing response is a failure; no read is repeated.
+ * Reads at the pace of the machine over kept connections until stopped, with organizations,
+ * operations and keys in turn. A response other than 200 or a missing response is a failure; no read is repeated.
  */
 export function startReads(options: {
   api: string;
   organizations: readonly ReadOrganization[];
+  /** The highest rate. */
   perSecond: number;
+  /** Is told of each answer. */
+  pace: Pace;
   /** The current operation, which failures name. */
   doing: () => string;
   /** Returns what the log has of a request that failed, by its id. */
   explain: (requestId: string) => Promise<string>;
 }) {
-  const { api, organizations, perSecond, doing, explain } = options;
+  const { api, organizations, perSecond, pace, doing, explain } = options;
   const targets = organizations.flatMap(({ id, keys }) => keys.map((key) => ({ id, key })));
   const figures = { reads: 0, failed: 0 };
   const shown: { text: string }[] = [];
@@ -87,18 +91,24 @@ export function startReads(options: {
     const promise = read(api, target.id, endpoint.resource, target.key)
       .then(async (response) => {
         await response.arrayBuffer();
-        durationsMs.push(performance.now() - startedAt);
+        ended(startedAt);
         if (response.status === 200) return;
         const failure = fail(`${endpoint.operationId} answered ${response.status}`);
         // At once: the pod may soon be gone, with its log.
         if (failure !== null) failure.text += `: ${await explain(response.headers.get('request-id') ?? '')}`;
       })
       .catch((error: Error & { cause?: { code?: string } }) => {
-        durationsMs.push(performance.now() - startedAt);
+        ended(startedAt);
         fail(`${endpoint.operationId}: ${error.cause?.code ?? error.message}`);
       })
       .finally(() => underWay.delete(promise));
     underWay.add(promise);
+  }
+
+  function ended(startedAt: number): void {
+    const durationMs = performance.now() - startedAt;
+    durationsMs.push(durationMs);
+    pace.answered(durationMs);
   }
 
   /** Returns the failure when it is among those that are shown. */
@@ -110,10 +120,10 @@ export function startReads(options: {
     return failure;
   }
 
-  const timer = setInterval(one, 1000 / perSecond);
+  const end = pace.repeat(perSecond, one);
   return {
     async stop(): Promise<ReadFigures> {
-      clearInterval(timer);
+      end();
       await Promise.all(underWay);
       const sorted = durationsMs.sort((a, b) => a - b);
       const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);

@@ -8,6 +8,7 @@ import { type Base, findBase } from './base.ts';
 import { type Cluster, findFreeAddresses, getCluster } from './cluster.ts';
 import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
+import { explainOpen } from './explain-open.ts';
 import { buildBrokenImage, buildExpandingImages, buildImages, repository } from './images.ts';
 import { checkIngress, openRoutes } from './ingress.ts';
 import { type IngressController, startIngressController } from './ingress-controller.ts';
@@ -15,6 +16,7 @@ import { fillRegion, type Installation, importFixture, makeSecrets, waitUntilSet
 import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated, type OperationsOptions } from './operations.ts';
 import { changeLeader, declareWebhook, regionValues, upgradeDefinitions, upgradeOperator } from './operator.ts';
+import { Pace } from './pace.ts';
 import { findErrors } from './pods.ts';
 import { startPolicies } from './policies.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
@@ -28,11 +30,15 @@ import { startWith } from './started.ts';
 const regions: readonly Region[] = ['us', 'ca'];
 const namespace = 'org-api';
 /**
- * Load of each region, well below what a key may read and what two cores carry beside a cluster.
+ * Highest load of each region, well below what a key may read and what two cores carry beside a
+ * cluster. A machine that answers slowly gets less (`Pace`).
  */
 const readsPerSecond = 20;
 const eventsPerSecond = 2;
-/** Deliveries that have failed for long wait for a minute and a little before the next attempt. */
+/**
+ * The longest time without a settled delivery: those that have failed for long wait for a minute
+ * and a little before the next attempt.
+ */
 const settleDeadlineMs = 240_000;
 /** More than a stopping worker may take. */
 const graceMs = 90_000;
@@ -285,11 +291,13 @@ async function operateUnderLoad(
 ): Promise<{ figures: RegionFigures[]; failed: string[] }> {
   let doing = 'nothing yet';
   const failed: string[] = [];
+  const pace = new Pace();
   const loads = installed.map(({ api, organizations, servers, release }) => ({
     reads: startReads({
       api,
       organizations,
       perSecond: readsPerSecond,
+      pace,
       doing: () => doing,
       explain: (requestId) => findErrors(cluster, release, requestId),
     }),
@@ -297,6 +305,7 @@ async function operateUnderLoad(
       ownerUrl: servers.ownerUrl,
       organizations,
       perSecond: eventsPerSecond,
+      pace,
       onError: (cause) => failed.push(`an event could not be caused: ${(cause as Error).message}`),
     }),
   }));
@@ -315,8 +324,8 @@ async function operateUnderLoad(
     if (one === undefined) continue;
     await load.events.stop();
     const reads = await load.reads.stop();
-    await waitUntilSettled(one.pool, settleDeadlineMs).catch((error: Error) =>
-      failed.push(`${one.servers.region}: ${error.message}`),
+    await waitUntilSettled(one.pool, settleDeadlineMs).catch(async (error: Error) =>
+      failed.push(`${one.servers.region}: ${error.message}\n${await explainOpen(cluster, one)}`),
     );
     figures.push({ region: one.servers.region, reads, events: await judge(cluster, one) });
   }
