@@ -68,6 +68,7 @@ export const family: Noun = {
 
 const rejections: Readonly<Record<string, string>> = {
   no_such_family: 'No organization has this family, and it was not erased.',
+  family_erased: 'The family was erased before a backup was restored. Its certificate is where those are kept.',
   argument_invalid: '--reference: enter a case number of at most 64 characters: letters, digits and . _ / -',
 };
 

@@ -34,4 +34,10 @@ it('erases a family, prints its certificate again, and erases again after a rest
   }
   const { rows } = await owner.pool.query('select name from family');
   expect(rows).toEqual([{ name: 'Erased family' }, { name: 'Erased family' }]);
+  // As after a restore of a backup that had no row of the family.
+  await owner.pool.query('delete from erasure');
+  expect(await run('erase', '--family', family, '--reference', 'case-17')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('was erased before a backup was restored'),
+  });
 });

@@ -8,17 +8,19 @@ import type { DocumentClock } from './resolve.ts';
  * statement returns rows of (path, problem).
  */
 
+const erasedProblem = `'is the id of a family that was erased; a family that returns has a new id'`;
+
 const checkFamily = (list: string, staged: string) => `
-  select ${itemPath('x', list, 'familyId')}, 'is the id of no family of the organization, in the file or the database'
-  from ${staged} x
+  select ${itemPath('x', list, 'familyId')}, case when z.id is not null then ${erasedProblem}
+    else 'is the id of no family of the organization, in the file or the database' end
+  from ${staged} x left join staged_erased z on z.id = x.family_id
   where x.family_id is not null and x.organization_id is not null
     and not exists (select from staged_family f where f.organization = x.organization and f.id = x.family_id)
     and not exists (select from family f where f.organization_id = x.organization_id and f.id = x.family_id)`;
 
 const references = [
-  `select ${itemPath('f', 'families', 'id')},
-    'is the id of a family that was erased; a family that returns has a new id'
-   from staged_family f where f.id is not null and is_family_erased(f.id)`,
+  `select ${itemPath('f', 'families', 'id')}, ${erasedProblem}
+   from staged_family f where f.id in (select id from staged_erased)`,
   checkFamily('grants', 'staged_grant'),
   `select ${itemPath('g', 'grants', 'professionalUserId')},
     'is the userId of no member of the organization, in the file or the database'

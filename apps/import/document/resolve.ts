@@ -19,6 +19,9 @@ export interface DocumentClock {
  * and its seat, once ended in the database, are not changed (`left_alone`), so that the same file
  * can be imported again later. A new seat on such a grant is created as ended at that end.
  *
+ * `staged_erased`: families of the file that were erased. Their grants and seats are not matched with rows of the
+ * database, which have another family since.
+ *
  * `staged_grant.status`: access that has not begun is `scheduled`, or `withdrawn` when the file ends it.
  * `stored_status` is by the clock: access whose time has come is `active` before the worker has written
  * it, too.
@@ -26,6 +29,11 @@ export interface DocumentClock {
 export async function resolveStaged(client: Client, clock: DocumentClock): Promise<void> {
   await client.query('create temp table import_problem (path text, problem text) on commit drop');
   for (const { table } of Object.values(formats)) await client.query(`analyze ${table}`);
+  await client.query(`
+    create temp table staged_erased on commit drop as
+      select id from (select id from import_family union select family_id from import_grant
+        union select family_id from import_family_day) f
+      where is_family_erased(id)`);
   // Hours, because the length of a PostgreSQL day depends on the session's time zone.
   const shift = `interval '${clock.shiftDays * 24} hours'`;
   const now = `${escapeLiteral(clock.now.toISOString())}::timestamptz`;
@@ -90,10 +98,12 @@ function grantSql(shift: string, now: string): string {
         x.stored_status, e.family_id as stored_family_id,
         coalesce(x.stored_status in ('ended', 'withdrawn') and g.end_reason is null and g.ends_at + ${shift} <= ${now}
           or x.stored_status = 'withdrawn' and y.status = 'withdrawn', false) as left_alone,
-        row_number() over (partition by g.id order by g.organization, g.position) > 1 as repeated
+        row_number() over (partition by g.id order by g.organization, g.position) > 1 as repeated,
+        z.id is not null as family_erased
       from import_organization o
       join import_grant g on g.organization = o.position
-      left join client_grant e on e.organization_id = o.id and e.id = g.id
+      left join staged_erased z on z.id = g.family_id
+      left join client_grant e on e.organization_id = o.id and e.id = g.id and z.id is null
       cross join lateral (
         -- The minute is that of the trigger that schedules what other writers insert.
         select coalesce(g.since + ${shift} > ${now} + interval '1 minute', false) as lies_ahead,
@@ -117,8 +127,8 @@ function seatSql(shift: string, now: string): string {
         case when s.assigned_in_file and s.grant_clock_ended then greatest(s.given_at, s.grant_ends_at)
           else s.ended_at end as ended_at,
         case when s.assigned_in_file and s.grant_clock_ended then 'access_ended' else s.end_reason end as end_reason,
-        s.assigned_in_file and s.grant_status = 'active' and case when s.grant_clock_ended then s.stored
-          and s.stored_ended_at is null else true end as assigned_after
+        s.assigned_in_file and s.grant_status = 'active' and not s.family_erased
+          and case when s.grant_clock_ended then s.stored and s.stored_ended_at is null else true end as assigned_after
       from (
         select o.id as organization_id, r.organization, r.position, r.id, r.grant_id, r.given_at + ${shift} as
           given_at, r.ended_at + ${shift} as ended_at,
@@ -128,13 +138,13 @@ function seatSql(shift: string, now: string): string {
           coalesce(g.status, ${statusByClock('d', now)}, 'active') as grant_status,
           coalesce(g.clock_ended, d.status in ('scheduled', 'active') and d.ends_at <= now(), false)
             as grant_clock_ended,
-          coalesce(g.ends_at, d.ends_at) as grant_ends_at,
+          coalesce(g.ends_at, d.ends_at) as grant_ends_at, coalesce(g.family_erased, false) as family_erased,
           e.id is not null as stored, e.grant_id as stored_grant_id, e.ended_at as stored_ended_at
         from import_organization o
         join import_seat r on r.organization = o.position
         left join staged_grant g on g.organization = r.organization and g.id = r.grant_id and not g.repeated
         left join client_grant d on d.organization_id = o.id and d.id = r.grant_id
-        left join seat e on e.organization_id = o.id and e.id = r.id
+        left join seat e on e.organization_id = o.id and e.id = r.id and g.family_erased is not true
       ) as s`;
 }
 

@@ -238,6 +238,8 @@ it('is repeated after a backup was restored, also for ids that the backup did no
   await call(`select platform.start_grant($1, $2, 'neutral', $3, $4)`, [orgId, randomUUID(), userId, familyId]);
   const [certificate] = (await call('select platform.erase_family($1, $2)', [familyId, 'c'])) as ErasureCertificate[];
   const digest = certificate?.familyDigest ?? '';
+  // A repeat keeps the first reference.
+  expect(await call('select platform.erase_family($1, $2)', [familyId, 'other'])).toEqual([certificate]);
   // The state of a backup from before.
   await owner.pool.query('truncate erasure, erased_family');
   await call('select platform.put_family($1, $2, $3)', [orgId, familyId, 'Restored']);
@@ -259,17 +261,27 @@ it('is repeated after a backup was restored, also for ids that the backup did no
     });
 });
 
-it('is kept by an import of an older document', { timeout }, async () => {
+it('is kept by an import of an older document, which names the erased family alone', { timeout }, async () => {
   const { database, owner } = await setupDatabase();
   const document = smallDocument();
+  const [organization] = document.organizations;
   await importDocument(database.ownerUrl, document);
-  const [{ id }] = document.organizations[0].families;
-  await owner.pool.query(`select platform.erase($1, 'c', 'orgctl')`, [id]);
+  await owner.pool.query(`select platform.erase($1, 'c', 'orgctl')`, [organization.families[0].id]);
+  const problem = 'is the id of a family that was erased; a family that returns has a new id';
+  const o = '$.organizations[0]';
+  for (const complete of [false, true]) {
+    const { problems } = await rejection(importDocument(database.ownerUrl, document, { complete }));
+    expect(problems).toEqual([{ path: `${o}.families[0].id`, problem }]);
+  }
+  // Where the document does not list the family, each place that names it is one.
+  organization.families.shift();
   const { problems } = await rejection(importDocument(database.ownerUrl, document));
-  expect(problems).toContainEqual({
-    path: '$.organizations[0].families[0].id',
-    problem: 'is the id of a family that was erased; a family that returns has a new id',
-  });
+  expect(problems).toEqual(
+    [`${o}.familyDays[0].familyId`, `${o}.familyDays[1].familyId`, `${o}.grants[0].familyId`].map((path) => ({
+      path,
+      problem,
+    })),
+  );
 });
 
 /** An organization with one family of this name, and the platform's login. */
