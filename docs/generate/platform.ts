@@ -1,4 +1,4 @@
-import { platformFunctions, platformViews } from '#domain/contract/platform.ts';
+import { familyDayFields, platformFunctions, platformViews } from '#domain/contract/platform.ts';
 import { platformErrors } from '#domain/contract/platform-errors.ts';
 
 /** Quotes names of functions as code, in text that comments of the database have too. */
@@ -14,6 +14,10 @@ const tables: Readonly<Record<string, () => string>> = {
       return `| \`${name}\` | ${does} | ${needed}${others} | ${list(own)} |`;
     });
     return ['| Function | Does | Arguments | Codes |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  },
+  days: () => {
+    const rows = Object.entries(familyDayFields).map(([field, text]) => `| \`${field}\` | ${text} |`);
+    return ['| Field | Holds |', '| --- | --- |', ...rows].join('\n');
   },
   views: () => {
     const rows = Object.entries(platformViews).flatMap(([view, { is, columns }]) => [

@@ -85,6 +85,11 @@ describe('a sign-in at the provider', () => {
     expect((await visitor.get(`/o/${other.orgId}`)).status).toBe(404);
   });
 
+  it('finds the organization by its short name as a keyboard may write it, with a capital', async () => {
+    const t = await setup();
+    expect((await begin(t.http(), t.slug.toUpperCase())).origin).toBe(new URL(t.provider.issuer).origin);
+  });
+
   it('is accepted whatever address the provider sends, and when its key has changed meanwhile', async () => {
     const t = await setup();
     const outcomes = [];

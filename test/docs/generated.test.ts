@@ -18,6 +18,6 @@ it('docs/adr/README.md lists every decision record', () => {
 
 it('docs/platform.md has the tables of the contract', () => {
   const page = read('docs/platform.md');
-  expect(page.match(/^<!-- table: \w+ -->$/gm)).toHaveLength(3);
+  expect(page.match(/^<!-- table: \w+ -->$/gm)).toHaveLength(4);
   expect(page, 'run npm run tool -- docs').toBe(platformPage(page));
 });

@@ -11,7 +11,7 @@ const options: SampleOptions = {
   region: 'us',
   organizations: 4,
   familiesPerOrganization: 30,
-  seed: 'calls',
+  seed: 'Calls & é',
   asOf: new Date().toISOString().slice(0, 10),
 };
 

@@ -4,8 +4,19 @@ import path from 'node:path';
 import fc from 'fast-check';
 import type pg from 'pg';
 import { describe, expect, it } from 'vitest';
+import {
+  grantEndReasons,
+  grantKinds,
+  memberStatuses,
+  organizationKinds,
+  referralStates,
+  seatEndReasons,
+  subscriptionStatuses,
+} from '#domain/contract/choices.ts';
 import { canonicalEmail, findEmailProblem } from '#domain/contract/email.ts';
+import { familyDayFields } from '#domain/contract/platform.ts';
 import { platformErrors } from '#domain/contract/platform-errors.ts';
+import { permissions } from '#domain/contract/scopes.ts';
 import { setupPlatform, type PlatformValues as Values } from '#test/platform.ts';
 import { knownActions } from '../../apps/console/components/action-sentences.ts';
 import { goldenText } from '../golden/stable.ts';
@@ -15,6 +26,8 @@ import { readPlatformFunctions, readPlatformViews } from './platform-catalog.ts'
 const unknown = 'ffffffff-0000-4000-8000-000000000000';
 
 const since = '2026-01-01T00:00:00Z';
+
+const systemRole = '0a1f0000-0000-7000-8000-000000000001';
 
 /** Calls of every put function in an organization, with what may change afterwards. */
 const putCalls = (organization: string, slug: string, member: string, family: string, codeId: string) =>
@@ -129,6 +142,7 @@ describe('schema platform', () => {
       ['plan_end', { organization, id: grant, ends_at: before }, '22023 ends_in_past: ends_at'],
       ['plan_end', { organization, id: elsewhere, ends_at: future }, `P0002 no_such_grant: ${elsewhere}`],
       ['end_grant', { organization, id: elsewhere }, `P0002 no_such_grant: ${elsewhere}`],
+      ['end_grant', { organization, id: unknown }, `P0002 no_such_grant: ${unknown}`],
       ['end_grant', { organization, id: grant, ended_at: future }, '22023 lies_ahead: ended_at'],
       ['end_grant', { organization, id: grant, ended_at: before }, '22023 ends_before_it_begins: ended_at'],
       ['end_grant', { organization, id: grant, reason: 'x' }, '22023 argument_invalid: reason'],
@@ -152,7 +166,7 @@ describe('schema platform', () => {
       ],
       ['give_seat', { organization, id, grant_id: ended }, '23514 grant_not_active: ended'],
       ['give_seat', { organization, id, grant_id: grant }, `23514 family_has_seat: ${seat}`],
-      ['give_seat', { organization, id, grant_id: full }, '23514 no_free_seat: 1 seats'],
+      ['give_seat', { organization, id, grant_id: full }, '23514 no_free_seat: seats: 1'],
       ['give_seat', { organization, id, grant_id: elsewhere }, `P0002 no_such_grant: ${elsewhere}`],
       ['give_seat', { organization, id: seat, grant_id: full }, '23505 seat_differs: grant_id'],
       [
@@ -162,20 +176,24 @@ describe('schema platform', () => {
       ],
       ['give_seat', { organization, id, grant_id: grant, given_at: future }, '22023 lies_ahead: given_at'],
       ['end_seat', { organization: other.organization, id: seat }, `P0002 no_such_seat: ${seat}`],
+      ['end_seat', { organization, id: unknown }, `P0002 no_such_seat: ${unknown}`],
       ['end_seat', { organization, id: seat, ended_at: before }, '22023 ends_before_it_begins: ended_at'],
       ['put_organization', { organization, name: ' ', slug, kind: 'court' }, '22023 argument_invalid: name'],
       ['put_organization', { organization, name: 'x', slug: other.slug, kind: 'court' }, '23505 slug_taken: slug'],
+      ['put_organization', { organization, name: 'x', slug: 'Harbor', kind: 'court' }, '22023 argument_invalid: slug'],
       ['put_role', { ...clerk, id }, '23505 key_taken: key'],
       ['put_role', { ...clerk, id, key: 'owner' }, '23505 key_taken: key'],
-      ['put_role', { ...clerk, permissions: ['org.read', 'org.read'] }, '22023 argument_invalid: permissions'],
-      ['put_role', { ...clerk, permissions: ['org.destroy'] }, '22023 argument_invalid: permissions'],
-      ['put_role', { ...clerk, permissions: [null] }, '22023 argument_invalid: permissions'],
+      ['put_role', { ...clerk, permissions: ['org.read', 'org.read'] }, '22023 argument_invalid: permissions[1]'],
+      ['put_role', { ...clerk, permissions: ['org.read', 'org.destroy'] }, '22023 argument_invalid: permissions[1]'],
+      ['put_role', { ...clerk, permissions: [null] }, '22023 argument_invalid: permissions[0]'],
+      ['put_role', { ...clerk, permissions: '{{org.read}}' }, '22023 argument_invalid: permissions'],
       ['put_role', { ...clerk, organization: other.organization, key: 'x' }, `23505 id_taken: ${organization}`],
-      ['put_role', { ...clerk, id: '0a1f0000-0000-7000-8000-000000000001', key: 'x' }, '23505 id_taken: system'],
-      ['delete_role', { organization, id: role }, '23514 role_in_use: 1 members'],
-      ['delete_role', { organization: other.organization, id: role }, `23505 id_taken: ${organization}`],
-      ['put_member', { ...put, roles: ['unknown'] }, 'P0002 no_such_role: roles'],
-      ['put_member', { ...put, roles: ['owner', 'owner'] }, 'P0002 no_such_role: roles'],
+      ['put_role', { ...clerk, id: systemRole, key: 'x' }, '23505 id_taken: system'],
+      ['delete_role', { organization, id: role }, '23514 role_in_use: members: 1'],
+      ['delete_role', { organization: other.organization, id: role }, `P0002 no_such_role: ${role}`],
+      ['delete_role', { organization, id: systemRole }, `P0002 no_such_role: ${systemRole}`],
+      ['put_member', { ...put, roles: ['owner', 'unknown', role] }, 'P0002 no_such_role: roles[1]'],
+      ['put_member', { ...put, roles: ['owner', 'owner'] }, '22023 argument_invalid: roles[1]'],
       ['put_member', { ...put, email: 'Ada' }, '22023 argument_invalid: email'],
       ['put_member', { ...put, status: 'asleep' }, '22023 argument_invalid: status'],
       ['put_member', { ...put, name: 'x'.repeat(10_001) }, '22023 argument_invalid: name'],
@@ -244,6 +262,60 @@ describe('schema platform', () => {
     expect(missing).toEqual([]);
   });
 
+  it('lists in a hint what an argument may be, as the contract has it', async () => {
+    const { call, create, errors } = await setupPlatform();
+    const { organization, family } = await create();
+    const id = randomUUID();
+    const dayFields = Object.keys(familyDayFields);
+    const day = { ...Object.fromEntries(dayFields.map((name) => [name, 0])), family, day: '2026-11-20', note: 0 };
+    const roleOf = { key: 'clerk', name: 'Clerk', description: '', permissions: ['x'] };
+    const grant = { professional: 'usr_ada', family: id, kind: 'x' };
+    const cases: [string, Values, readonly string[]][] = [
+      ['put_organization', { name: 'x', slug: 'x', kind: 'x' }, organizationKinds],
+      ['put_member', { member: 'x', name: 'x', email: 'a@b.example', roles: [], status: 'x' }, memberStatuses],
+      ['put_role', { id, ...roleOf }, permissions],
+      ['start_grant', { id, ...grant }, grantKinds],
+      ['end_grant', { id, reason: 'x' }, grantEndReasons],
+      ['end_seat', { id, reason: 'x' }, seatEndReasons],
+      ['put_subscription', { id, status: 'x', quantity: 1 }, subscriptionStatuses],
+      ['put_referral', { id, code_id: id, state: 'x' }, referralStates],
+      ['put_family_days', { days: JSON.stringify([day]) }, dayFields],
+    ];
+    for (const [name, values, allowed] of cases) {
+      expect(await call(name, { organization, ...values })).toMatch(/^22023 argument_invalid: /);
+      expect([name, errors.at(-1)?.hint]).toEqual([name, expect.stringContaining(`One of ${allowed.join(', ')}.`)]);
+    }
+  });
+
+  it('keeps the seats that are given when a plan shrinks and a subscription ends, until the platform ends them', async () => {
+    const { call, create, client, listEvents } = await setupPlatform();
+    const { organization, member: professional, family } = await create(1);
+    const [second, subscription] = [randomUUID(), randomUUID()];
+    const grants: [id: string, family: string, seat: string][] = [
+      [randomUUID(), family, randomUUID()],
+      [randomUUID(), second, randomUUID()],
+    ];
+    await call('put_family', { organization, id: second, name: 'Verdi' });
+    await call('put_subscription', { organization, id: subscription, status: 'active', quantity: 1 });
+    for (const [id, of, seat] of grants) {
+      await call('start_grant', { organization, id, kind: 'attorney', professional, family: of, since });
+      expect(await call('give_seat', { organization, id: seat, grant_id: id })).toBe('created');
+    }
+    const caused = await listEvents();
+    expect(await call('put_plan', { organization, invoiced: 0 })).toBe('changed');
+    const ended = { organization, id: subscription, status: 'canceled', quantity: 1 };
+    expect(await call('put_subscription', ended)).toBe('changed');
+    const countGiven = async () => (await client.query('select from platform.seat where ended_at is null')).rowCount;
+    expect([await countGiven(), await listEvents()]).toEqual([2, caused]);
+    for (const [, , id] of grants)
+      expect(await call('end_seat', { organization, id, reason: 'subscription_ended' })).toBe('changed');
+    expect([await countGiven(), await listEvents()]).toEqual([0, [...caused, 'seat.ended', 'seat.ended']]);
+    const [id] = grants[0] ?? [];
+    expect(await call('give_seat', { organization, id: randomUUID(), grant_id: id })).toBe(
+      '23514 no_free_seat: seats: 0',
+    );
+  });
+
   it('has no exception block in a function, and no default that is computed', async () => {
     const { owner } = await setupPlatform();
     const { rows } = await owner.pool.query<{ name: string; source: string; signature: string }>(
@@ -289,6 +361,35 @@ describe('schema platform', () => {
     const actions = (await listEntries()).map(({ action }) => action);
     const known = knownActions.map(({ action }) => action);
     expect(actions.filter((action) => !known.includes(action))).toEqual([]);
+  });
+
+  it('writes an entry of the system for each call of access, seats and days that changes something', async () => {
+    const { owner, call, count, create } = await setupPlatform();
+    const { organization, member: professional, family } = await create();
+    await call('put_member', { organization, member: 'usr_bo', name: 'Bo', email: 'bo@example.org', roles: [] });
+    const [id, next, seat] = Array.from({ length: 3 }, () => randomUUID());
+    const day = Object.fromEntries(Object.keys(familyDayFields).map((name) => [name, 1]));
+    const days = JSON.stringify([{ ...day, family, day: '2026-11-20' }]);
+    const calls: [string, Values][] = [
+      ['start_grant', { id, kind: 'attorney', professional, family, since }],
+      ['give_seat', { id: seat, grant_id: id }],
+      ['plan_end', { id, ends_at: '2999-01-01T00:00:00Z' }],
+      ['end_seat', { id: seat }],
+      ['move_grant', { id, new_id: next, professional: 'usr_bo' }],
+      ['end_grant', { id: next }],
+      ['put_family_days', { days }],
+    ];
+    const before = await count('audit_entry');
+    for (const [name, values] of calls) {
+      expect([name, await call(name, { organization, ...values })]).toEqual([name, expect.stringMatching(/^c\w+d$/)]);
+      expect([name, await call(name, { organization, ...values })]).toEqual([name, 'unchanged']);
+    }
+    const { rows } = await owner.pool.query(
+      `select action, person_id as person from audit_entry where action like 'platform.%' order by id offset $1`,
+      [before],
+    );
+    const expected = calls.flatMap(([name]) => (name === 'move_grant' ? ['start_grant', name] : [name]));
+    expect(rows).toEqual(expected.map((name) => ({ action: `platform.${name}`, person: null })));
   });
 
   it('writes the new name of a member in one entry', async () => {

@@ -1,10 +1,9 @@
 /** The envelope and payloads of webhook events. */
 import { z } from 'zod';
+import { grantEndReasons, grantKinds, seatEndReasons } from './choices.ts';
 
 const uuid = z.guid();
-const grantKind = z.enum(['attorney', 'neutral']).describe('How the professional works with the family.');
-
-export const seatEndReasons = ['ended_by_organization', 'access_ended', 'subscription_ended'] as const;
+const grantKind = z.enum(grantKinds).describe('How the professional works with the family.');
 
 /** The content of `data`, per event type. */
 export const eventData = {
@@ -15,7 +14,7 @@ export const eventData = {
   'client.ended': z.object({
     grantId: uuid.describe('The consent grant, as in the roster.'),
     kind: grantKind,
-    reason: z.enum(['ended', 'moved']).describe('`ended`: access ended; `moved`: the professional moved the work out.'),
+    reason: z.enum(grantEndReasons).describe('`ended`: access ended; `moved`: the professional moved the work out.'),
   }),
   'seat.given': z.object({ seatId: uuid, grantId: uuid }),
   'seat.ended': z.object({ seatId: uuid, grantId: uuid, reason: z.enum(seatEndReasons) }),

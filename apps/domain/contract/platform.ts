@@ -1,4 +1,15 @@
+import {
+  grantEndReasons,
+  grantKinds,
+  memberStatuses,
+  organizationKinds,
+  referralStates,
+  seatEndReasons,
+  subscriptionStatuses,
+} from './choices.ts';
+import { eventTypes } from './events.ts';
 import type { PlatformCode } from './platform-errors.ts';
+import { permissions, systemRoleKeys } from './scopes.ts';
 
 /**
  * What the platform's application reads and calls in schema `platform`, in sentences. From them come
@@ -6,37 +17,47 @@ import type { PlatformCode } from './platform-errors.ts';
  * JSON Schema of the import. A test compares them with the catalog.
  */
 
+/** Returns values as code, in text that comments of the database have too. */
+const list = (values: readonly string[]) => values.map((value) => `\`${value}\``).join(', ');
+const either = (values: readonly string[]) => `${list(values.slice(0, -1))} or ${list(values.slice(-1))}`;
+
 const organization = 'The organization.';
 const neverChanges = 'Its id at the platform, which never changes.';
 
 const organizationColumns = {
   organization: neverChanges,
   name: 'Its name.',
-  slug: 'A short name that no other organization has.',
-  kind: '`direct`, `law_firm`, `mediation`, `legal_aid`, `court`, `nonprofit` or `other`.',
+  slug:
+    'A short name that no other organization has, with which its members sign in at their provider: lower-case ' +
+    'letters, digits and `. _ -`, the first of them a letter or a digit.',
+  kind: `${either(organizationKinds)}.`,
 };
 const organizationDefaults = {
-  status: 'Its status, shown as it is.',
+  status: 'Its status, a text of the platform such as `active`. The API shows it, and nothing depends on it.',
   created_at: 'When it was created.',
 };
 const roleColumns = {
   organization,
   id: neverChanges,
-  key: 'The key that members name, unique in the organization.',
+  key: `The key that members name, unique in the organization. Those of the system are ${list(systemRoleKeys)}.`,
   name: 'Its name.',
   description: 'What it is for. It may be empty.',
-  permissions: 'What its members may do: permissions of the API, each once.',
+  permissions: `What its members may do, each once: ${list(permissions)}.`,
 };
 const memberColumns = {
   organization,
   member: 'The id of the person at the platform, the same in every organization.',
   name: 'The name of the person.',
-  email: 'The address with which the member signs in. It is stored in lower case.',
-  roles: 'The keys of all roles of the member, of the organization and of the system.',
+  email:
+    'The address with which the member signs in. It is stored in lower case. Members may share one; none of them can ' +
+    'be invited until the others have left or have another.',
+  roles:
+    'The keys of all roles of the member, of the organization and of the system. An empty list is a member without ' +
+    'permissions, who may still have clients.',
 };
 const memberDefaults = {
   title: 'A title, such as Attorney. Null: none.',
-  status: '`invited`, `active`, `suspended` or `left`.',
+  status: `${either(memberStatuses)}.`,
 };
 const familyColumns = {
   organization,
@@ -46,7 +67,7 @@ const familyColumns = {
 const grantColumns = {
   organization,
   id: 'Its id, which events and the roster name. Access that is given again has a new one.',
-  kind: 'How the professional works with the family: `attorney` or `neutral`. It never changes.',
+  kind: `How the professional works with the family: ${either(grantKinds)}. It never changes.`,
   professional: 'The member who has access.',
   family: 'The family that gave access.',
 };
@@ -67,9 +88,7 @@ const planDefaults = {
 const subscriptionColumns = {
   organization,
   id: neverChanges,
-  status:
-    '`incomplete`, `incomplete_expired`, `trialing`, `active`, `past_due`, `canceled`, `unpaid` or `paused`. Its ' +
-    'seats count while it is `trialing`, `active` or `past_due`.',
+  status: `${either(subscriptionStatuses)}. Its seats count while it is \`trialing\`, \`active\` or \`past_due\`.`,
   quantity: 'How many seats it pays for.',
 };
 const subscriptionDefaults = {
@@ -87,7 +106,7 @@ const referralColumns = {
   organization,
   id: 'Its id, which never changes and says nothing of the family.',
   code_id: 'The referral code that was used.',
-  state: '`signed_up`, `qualified` or `not_counted`.',
+  state: `${either(referralStates)}.`,
 };
 const invoiceColumns = {
   organization,
@@ -95,6 +114,18 @@ const invoiceColumns = {
   month: 'The month of the share, such as `2026-09`.',
   currency: 'The currency of the share, such as `usd`.',
   share_cents: 'The share in cents. A refund is negative.',
+};
+
+/** The fields of an element of `days`: the counts of a family on a day. */
+export const familyDayFields = {
+  family: 'The family.',
+  day: 'The UTC day, such as `2026-11-20`.',
+  messages: 'Messages that were sent.',
+  calm_messages: 'Those of them that were calm.',
+  exchanges: 'Exchanges that were due.',
+  exchanges_on_time: 'Those of them that were on time.',
+  expenses_due: 'Expenses for which an answer was due.',
+  expenses_answered_in_14_days: 'Those of them that were answered within 14 days.',
 };
 
 /** The views: what each shows, and its columns in their order. */
@@ -133,7 +164,7 @@ export const platformViews = {
       ...seatColumns,
       given_at: 'When the seat was given.',
       ended_at: 'When it ended. Null: it is given.',
-      reason: '`ended_by_organization`, `access_ended` or `subscription_ended`. Null until it has ended.',
+      reason: `${either(seatEndReasons)}. Null until it has ended.`,
     },
   },
   plan: { is: 'What organizations pay by invoice.', columns: { ...planColumns, ...planDefaults } },
@@ -145,11 +176,11 @@ export const platformViews = {
   referral: { is: 'Referrals of codes.', columns: referralColumns },
   invoice: { is: 'Shares of referrals, by month.', columns: invoiceColumns },
   event: {
-    is: 'The events that changes caused, without their bodies.',
+    is: 'The events that changes caused, without their bodies. They are kept for `DELIVERY_RETENTION`.',
     columns: {
       organization,
       id: 'The id that receivers get, as a UUID of version 7: its order is that of time.',
-      type: '`client.started`, `client.ended`, `seat.given` or `seat.ended`.',
+      type: `${either(eventTypes)}.`,
       grant_id: 'The access that it is about.',
       created_at: 'When the change was made.',
     },
@@ -191,7 +222,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
   delete_role: {
     does: 'Deletes a role that no member has.',
     required: { organization, id: 'The role.' },
-    codes: ['wrong_isolation', 'argument_missing', 'no_such_organization', 'id_taken', 'role_in_use'],
+    codes: ['wrong_isolation', 'argument_missing', 'no_such_organization', 'no_such_role', 'role_in_use'],
   },
   put_member: {
     does: 'Creates a member, or changes it. The member has exactly `roles` afterwards.',
@@ -231,7 +262,7 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
       'Ends access, and its seat. Sends `client.ended`, and `seat.ended` for the seat. Access that has not begun is ' +
       'withdrawn: nothing is sent.',
     required: byId,
-    optional: { reason: '`ended` or `moved`.', ended_at: ended },
+    optional: { reason: `${either(grantEndReasons)}.`, ended_at: ended },
     codes: [...inOrganization, 'lies_ahead', 'ends_before_it_begins', 'no_such_grant', 'grant_has_ended'],
   },
   move_grant: {
@@ -276,19 +307,23 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
     does: 'Ends a seat. Sends `seat.ended`. A seat that has ended stays as it is.',
     required: { organization, id: 'The seat.' },
     optional: {
-      reason: '`ended_by_organization`, `access_ended` or `subscription_ended`.',
+      reason: `${either(seatEndReasons)}.`,
       ended_at: ended,
     },
     codes: [...inOrganization, 'lies_ahead', 'ends_before_it_begins', 'no_such_seat'],
   },
   put_plan: {
-    does: 'Sets the seats that are paid by invoice, and the price that is shown.',
+    does:
+      'Sets the seats that are paid by invoice, and the price that is shown. Seats that are given stay, also when ' +
+      'they are more: end them with `end_seat`.',
     required: planColumns,
     optional: planDefaults,
     codes: inOrganization,
   },
   put_subscription: {
-    does: 'Creates a subscription, or changes it.',
+    does:
+      'Creates a subscription, or changes it. When it pays for fewer seats or has ended, seats that are given stay: ' +
+      'end them with `end_seat` and the reason `subscription_ended`.',
     required: subscriptionColumns,
     optional: subscriptionDefaults,
     codes: [...inOrganization, 'id_taken'],
@@ -313,14 +348,14 @@ export const platformFunctions: Readonly<Record<string, PlatformFunction>> = {
     does: 'Writes the counts of families and days. Other days stay.',
     required: {
       organization,
-      days:
-        'An array of objects with `family`, `day` (`2026-11-20`), `messages`, `calm_messages`, `exchanges`, ' +
-        '`exchanges_on_time`, `expenses_due` and `expenses_answered_in_14_days`.',
+      days: `An array of objects with ${list(Object.keys(familyDayFields))}.`,
     },
     codes: [...inOrganization, 'no_such_family', 'family_erased'],
   },
   erase_family: {
-    does: 'Erases a family in every organization. Returns its certificates, also when it is repeated.',
+    does:
+      'Erases a family in every organization. Returns its certificates, also when it is repeated: then with the ' +
+      'reference of the first call.',
     required: { family: 'The family.', reference: 'A case number: at most 64 letters, digits and `. _ / -`.' },
     codes: [...checked, 'no_such_family', 'family_erased', 'too_many_erasures'],
   },
@@ -342,6 +377,7 @@ const importKinds: Readonly<Record<string, { columns: Sentences; names?: Readonl
   referralCode: { columns: platformViews.referral_code.columns },
   referral: { columns: platformViews.referral.columns },
   referralInvoice: { columns: platformViews.invoice.columns },
+  familyDay: { columns: familyDayFields, names: { familyId: 'family' } },
 };
 
 /**
@@ -350,6 +386,6 @@ const importKinds: Readonly<Record<string, { columns: Sentences; names?: Readonl
  */
 export function findFieldDescription(kind: string, field: string): string | undefined {
   const { columns, names } = importKinds[kind] ?? { columns: {} };
-  const column = names?.[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const column = names?.[field] ?? field.replace(/[A-Z]|\d+/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.entries(columns).find(([name]) => name === column)?.[1];
 }

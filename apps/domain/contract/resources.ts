@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { seatEndReasons } from './events.ts';
+import { grantKinds, organizationKinds, seatEndReasons } from './choices.ts';
 import { outcomesMinimumFamilies, outcomesWindowDays } from './limits.ts';
 
 /**
@@ -13,13 +13,13 @@ const dateTime = z.iso.datetime().describe('ISO 8601, UTC, milliseconds, ending 
 const count = z.int32().min(0).meta({ format: 'int32' });
 /** A sum of such numbers. Every reader of JSON reads it exactly: it is at most 2^53 - 1. */
 const sum = z.int().min(0).meta({ format: 'int64' });
-const grantKind = z.enum(['attorney', 'neutral']);
+const grantKind = z.enum(grantKinds);
 
 export const Organization = z.object({
   id: uuid,
   name: z.string(),
   slug: z.string(),
-  kind: z.enum(['direct', 'law_firm', 'mediation', 'legal_aid', 'court', 'nonprofit', 'other']),
+  kind: z.enum(organizationKinds),
   status: z.string().describe('Never changes what the organization’s keys may read.'),
   createdAt: dateTime,
 });

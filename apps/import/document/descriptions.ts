@@ -31,16 +31,6 @@ export const ownDescriptions: Partial<Record<Kind | 'document', Record<string, s
   referralCode: {
     referrals: 'Families that used the code. Referrals that are left out stay.',
   },
-  familyDay: {
-    familyId: 'The id of the family.',
-    day: 'The UTC day.',
-    messages: 'Messages that were sent.',
-    calmMessages: 'Those of them that were calm.',
-    exchanges: 'Exchanges that were due.',
-    exchangesOnTime: 'Those of them that were on time.',
-    expensesDue: 'Expenses for which an answer was due.',
-    expensesAnsweredIn14Days: 'Those of them that were answered within 14 days.',
-  },
 };
 
 /** Returns what the JSON Schema says of a field, beside its type. */

@@ -41,6 +41,11 @@ export const emailText = text
   .transform(canonicalEmail);
 /** A short text that is searched for. */
 export const word = notBlank(storable(wordLengthMax));
+/** A short name of an organization, as a URL and a form have it: lower-case ASCII. */
+export const slug = storable(wordLengthMax).regex(
+  /^[a-z0-9][a-z0-9._-]*$/,
+  'must be lower-case letters, digits and . _ -, the first of them a letter or a digit',
+);
 
 /** A field that is null when it is missing. */
 export const orNull = (type: z.ZodType) => type.nullable().default(null);

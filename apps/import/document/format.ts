@@ -1,7 +1,14 @@
 import type { z } from 'zod';
-import { seatEndReasons } from '#domain/contract/events.ts';
+import {
+  grantEndReasons,
+  grantKinds,
+  memberStatuses,
+  organizationKinds,
+  referralStates,
+  seatEndReasons,
+  subscriptionStatuses,
+} from '#domain/contract/choices.ts';
 import { regionCodes } from '#domain/contract/regions.ts';
-import { Organization } from '#domain/contract/resources.ts';
 import { permissions } from '#domain/contract/scopes.ts';
 import type { Layout } from './document-reader.ts';
 import {
@@ -17,6 +24,7 @@ import {
   orNull,
   price,
   seatCount,
+  slug,
   streamedList,
   streamedObject,
   text,
@@ -81,17 +89,6 @@ const notedList = (name: string): Field => ({
   staged: (value) => value !== undefined,
 });
 
-const subscriptionStatuses = [
-  'incomplete',
-  'incomplete_expired',
-  'trialing',
-  'active',
-  'past_due',
-  'canceled',
-  'unpaid',
-  'paused',
-];
-
 /** Requires that a part is not larger than its sum. */
 function within(value: Record<string, unknown>, part: string, whole: string): [string, string][] {
   const [a, b] = [value[part], value[whole]];
@@ -119,8 +116,8 @@ export const formats: Record<Kind, KindFormat> = {
     fields: {
       id,
       name,
-      slug: stagedText(word, 'slug'),
-      kind: staged(choice(Organization.shape.kind.options), 'kind text'),
+      slug: stagedText(slug, 'slug'),
+      kind: staged(choice(organizationKinds), 'kind text'),
       status: staged(word, 'status text'),
       createdAt: staged(dateTime, 'created_at timestamptz'),
       roles: list,
@@ -147,7 +144,7 @@ export const formats: Record<Kind, KindFormat> = {
     name,
     email: staged(emailText, 'email text'),
     title: staged(orNull(anyText), 'title text'),
-    status: staged(choice(['invited', 'active', 'suspended', 'left']), 'status text'),
+    status: staged(choice(memberStatuses), 'status text'),
     // If it is left out, the roles of a member stay; an empty list removes them.
     roleKeys: staged(distinctList(word).optional(), 'role_keys text[]'),
   }),
@@ -172,12 +169,12 @@ export const formats: Record<Kind, KindFormat> = {
     'import_grant',
     {
       id,
-      kind: staged(choice(['attorney', 'neutral']), 'kind text'),
+      kind: staged(choice(grantKinds), 'kind text'),
       professionalUserId: stagedText(word, 'professional_id'),
       familyId: staged(uuid, 'family_id uuid'),
       since: staged(dateTime, 'since timestamptz'),
       endsAt: staged(orNull(dateTime), 'ends_at timestamptz'),
-      endReason: staged(orNull(choice(['ended', 'moved'])), 'end_reason text'),
+      endReason: staged(orNull(choice(grantEndReasons)), 'end_reason text'),
     },
     (grant) => {
       const problems = notBefore(grant, 'endsAt', 'since');
@@ -215,7 +212,7 @@ export const formats: Record<Kind, KindFormat> = {
   referral: {
     table: 'import_referral',
     positions: ['organization', 'code_position', 'position'],
-    fields: { id, state: staged(choice(['signed_up', 'qualified', 'not_counted']), 'state text') },
+    fields: { id, state: staged(choice(referralStates), 'state text') },
   },
   referralInvoice: listed('import_referral_invoice', {
     id,

@@ -33,7 +33,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     return {
       id: id('organization'),
       name: organizationName(d),
-      slug: `sample-${options.region}-${options.seed}-${organization}`.toLowerCase(),
+      slug: `sample-${options.region}-${options.seed}-${organization}`.toLowerCase().replaceAll(/[^a-z0-9._-]/g, '-'),
       kind: d.pick(['law_firm', 'mediation', 'legal_aid', 'direct', 'court', 'nonprofit', 'other']),
       status: organization % 7 === 6 ? 'suspended' : 'active',
       createdAt: moment(startOfAsOf - d.whole(700 * dayMs, 1_500 * dayMs)),

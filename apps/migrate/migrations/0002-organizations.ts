@@ -12,7 +12,9 @@ export class Organizations extends Migration {
         id uuid primary key default new_id(),
         name text not null constraint organization_name_not_empty check (name <> ''),
         slug text not null
-          constraint organization_slug_unique unique constraint organization_slug_not_empty check (slug <> ''),
+          constraint organization_slug_unique unique
+          -- As URLs and sign-in forms have it: no two differ in case only.
+          constraint organization_slug_form check (slug collate "C" ~ '^[a-z0-9][a-z0-9._-]{0,254}$'),
         kind text not null constraint organization_kind_known
           check (kind in ('direct', 'law_firm', 'mediation', 'legal_aid', 'court', 'nonprofit', 'other')),
         status text not null constraint organization_status_not_empty check (status <> ''),

@@ -60,6 +60,31 @@ export class Platform extends Migration {
         end if;
       end $$;
 
+      -- One of several values. The hint has them.
+      create function platform.check_choice(argument text, value text, allowed text[]) returns void
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform platform.check_argument(argument, value = any (allowed),
+          format('One of %s.', array_to_string(allowed, ', ')));
+      end $$;
+
+      -- Distinct items, each one of \`allowed\` unless that is null. The detail has the position of the
+      -- first that is not, counted from 0 as in JSON.
+      create function platform.check_list(argument text, items text[], allowed text[]) returns void
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        wrong text;
+      begin
+        -- Before what PostgreSQL cannot compute of a matrix.
+        perform platform.check_argument(argument, coalesce(array_ndims(items), 1) = 1, 'A list of texts.');
+        select format('%s[%s]', argument, x.n - 1) into wrong
+        from (select item, n, row_number() over (partition by item order by n) as nth
+          from unnest(items) with ordinality as u (item, n)) as x
+        where x.item is null or x.nth > 1 or x.item <> all (allowed) order by x.n limit 1;
+        perform platform.check_argument(wrong, wrong is null, concat('Each item once, and none null.',
+          case when allowed is not null then format(' One of %s.', array_to_string(allowed, ', ')) end));
+      end $$;
+
       create function platform.check_text(argument text, value text, longest integer) returns void
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -74,7 +99,8 @@ export class Platform extends Migration {
         perform platform.check_argument(argument, moment >= '0001-01-01T00:00:00Z' and moment < '10000-01-01T00:00:00Z',
           'A time of the years 1 to 9999.');
         if not may_lie_ahead and moment > clock_timestamp() + interval '1 minute' then
-          perform platform.reject('lies_ahead', '22023', 'a time lies ahead', argument, 'Call when it has come.');
+          perform platform.reject('lies_ahead', '22023', 'a time lies ahead', argument,
+            'Call when it has come. platform.plan_end plans an end of access.');
         end if;
       end $$;
 
@@ -91,7 +117,7 @@ export class Platform extends Migration {
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         perform platform.reject('no_such_organization', 'P0002', 'the organization does not exist',
-          organization::text, 'Create it with platform.put_organization.');
+          organization::text, 'Check the id. An organization begins with platform.put_organization.');
       end $$;
 
       -- The first lock of every call, so that transactions of one organization wait for each other at
@@ -109,7 +135,8 @@ export class Platform extends Migration {
       begin
         perform platform.reject('no_such_grant', 'P0002', 'the organization has no such grant', reject_grant.id::text,
           coalesce((select format('It is a grant of organization %s.', g.organization_id) from client_grant g
-            where g.id = reject_grant.id), 'Start it first, or repeat the call once it has started.'));
+            where g.id = reject_grant.id),
+            'Check the id. If platform.start_grant is still on its way, repeat the call after it.'));
       end $$;
 
       -- An entry of the audit log without a person, whose actor is the system.
@@ -137,7 +164,7 @@ export class Platform extends Migration {
       begin
         perform platform.check_call(array['organization', 'id', 'kind', 'professional', 'family'],
           array[organization is null, id is null, kind is null, professional is null, family is null]);
-        perform platform.check_argument('kind', kind in ('attorney', 'neutral'), 'attorney or neutral.');
+        perform platform.check_choice('kind', kind, array['attorney', 'neutral']);
         perform platform.check_time('since', since, true);
         perform platform.check_time('ends_at', ends_at, true);
         perform platform.lock_organization(organization);
@@ -176,8 +203,8 @@ export class Platform extends Migration {
         if differing <> '' then
           perform platform.reject('grant_differs', '23505', 'the grant exists with other values', differing,
             case when differing = 'ends_at' then 'Set its end with platform.plan_end.'
-              else 'A grant keeps these values. Move it with platform.move_grant, or end it and start one with a new '
-                'id.' end);
+              else 'A grant keeps these values. Other access has a new id; platform.move_grant moves access to another '
+                'member.' end);
         end if;
         return 'unchanged';
       end $$;
@@ -278,7 +305,7 @@ export class Platform extends Migration {
       begin
         perform platform.check_call(array['organization', 'id', 'reason'],
           array[organization is null, id is null, reason is null]);
-        perform platform.check_argument('reason', reason in ('ended', 'moved'), 'ended or moved.');
+        perform platform.check_choice('reason', reason, array['ended', 'moved']);
         perform platform.check_time('ended_at', ended_at, false);
         if not platform.finish_grant(platform.lock_grant(organization, id), reason, ended_at) then
           return 'unchanged';
@@ -365,7 +392,7 @@ export class Platform extends Migration {
         if (select count(*) from seat s where s.organization_id = organization and s.ended_at is null)
             >= seat_capacity(organization) then
           perform platform.reject('no_free_seat', '23514', 'every seat is given',
-            format('%s seats', seat_capacity(organization)), 'End a seat, or raise the plan or a subscription.');
+            format('seats: %s', seat_capacity(organization)), 'End a seat, or raise the plan or a subscription.');
         end if;
         insert into seat (organization_id, id, grant_id, family_id, given_at)
           values (organization, id, grant_id, of_grant.family_id, coalesce(given_at, clock_timestamp()))
@@ -389,9 +416,8 @@ export class Platform extends Migration {
       begin
         perform platform.check_call(array['organization', 'id', 'reason'],
           array[organization is null, id is null, reason is null]);
-        perform platform.check_argument('reason',
-          reason in ('ended_by_organization', 'access_ended', 'subscription_ended'),
-          'ended_by_organization, access_ended or subscription_ended.');
+        perform platform.check_choice('reason', reason,
+          array['ended_by_organization', 'access_ended', 'subscription_ended']);
         perform platform.check_time('ended_at', ended_at, false);
         perform platform.lock_plan(organization);
         select * into stored from seat s where s.organization_id = organization and s.id = end_seat.id
@@ -399,7 +425,8 @@ export class Platform extends Migration {
         if not found then
           perform platform.reject('no_such_seat', 'P0002', 'the organization has no such seat', end_seat.id::text,
             coalesce((select format('It is a seat of organization %s.', s.organization_id) from seat s
-              where s.id = end_seat.id), 'Give it first, or repeat the call once it is given.'));
+              where s.id = end_seat.id),
+              'Check the id. If platform.give_seat is still on its way, repeat the call after it.'));
         end if;
         if stored.ended_at is not null then return 'unchanged'; end if;
         if ended_at < stored.given_at then

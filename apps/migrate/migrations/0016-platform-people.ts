@@ -1,8 +1,6 @@
 import { Migration } from '@mikro-orm/migrations';
 import { putFunction } from './put-function.ts';
 
-const permissionsForm = 'Distinct permissions that a role may have.';
-
 /** The platform's functions and views of organizations, roles, members and families. */
 export class PlatformPeople extends Migration {
   override up(): void {
@@ -36,11 +34,11 @@ export class PlatformPeople extends Migration {
         perform platform.check_call(array['organization', 'name', 'slug', 'kind', 'status'],
           array[organization is null, name is null, slug is null, kind is null, status is null]);
         perform platform.check_text('name', name, 10000);
-        perform platform.check_text('slug', slug, 255);
+        perform platform.check_argument('slug', slug collate "C" ~ '^[a-z0-9][a-z0-9._-]{0,254}$',
+          'At most 255 lower-case letters, digits and . _ -, the first of them a letter or a digit.');
         perform platform.check_text('status', status, 255);
-        perform platform.check_argument('kind',
-          kind in ('direct', 'law_firm', 'mediation', 'legal_aid', 'court', 'nonprofit', 'other'),
-          'direct, law_firm, mediation, legal_aid, court, nonprofit or other.');
+        perform platform.check_choice('kind', kind,
+          array['direct', 'law_firm', 'mediation', 'legal_aid', 'court', 'nonprofit', 'other']);
         perform platform.check_time('created_at', created_at, true);
         perform from organization o where o.id = organization for no key update;
         perform lock_slug(slug);
@@ -79,12 +77,8 @@ export class PlatformPeople extends Migration {
       perform platform.check_text('key', key, 255);
       perform platform.check_text('name', name, 10000);
       perform platform.check_argument('description', length(description) <= 10000, 'At most 10,000 characters.');
-      -- Before what PostgreSQL cannot compute of a matrix.
-      perform platform.check_argument('permissions', coalesce(array_ndims(permissions), 1) = 1, '${permissionsForm}');
-      perform platform.check_argument('permissions', array_position(permissions, null) is null
-        and cardinality(permissions) = (select count(distinct p) from unnest(permissions) p)
-        and permissions <@ (select r.permissions from role r where r.organization_id is null and r.key = 'owner'),
-        '${permissionsForm}');`,
+      perform platform.check_list('permissions', permissions,
+        (select r.permissions from role r where r.organization_id is null and r.key = 'owner'));`,
         rules: /* sql */ `
       if exists (select from role r where r.key = put_role.key and r.id <> put_role.id
         and coalesce(r.organization_id, organization) = organization) then
@@ -107,13 +101,17 @@ export class PlatformPeople extends Migration {
         perform platform.lock_organization(organization);
         select * into stored from role r where r.id = delete_role.id;
         if not found then return 'unchanged'; end if;
-        perform platform.check_owner(organization, stored.organization_id);
+        if stored.organization_id is distinct from organization then
+          perform platform.reject('no_such_role', 'P0002', 'the organization has no such role', delete_role.id::text,
+            case when stored.organization_id is null then 'It is a role of the system, which stays.'
+              else format('It is a role of organization %s.', stored.organization_id) end);
+        end if;
         delete from membership_role mr using membership m
           where mr.organization_id = organization and mr.role_id = delete_role.id
             and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left';
         select count(*) into holders from membership_role mr where mr.role_id = delete_role.id;
         if holders > 0 then
-          perform platform.reject('role_in_use', '23514', 'members have the role', format('%s members', holders),
+          perform platform.reject('role_in_use', '23514', 'members have the role', format('members: %s', holders),
             'Remove it from them with platform.put_member first.');
         end if;
         -- Before the role goes, so that the entry has its name.
@@ -135,6 +133,7 @@ export class PlatformPeople extends Migration {
       declare
         stored public.membership;
         address constant text := platform.canonical_address(email);
+        nth bigint;
         had uuid[];
         has uuid[];
         differing text[];
@@ -145,17 +144,21 @@ export class PlatformPeople extends Migration {
         perform platform.check_text('member', member, 255);
         perform platform.check_text('name', name, 10000);
         perform platform.check_argument('title', length(title) <= 10000, 'At most 10,000 characters.');
-        perform platform.check_argument('status', status in ('invited', 'active', 'suspended', 'left'),
-          'invited, active, suspended or left.');
+        perform platform.check_choice('status', status, array['invited', 'active', 'suspended', 'left']);
+        perform platform.check_list('roles', roles, null);
         perform platform.check_argument('email', length(address) <= 254 and address ~
           '^[!-?A-~]{1,64}@([a-z0-9]([a-z0-9-]*[a-z0-9])?\\.)+[a-z][a-z0-9-]*[a-z0-9]$',
           'A complete address of ASCII characters, its domain in the form xn--….');
         perform platform.lock_organization(organization);
         has := array(select r.id from role r where r.key = any (roles)
           and coalesce(r.organization_id, organization) = organization order by r.id);
-        if cardinality(has) <> cardinality(roles) then
-          perform platform.reject('no_such_role', 'P0002', 'the organization has no such role, or it is listed twice',
-            'roles', 'Create it with platform.put_role, and list each role once.');
+        select min(k.n) into nth from unnest(roles) with ordinality as k (key, n)
+          where k.key not in (select r.key from role r where r.id = any (has));
+        if nth is not null then
+          perform platform.reject('no_such_role', 'P0002', 'the organization has no such role',
+            format('roles[%s]', nth - 1), format('Name roles by their keys, and not by their ids: select key '
+              'from platform.role where organization is null or organization = ''%s''. platform.put_role creates one.',
+              organization));
         end if;
         insert into person (id) values (member) on conflict do nothing;
         insert into membership (organization_id, person_id, name, email, title, status)

@@ -41,8 +41,8 @@ export class PlatformMoney extends Migration {
         required: { status: 'text', quantity: 'integer' },
         optional: { renews_at: 'timestamptz default null', cancel_at_period_end: 'boolean default false' },
         checks: /* sql */ `
-      perform platform.check_argument('status', status in ('incomplete', 'incomplete_expired', 'trialing', 'active',
-        'past_due', 'canceled', 'unpaid', 'paused'), 'A status of a subscription, as the page lists them.');
+      perform platform.check_choice('status', status, array['incomplete', 'incomplete_expired', 'trialing', 'active',
+        'past_due', 'canceled', 'unpaid', 'paused']);
       ${isSeats('quantity')}
       perform platform.check_time('renews_at', renews_at, true);
       perform platform.check_argument('cancel_at_period_end', cancel_at_period_end is not null, 'true or false.');`,
@@ -79,8 +79,7 @@ export class PlatformMoney extends Migration {
         key: 'region',
         required: { code_id: 'uuid', state: 'text' },
         checks: /* sql */ `
-      perform platform.check_argument('state', state in ('signed_up', 'qualified', 'not_counted'),
-        'signed_up, qualified or not_counted.');`,
+      perform platform.check_choice('state', state, array['signed_up', 'qualified', 'not_counted']);`,
         rules: /* sql */ `
       perform from referral_code c where c.organization_id = organization and c.id = code_id for key share;
       if not found then
@@ -158,7 +157,7 @@ export class PlatformMoney extends Migration {
         from jsonb_array_elements(days) with ordinality as x (item, nth), jsonb_object_keys(x.item) with ordinality
           as key (k, place)
         where k <> all (array[${quoted(fields)}]) order by x.nth, key.place limit 1;
-        perform platform.check_argument(left(wrong, 100), wrong is null, 'A day has no such field.');
+        perform platform.check_argument(left(wrong, 100), wrong is null, 'One of ${fields.join(', ')}.');
 
         select format('days[%s].%s', x.nth - 1, p.part) into wrong
         from jsonb_array_elements(days) with ordinality as x (item, nth)

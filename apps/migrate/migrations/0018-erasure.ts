@@ -322,7 +322,7 @@ export class Erasure extends Migration {
           select l.families into strict most from erasure_limit l for update;
           if most = 0 or erasure_limit_used() >= 1 then
             perform platform.reject('too_many_erasures', '23514', 'the platform has erased as many as a day allows',
-              format('%s families in 24 hours', most),
+              format('families in 24 hours: %s', most),
               'Erase this one tomorrow, or by orgctl family erase. The owner can raise erasure_limit.');
           end if;
         end if;
@@ -335,7 +335,9 @@ export class Erasure extends Migration {
         select jsonb_agg(erasure_certificate(e) order by e.erased_at, e.id) into certificates from erasure e
           where e.family_digest = digest;
         if certificates is null then
-          perform platform.reject_family(erased);
+          perform platform.reject_erased(erased);
+          perform platform.reject('no_such_family', 'P0002', 'no organization has such a family', erased::text,
+            'Check the id. No family of the region has it, and none with it was erased.');
         end if;
         return certificates;
       end $$;

@@ -4,7 +4,16 @@
  */
 import { expect, it } from 'vitest';
 import { jitter, waitAfterFailureMs, waitAfterFailureSql } from '#delivery/schedule.ts';
-import { eventTypes, seatEndReasons } from '#domain/contract/events.ts';
+import {
+  grantEndReasons,
+  grantKinds,
+  memberStatuses,
+  organizationKinds,
+  referralStates,
+  seatEndReasons,
+  subscriptionStatuses,
+} from '#domain/contract/choices.ts';
+import { eventTypes } from '#domain/contract/events.ts';
 import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import { permissions, scopes, systemRoleKeys } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes } from '#domain/identity/limits.ts';
@@ -44,6 +53,12 @@ const define = (name: string) =>
 it.each<[constraint: string, values: readonly string[]]>([
   ['webhook_event_types_known', eventTypes],
   ['seat_end_reason_known', seatEndReasons],
+  ['organization_kind_known', organizationKinds],
+  ['membership_status_known', memberStatuses],
+  ['client_grant_kind_known', grantKinds],
+  ['client_grant_end_reason_known', grantEndReasons],
+  ['subscription_status_known', subscriptionStatuses],
+  ['referral_state_known', referralStates],
   ['api_key_scopes_known', scopes],
   ['role_permissions_known', permissions],
   ['role_system_key_reserved', systemRoleKeys],

@@ -23,9 +23,14 @@ export const providerRoutes = [
     path: '/sign-in/organization',
     query: z.object({ to: returnTo }),
     values: ({ to }) => ({ to }),
-    form: z.object({ organization: line('the short name of your organization', 200), to: returnTo }),
+    form: z.object({ organization: line('the short name of your organization', 255), to: returnTo }),
     act: (visit, { organization, to }) =>
-      leadToProvider(visit, { slug: organization }, { kind: 'sign_in' }, returnPath(to, visit.console.origin)),
+      leadToProvider(
+        visit,
+        { slug: organization.toLowerCase() },
+        { kind: 'sign_in' },
+        returnPath(to, visit.console.origin),
+      ),
     render: (_visit, state) => organizationPage(_visit, state),
   }),
 
@@ -47,7 +52,7 @@ function organizationPage(visit: Visit, state: FormState): Page {
           hint: 'Your administrator knows it, for example harbor-family-law.',
           autocomplete: 'organization',
           exact: true,
-          maxLength: 200,
+          maxLength: 255,
           autofocus: true,
         })}`,
     }),
