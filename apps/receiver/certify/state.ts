@@ -29,7 +29,7 @@ const expected: Record<string, string> = {
   seats: 'the state of the seat, "active" or "ended"',
 };
 
-/** Says what a receiver told of an id: `grants.ID of --state-url is "active"`. */
+/** Says what a receiver reported for an id: `grants.ID of --state-url is "active"`. */
 export function describeRead(state: State, member: keyof State, id: string): string {
   const value = state[member]?.[id];
   return `${member}.${id} of --state-url is ${value === undefined ? 'absent' : JSON.stringify(value)}`;
