@@ -67,7 +67,7 @@ export function startReads(options: {
   organizations: readonly ReadOrganization[];
   /** The highest rate. */
   perSecond: number;
-  /** Is told of each answer. */
+  /** Gets the duration of each response. */
   pace: Pace;
   /** The current operation, which failures name. */
   doing: () => string;
