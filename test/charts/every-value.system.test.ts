@@ -14,8 +14,12 @@ import { kubernetesVersions, listUndecoded } from './schemas.ts';
 const runRenderAll = useGoProgram('render-all');
 const judgePods = useGoProgram('pod-security');
 
-/** Sections that the same templates read, from any of them. */
-const sharing = ['api', 'worker', 'console', 'secrets'];
+/**
+ * Returns where a value is within its section, for sections that the same templates read from any of them: those of
+ * the Deployments, and each Secret. Elsewhere the whole path: `to` of two servers, and the annotations of Service and
+ * Ingress, are read by two templates.
+ */
+const getPlace = (path: string) => path.replace(/^(?:api|worker|console|secrets\.\w+)\./, '');
 
 interface Case {
   chart: string;
@@ -59,9 +63,7 @@ function listCases(name: keyof typeof everything): Case[] {
   const tried = new Set<string>();
   for (const value of withSections(readValues(readFileSync(path.join(getChartFolder(name), 'values.yaml'), 'utf8')))) {
     // The same value of another section, if the same templates read it.
-    const keys = value.path.split('.');
-    const key = [sharing.includes(keys[0] ?? '') ? '' : keys[0], keys.at(-1)?.replace(/^\w+Url$/, '')];
-    const same = JSON.stringify([key, value.added, value.default, value.children?.length]);
+    const same = JSON.stringify([getPlace(value.path), value.added, value.default, value.children?.length]);
     if (tried.has(same)) continue;
     tried.add(same);
     const isOfTexts = typeof value.added.additionalProperties === 'object';
