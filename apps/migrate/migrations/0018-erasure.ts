@@ -224,7 +224,7 @@ export class Erasure extends Migration {
       #variable_conflict use_variable
       declare
         subjects uuid[];
-        new_id uuid := gen_random_uuid();
+        new_id uuid;
         text_pattern constant text := family_text_pattern(old_name, erased);
         bytes_pattern constant text := family_bytes_pattern(old_name, erased);
         withdrawn bigint; ended bigint; grants bigint; seats bigint; days bigint; unnamed_days bigint;
@@ -234,6 +234,11 @@ export class Erasure extends Migration {
       begin
         -- Organization, plan, grant, seat.
         perform platform.lock_plan(organization);
+        -- Under the lock that this erasure has: of two at once, none waits for that of the other.
+        loop
+          new_id := gen_random_uuid();
+          exit when get_byte(sha256(uuid_send(new_id)), 0) = get_byte(sha256(uuid_send(erased)), 0);
+        end loop;
         perform from client_grant g where g.organization_id = organization and g.family_id = erased
           order by g.id for no key update;
         -- Access ends first: receivers hear it, by ids as always. What has not begun is withdrawn.
@@ -298,8 +303,45 @@ export class Erasure extends Migration {
         from generate_series(1, greatest(cardinality(entries), 1), 300) as first;
       end $$;
 
+      -- Locks what an erasure changes as every writer does: organizations, then plans, which is where an import
+      -- begins. Then who adds the family is waited for, also in an organization where it is not visible yet. One
+      -- that became visible meanwhile may be locked by who waits here, so the end of the block gives all locks back,
+      -- and they are taken again. No transaction has many of these subtransactions: erasures are few.
+      create function lock_erasure(erased uuid) returns void
+      language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        locked uuid[];
+      begin
+        loop
+          begin
+            locked := array(select o.id from organization o
+              where o.id in (select f.organization_id from family f where f.id = erased)
+              order by o.id for no key update);
+            perform from seat_plan p where p.organization_id = any (locked)
+              order by p.organization_id for no key update;
+            perform lock_families(array[sha256(uuid_send(erased))], true);
+            if not exists (select from family f where f.id = erased and f.organization_id <> all (locked)) then
+              return;
+            end if;
+            raise exception using errcode = 'OA001', message = 'the family was added to another organization';
+          exception when sqlstate 'OA001' then null;
+          end;
+        end loop;
+      end $$;
+
       -- Erases a family in every organization. Repeated, it changes nothing. Returns its certificates.
       create function platform.erase(erased uuid, reference text, caller text) returns jsonb
+      language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform platform.check_call(array['family', 'reference'], array[erased is null, reference is null]);
+        -- Before any row is written: PostgreSQL logs the row that a constraint rejects.
+        perform platform.check_argument('reference', reference ~ '^[A-Za-z0-9._/-]{1,64}$',
+          'A case number of at most 64 characters: letters, digits and . _ / -');
+        perform lock_erasure(erased);
+        return platform.erase_locked(erased, reference, caller);
+      end $$;
+
+      create function platform.erase_locked(erased uuid, reference text, caller text) returns jsonb
       language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
       #variable_conflict use_variable
       declare
@@ -308,15 +350,6 @@ export class Erasure extends Migration {
         most integer;
         certificates jsonb;
       begin
-        perform platform.check_call(array['family', 'reference'], array[erased is null, reference is null]);
-        -- Before any row is written: PostgreSQL logs the row that a constraint rejects.
-        perform platform.check_argument('reference', reference ~ '^[A-Za-z0-9._/-]{1,64}$',
-          'A case number of at most 64 characters: letters, digits and . _ / -');
-        -- The organizations first, as every call locks them. Then who adds the family is waited for, also in
-        -- an organization where it is not visible yet.
-        perform from organization o where o.id in (select f.organization_id from family f where f.id = erased)
-          order by o.id for no key update;
-        perform lock_families(array[digest], true);
         if caller = 'platform' and exists (select from family f where f.id = erased) then
           -- The lock makes two callers count each other.
           select l.families into strict most from erasure_limit l for update;
@@ -362,13 +395,16 @@ export class Erasure extends Migration {
         made jsonb := '[]';
       begin
         perform platform.check_isolation();
+        -- All of them: so no one is under way who holds one of the locks of families and waits for another.
+        perform from organization o order by o.id for no key update;
+        perform from seat_plan p order by p.organization_id for no key update;
         perform lock_families(digests, true);
         insert into erased_family select unnest(digests) on conflict do nothing;
         for erased in select distinct on (f.id) f.id, c ->> 'reference' as reference
           from jsonb_array_elements(certificates) c
           join family f on sha256(uuid_send(f.id)) = decode(c ->> 'familyDigest', 'hex') order by f.id
         loop
-          made := made || platform.erase(erased.id, erased.reference, 'restore');
+          made := made || platform.erase_locked(erased.id, erased.reference, 'restore');
         end loop;
         return made;
       end $$;

@@ -1,7 +1,7 @@
 /** The erasure of a family: what it finds, its limit, concurrent writers and restored backups. */
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ErasureCertificate } from '#domain/clients/erase-family.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { importDocument, rejection, smallDocument } from '../../import/document.ts';
@@ -214,6 +214,84 @@ it.each([true, false])(
     expect(names.filter((name) => name === 'Erased family')).toHaveLength(isFirst ? 2 : 1);
   },
 );
+
+describe('an erasure and who waits for it never wait for each other', { timeout }, () => {
+  /** A session with an open transaction, and an id of a family that needs the same lock as the erased one. */
+  async function setupWriter() {
+    const t = await setupPlatform('Waiting');
+    const writer = await connectAs(t.database.ownerUrl);
+    const { rows } = await t.owner.pool.query<{ id: string }>(
+      `select id from (select gen_random_uuid() as id from generate_series(1, 20000)) g
+       where get_byte(sha256(uuid_send(id)), 0) = get_byte(sha256(uuid_send($1::uuid)), 0) limit 1`,
+      [t.familyId],
+    );
+    const add = (orgId: string) => writer('insert into family values ($1, $2, $3)', [orgId, rows[0]?.id, 'Added']);
+    const erase = () => t.call('select platform.erase_family($1, $2)', [t.familyId, 'c']);
+    await writer('begin');
+    return { ...t, writer, add, erase };
+  }
+
+  it('an import of the organization, which locks its plan first', async () => {
+    const t = await setupWriter();
+    await t.writer('select from seat_plan where organization_id = $1 for no key update', [t.orgId]);
+    const erasing = t.erase();
+    await waitsOrEnds(t, erasing, t.pid);
+    await t.add(t.orgId);
+    await t.writer('commit');
+    expect(await erasing).toHaveLength(1);
+  });
+
+  it('a transaction of an organization to which the family was added meanwhile', async () => {
+    const t = await setupWriter();
+    const { orgId: other } = await t.make.member();
+    const { orgId: third } = await t.make.member();
+    const platform = await connectAs(t.database.urls.platform);
+    const keeper = await connectAs(t.database.ownerUrl);
+    // Keeps the erasure from the lock of the family, after it has locked the organizations that it sees.
+    await keeper('begin');
+    await keeper('insert into family values ($1, $2, $3)', [third, t.familyId, 'Third']);
+    const erasing = t.erase();
+    await waitsOrEnds(t, erasing, t.pid);
+    await platform('select platform.put_family($1, $2, $3)', [other, t.familyId, 'Other']);
+    await t.writer('select platform.lock_organization($1)', [other]);
+    await keeper('commit');
+    await waitsOrEnds(t, erasing, t.pid);
+    await t.add(other);
+    await t.writer('commit');
+    expect(await erasing).toHaveLength(3);
+    expect(await listNames(t)).toEqual(['Added', 'Erased family', 'Erased family', 'Erased family']);
+  });
+
+  it('a transaction of any organization, after a restore', async () => {
+    const t = await setupWriter();
+    const certificates = [...Array(3).keys()].map((n) => ({ familyDigest: `${n}`.repeat(64), reference: 'c' }));
+    const { rows } = await t.owner.pool.query(`select encode(sha256(uuid_send($1::uuid)), 'hex') as digest`, [
+      t.familyId,
+    ]);
+    certificates.push({ familyDigest: rows[0].digest, reference: 'c' });
+    const restorer = await connectAs(t.database.ownerUrl);
+    const pid = Number(await restorer('select pg_backend_pid()'));
+    await t.writer('select platform.lock_organization($1)', [t.orgId]);
+    const erasing = restorer('select erase_again($1)', [JSON.stringify(certificates)]);
+    await waitsOrEnds(t, erasing, pid);
+    await t.add(t.orgId);
+    await t.writer('commit');
+    expect(await erasing).toHaveLength(1);
+  });
+
+  it('another erasure: the unnamed family needs no other lock than the erased one', async () => {
+    const t = await setupPlatform('First');
+    for (let n = 0; n < 8; n += 1) {
+      const id = randomUUID();
+      await t.call('select platform.put_family($1, $2, $3)', [t.orgId, id, `Family ${n}`]);
+      await t.call('select platform.erase_family($1, $2)', [id, 'c']);
+    }
+    const { rows } = await t.owner.pool.query(
+      'select get_byte(family_digest, 0) - get_byte(sha256(uuid_send(kept_as)), 0) as difference from erasure',
+    );
+    expect(rows).toEqual(Array(8).fill({ difference: 0 }));
+  });
+});
 
 it('is not undone by a write in an older snapshot, and not carried out in one', { timeout }, async () => {
   const t = await setupPlatform('Snapshot');
