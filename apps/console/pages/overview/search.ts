@@ -1,7 +1,7 @@
-import { isIP } from 'node:net';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { listClients } from '#domain/clients/list-clients.ts';
+import { isIpRange } from '#domain/contract/ip-range.ts';
 import type { Queryable } from '#domain/db/database.ts';
 import { fold } from '#domain/db/fold.ts';
 import { listValidKeys } from '#domain/keys/list.ts';
@@ -77,8 +77,7 @@ async function findPages(visit: MemberVisit, text: string): Promise<Found[]> {
       ...list(!named.entry && !named.event && mayLog, '/audit-log', { object: id }, 'Audit log entries about this ID'),
     ];
   }
-  if (isIP(text.replace(/\/\d+$/, '')) !== 0)
-    return list(mayLog, '/audit-log', { address: text }, 'Audit log entries from here');
+  if (isIpRange(text)) return list(mayLog, '/audit-log', { address: text }, 'Audit log entries from here');
   return findByName(visit, text);
 }
 
