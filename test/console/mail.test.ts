@@ -51,6 +51,26 @@ describe('an invitation, where mail is sent', () => {
   });
 });
 
+it('an address that cannot be mailed is named as what it is, at its field', async () => {
+  const t = shared();
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const visitor = t.http(ada);
+  const path = `/o/${ada.orgId}/members/invite`;
+  const sent = await visitor.submit(path, path, { ...typed, email: 'o,neil@x.org' });
+  expect(sent.status).toBe(422);
+  expect(sent.text).toMatch(/id="field-email-problem">No invitation can be mailed to this address: it has one of/);
+  const settings = `/o/${ada.orgId}/settings`;
+  const contact = {
+    displayName: '',
+    timeZone: '',
+    invitationDomains: '',
+    sessionHours: '12',
+    securityContact: 'o,neil@x.org',
+  };
+  const rejected = await visitor.submit(settings, settings, contact);
+  expect(rejected.text).toMatch(/id="field-securityContact-problem">Enter another address\. This one has one of/);
+});
+
 describe('what a member turns off', () => {
   const listOptOuts = async (orgId: string) =>
     (await shared().owner.pool.query('select kind from mail_opt_out where organization_id = $1 order by kind', [orgId]))

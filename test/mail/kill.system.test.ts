@@ -19,7 +19,7 @@ it('sends a mail again with the same bytes after a kill, also while Temporal is 
   const email = 'new.person@example.org';
   const mailKeys = testSealingKeys;
   const { personId, token } = await createEnrolment(owner, { organizationId, email, by: 'orgctl' });
-  await owner.change((tx) => writeInvitation(tx, { organizationId, personId, token }, mailKeys));
+  await owner.change((tx) => writeInvitation(tx, { organizationId, personId, email, token }, mailKeys));
   const environment = workerEnvironment(database, {
     TEMPORAL_ADDRESS: '127.0.0.1:1',
     MAIL_URL: server.url,

@@ -58,7 +58,7 @@ async function setUp(url: string | null) {
     start,
     async invite(email: string, organizationId = orgId) {
       const { personId, token } = await createEnrolment(owner, { organizationId, email, by: 'orgctl' });
-      await owner.change((tx) => writeInvitation(tx, { organizationId, personId, token }, testSealingKeys));
+      await owner.change((tx) => writeInvitation(tx, { organizationId, personId, email, token }, testSealingKeys));
       return token;
     },
     rows: async () =>

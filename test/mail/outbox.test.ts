@@ -67,7 +67,9 @@ async function setUp() {
     async invite(email: string) {
       const link = await createEnrolment(owner, { organizationId: orgId, email, by: 'orgctl' });
       const { personId, token } = link;
-      await owner.change((tx) => writeInvitation(tx, { organizationId: orgId, personId, token }, testSealingKeys));
+      await owner.change((tx) =>
+        writeInvitation(tx, { organizationId: orgId, personId, email, token }, testSealingKeys),
+      );
       return link;
     },
   };
@@ -449,6 +451,16 @@ describe('an invitation by mail', () => {
     expect(await t.list('invitation')).toHaveLength(50);
     await t.run(`update mail set created_at = created_at - interval '25 hours'`);
     await t.invite('more@example.org');
+  });
+
+  it('is rejected for an address that mail servers read as a list or in quotes, and no one is invited', async () => {
+    const t = await setUp();
+    for (const email of ['o,neil@x.org', '"o.neil"@x.org', 'a<b@x.org'])
+      await expect(
+        createEnrolment(t.owner, { organizationId: t.orgId, email, by: 'orgctl', mailKeys: testSealingKeys }),
+      ).rejects.toMatchObject({ reason: 'email_not_mailable' });
+    expect(await t.list('invitation')).toEqual([]);
+    expect(await t.run(`select from membership where email like '%@x.org'`)).toEqual([]);
   });
 
   it('is replaced by a newer one: the earlier link is not mailed any more', async () => {

@@ -15,6 +15,7 @@ const notFoundReasons: ReadonlySet<string> = new Set([
   'no_such_grant',
   'no_such_seat',
   'no_such_provider',
+  'account_not_linked',
 ]);
 
 /** A rejection that ends after a time. */
@@ -35,6 +36,7 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   password_unchanged: ['newPassword', 'password'],
   url_invalid: ['url'],
   issuer_invalid: ['issuer'],
+  provider_differs: ['replace', 'issuer'],
   provider_unavailable: ['issuer', 'organization'],
   sign_in_rejected: ['organization'],
   url_in_use: ['allowSameUrl', 'url'],
@@ -48,6 +50,7 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   headers_too_long: ['value'],
   email_malformed: ['email'],
   email_taken: ['email'],
+  email_not_mailable: ['email'],
   domain_not_allowed: ['email'],
   passkey_first: ['passkeysRequired'],
   no_key_in_text: ['key'],

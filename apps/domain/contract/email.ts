@@ -61,6 +61,18 @@ export function findEmailProblem(text: string): string | null {
 }
 
 /**
+ * What mail servers read differently, or as a list, in the address of a recipient; as is_mail_address of the database.
+ */
+const notMailable = /[[\]<>(),:;"\\]/;
+
+/** Returns whether mail is sent to an address in its canonical form. One that is not can still sign in. */
+export const isMailable = (email: string): boolean => !notMailable.test(email);
+
+/** The end of a sentence about an address that is not mailable. */
+export const notMailableReason =
+  'has one of the characters < > ( ) [ ] , : ; " \\ before the @, which mail servers read in different ways';
+
+/**
  * Returns an address as people know it, with its domain in its own script if it may be entered in
  * that form.
  */

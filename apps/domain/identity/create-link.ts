@@ -93,7 +93,7 @@ interface Invitee {
  *
  * @throws OrganizationError `may_not_manage_members`, `not_held`, `only_owners`, `domain_not_allowed`;
  * AlreadyMemberError; IdentityError `email_malformed`, `email_taken`, `email_ambiguous`,
- * `no_such_organization`, `no_such_role`, `member_suspended`, `too_many_invitations`.
+ * `no_such_organization`, `no_such_role`, `member_suspended`, `email_not_mailable`, `too_many_invitations`.
  */
 export async function createEnrolment(
   database: Database,
@@ -131,7 +131,7 @@ export async function createEnrolment(
  *
  * @throws OrganizationError `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`,
  * `domain_not_allowed`; IdentityError `email_ambiguous`, `email_malformed`, `member_suspended`,
- * `operator_needed`, `too_many_invitations`.
+ * `operator_needed`, `email_not_mailable`, `too_many_invitations`.
  */
 export async function createLink(
   database: Database,

@@ -40,7 +40,12 @@ type IdentityErrorReason =
   | 'issuer_invalid'
   | 'no_such_provider'
   | 'account_in_use'
-  | 'provider_session_needed';
+  | 'provider_session_needed'
+  | 'password_session_needed'
+  | 'account_not_linked'
+  | 'only_way_in'
+  | 'provider_differs'
+  | 'email_not_mailable';
 
 /**
  * An error: `reason` for programs, `message` a sentence for the caller. Neither contains a secret,

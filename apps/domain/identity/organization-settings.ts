@@ -3,7 +3,7 @@ import { getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { OrganizationError } from '../access/errors.ts';
 import { recordAuditEntry } from '../audit-log/record.ts';
-import { canonicalEmail, findEmailProblem } from '../contract/email.ts';
+import { canonicalEmail, findEmailProblem, isMailable, notMailableReason } from '../contract/email.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { lockOrganization } from '../db/locks.ts';
 
@@ -128,15 +128,17 @@ const findTimeZoneProblem = (name: string | null): string | null =>
 /** Returns what is wrong with a contact's address, as a sentence; null when it is accepted. */
 export function findContactProblem(address: string): string | null {
   const problem = findEmailProblem(address);
-  return problem === null ? null : `Enter ${problem}.`;
+  if (problem !== null) return `Enter ${problem}.`;
+  return isMailable(canonicalEmail(address)) ? null : `Enter another address. This one ${notMailableReason}.`;
 }
 
 /** Returns what is wrong with a list of domains, as a sentence; null when it is accepted. */
 export function findDomainsProblem(domains: readonly string[]): string | null {
   const wrong = domains.find((domain) => domain.includes('@') || findEmailProblem(`name@${domain}`) !== null);
   if (wrong !== undefined) return `Enter domains such as example.org, without “@”. “${wrong.slice(0, 50)}” is none.`;
-  if (domains.length <= invitationDomainsAtMost) return null;
-  return `Enter at most ${invitationDomainsAtMost} domains. These are ${domains.length}.`;
+  const distinct = new Set(domains.map(canonicalDomain)).size;
+  if (distinct <= invitationDomainsAtMost) return null;
+  return `Enter at most ${invitationDomainsAtMost} domains. These are ${distinct}.`;
 }
 
 const canonicalDomain = (domain: string): string => canonicalEmail(`name@${domain}`).slice('name@'.length);
@@ -152,7 +154,7 @@ async function assertHasPasskey(tx: Transaction, personId: string | null): Promi
 
 /**
  * Rejects an invitation of an address outside the domains that the organization allows, also one by
- * an operator. A domain does not include its subdomains.
+ * an operator. A domain does not include its subdomains. `isLinkValid` asks again when the link is used.
  *
  * @throws OrganizationError `domain_not_allowed`
  */

@@ -47,7 +47,7 @@ export class Mail extends Migration {
     this.addSql(/* sql */ `
       -- What can be the recipient of a mail as it is: no list, no quotes, no route.
       create function is_mail_address(value text) returns boolean language sql immutable parallel safe
-      return value ~ '^[!-~]{1,64}@[A-Za-z0-9.-]{1,189}$' and value !~ '@.*@' and value !~ '[][<>(),:;"\\\\]';
+      return value ~ '^[!-~]{1,64}@[A-Za-z0-9.-]{1,252}$' and value !~ '@.*@' and value !~ '[][<>(),:;"\\\\]';
 
       create table mail (
         id uuid primary key default new_id(),

@@ -2,9 +2,10 @@
 // cspell:ignore ｅxample βόλος ΒΌΛΟΣ نامه nxasmm mgba fass brien
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { canonicalEmail, findEmailProblem, readableEmail } from '#domain/contract/email.ts';
+import { canonicalEmail, findEmailProblem, isMailable, readableEmail } from '#domain/contract/email.ts';
 import { isPassword } from '#domain/identity/password.ts';
 import { measureProcessorMs } from '#test/processor-ms.ts';
+import { setupDatabase } from '#test/setup.ts';
 
 it.each([
   ['info.a@bücher.example.org', 'info.a@xn--bcher-kva.example.org'],
@@ -45,6 +46,26 @@ it('an address has a whole domain, and ASCII only before the @', () => {
   for (const text of ['ada', 'ada@', '@example.org', 'ada@example', 'a b@example.org', 'ada@192.0.2.1', 'ada@x_y.org'])
     expect([text, findEmailProblem(text)]).toEqual([text, expect.stringMatching(/^a complete email address/)]);
   expect(findEmailProblem('bö@example.org')).toMatch(/before the @$/);
+});
+
+it('the database mails exactly the addresses that are called mailable', async () => {
+  const { owner } = await setupDatabase();
+  const local = fc.string({
+    unit: fc.constantFrom(..."abc0.+-_'!#$%&*/=?^`{|}~,;:<>()[]\\"),
+    minLength: 1,
+    maxLength: 64,
+  });
+  const domain = fc.oneof(fc.domain(), fc.constant(`${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(60)}.org`));
+  const typed = fc.sample(fc.tuple(local, domain), 5_000).map((parts) => parts.join('@'));
+  const emails = ['o,neil@x.org', '"o.neil"@x.org', `a@${'d.'.repeat(120)}example.org`, ...typed]
+    .filter((email) => findEmailProblem(email) === null)
+    .map(canonicalEmail);
+  const { rows } = await owner.pool.query(
+    'select g.email, is_mail_address(g.email) as "isMailable" from unnest($1::text[]) g (email)',
+    [emails],
+  );
+  expect(rows).toEqual(emails.map((email) => ({ email, isMailable: isMailable(email) })));
+  expect(new Set(rows.map((row) => row.isMailable)).size).toBe(2);
 });
 
 it('a domain that programs map differently is rejected, and accepted in ASCII', () => {
