@@ -11,7 +11,8 @@ import { isConfirmed } from '../access/console-access.ts';
  * become. Use it under `lockOrganization` where the result must stay true.
  */
 export const isLinkValid = (now: Date): RawBuilder<unknown> => sql`(
-  e.expires_at > ${now.toISOString()}::timestamptz and ${isLinkForPerson} and ${isForPerson} and ${isInviterValid})`;
+  e.expires_at > ${now.toISOString()}::timestamptz and ${isLinkForPerson} and ${isForPerson} and ${isDomainAllowed}
+  and ${isInviterValid})`;
 
 /** The address identifies this member of the organization, and no other one. */
 const isLinkForPerson = sql`exists (
@@ -31,6 +32,12 @@ const isForPerson = sql`exists (
   select from membership m
   where m.organization_id = e.organization_id and m.person_id = e.person_id
     and (e.kind = 'recover') = (m.status = 'active' and ${isConfirmed()}))`;
+
+/** An invitation's address is at a domain that the organization allows now (`assertMayInvite`). */
+const isDomainAllowed = sql`(e.kind = 'recover' or not exists (
+  select from organization_setting st
+  where st.organization_id = e.organization_id and cardinality(st.invitation_domains) > 0
+    and split_part(e.email, '@', -1) <> all (st.invitation_domains)))`;
 
 /**
  * Its creator is an active member with `org.members.manage` and every permission of the member's

@@ -101,6 +101,13 @@ const changes: [what: string, change: (t: Links, whom: Whom) => Promise<unknown>
     },
   ],
   [
+    'its address is at none of the domains that the organization has meanwhile allowed',
+    (t) =>
+      t.query(`insert into organization_setting (organization_id, invitation_domains) values ($1, '{firm.example}')`, [
+        t.orgId,
+      ]),
+  ],
+  [
     'its creator no longer holds what it gives',
     (t) => t.query('delete from membership_role where person_id = $1', [t.admin.userId]),
   ],

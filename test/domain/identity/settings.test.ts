@@ -1,10 +1,12 @@
 /** What an organization's owners set for its console, and that each setting holds. */
 import { describe, expect, it } from 'vitest';
 import { createEnrolment, createLink } from '#domain/identity/create-link.ts';
+import { listFactors, removeFactor } from '#domain/identity/factors.ts';
 import { changeSettings, getSettings, type OrganizationSettings } from '#domain/identity/organization-settings.ts';
+import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { goodPassword, minuteMs, setupPeople, visitor } from '#test/people.ts';
+import { codeAt, goodPassword, minuteMs, setupPeople, settings as testSettings, visitor } from '#test/people.ts';
 
 const defaults: OrganizationSettings = {
   displayName: null,
@@ -130,6 +132,26 @@ describe('allowed domains', () => {
   });
 });
 
+describe('the allowed domains', () => {
+  it('are 20 at most, each once, and none again allows every address', async () => {
+    const { set, db, now, by, organizationId, owner } = await setupOwner();
+    const domains = Array.from({ length: 20 }, (_, n) => `d${n}.example.org`);
+    await set({ invitationDomains: [...domains, 'D0.example.org'] });
+    expect((await getSettings(db, organizationId)).invitationDomains).toHaveLength(20);
+    await expect(set({ invitationDomains: [...domains, 'd20.example.org'] })).rejects.toMatchObject({
+      reason: 'field_invalid',
+    });
+    const invite = (email: string) => createEnrolment(db, { organizationId, email, by }, now);
+    await invite('ada@d19.example.org');
+    await expect(invite('ada@d20.example.org')).rejects.toMatchObject({ reason: 'domain_not_allowed' });
+    await expect(
+      owner.pool.query('update organization_setting set invitation_domains = $1', [[...domains, 'x.example.org']]),
+    ).rejects.toThrow('organization_setting_domains_at_most_20');
+    await set({ invitationDomains: [] });
+    await invite('ada@d20.example.org');
+  });
+});
+
 describe('required passkeys', () => {
   it('are switched on only by an owner who has one', async () => {
     const { set, addPasskey, person, db, organizationId } = await setupOwner();
@@ -154,7 +176,48 @@ describe('required passkeys', () => {
   });
 });
 
+describe('a required passkey', () => {
+  it('is one that the person has: they may sign in with their app, and the last passkey that goes closes again', async () => {
+    const { set, addPasskey, enrol, session, db, now, pass, person, organizationId } = await setupOwner();
+    const member = await enrol({ orgId: organizationId });
+    await addPasskey(person.personId);
+    await addPasskey(member.personId);
+    await set({ passkeysRequired: true });
+    pass(minuteMs);
+    const half = await signIn(db, { email: member.email, password: goodPassword, visitor }, now);
+    const code = { code: codeAt(member.secret, now()), visitor };
+    const { token } = await verifyTotp(db, await session(half.token), code, testSettings, now);
+    const needs = async () => (await session(token)).memberships.map(({ needsPasskey }) => needsPasskey);
+    expect(await needs()).toEqual([false]);
+    const { factors } = await listFactors(db, await session(token));
+    const passkey = factors.find(({ kind }) => kind === 'passkey');
+    await removeFactor(db, await session(token), { factorId: passkey?.id ?? '', visitor }, now);
+    expect(await needs()).toEqual([true]);
+  });
+});
+
 describe('the session length', () => {
+  it('is 1 to 12 whole hours, and a session in use ends at the very end of it', async () => {
+    const { set, db, pass, now, session, person, organizationId, owner } = await setupOwner();
+    for (const sessionHours of [1, 12, 1]) await set({ sessionHours });
+    for (const sessionHours of [0, 13, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+      await expect(set({ sessionHours })).rejects.toMatchObject({ reason: 'field_invalid' });
+    await expect(
+      owner.pool.query('update organization_setting set session_hours = 13 where organization_id = $1', [
+        organizationId,
+      ]),
+    ).rejects.toThrow('organization_setting_session_hours_range');
+    const end = (await session(person.token)).expiresAt.getTime();
+    while (end - now().getTime() > 20 * minuteMs) {
+      pass(20 * minuteMs);
+      if (end - now().getTime() > 0) await session(person.token);
+    }
+    pass(end - now().getTime() - 1);
+    expect((await session(person.token)).state).toBe('full');
+    pass(1);
+    expect(await findSession(db, person.token, now())).toBeNull();
+  });
+
   it('ends sessions that are open already, at their next request', async () => {
     const { set, db, pass, now, session, person } = await setupOwner();
     const expiresAt = async () => (await session(person.token)).expiresAt.getTime() - now().getTime();

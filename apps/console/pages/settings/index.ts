@@ -131,8 +131,8 @@ const accessFields = (state: FormState): Html => html`<h2>Access</h2>
     name: 'passkeysRequired',
     label: 'Require a passkey',
     hint:
-      'A member without a passkey must add one before the organization opens. Authenticator apps that they also have ' +
-      'keep working.',
+      'A member without a passkey must add one before the organization opens. It asks whether they have one, not ' +
+      'whether they sign in with it: their authenticator apps and recovery codes keep working.',
   })}
   ${selectField(state, {
     name: 'sessionHours',
