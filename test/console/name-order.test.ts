@@ -73,7 +73,7 @@ it('members, roles, organizations and choices are in the order of Intl.Collator,
     `insert into sso_provider (id, organization_id, issuer, client_id, secret_sealed, is_required, created_at)
      select gen_random_uuid(), id, 'https://login.example.org', 'console', 'sealed', false, now() from organization`,
   );
-  const { providers } = await listSignInMethods(db, { personId: ada.personId } as Session);
+  const { providers } = await listSignInMethods(db, { personId: ada.personId, providerId: null } as Session);
   expect(among(providers.map(({ organizationName }) => organizationName))).toEqual(ordered);
 
   const home = await t.http(ada).get('/');

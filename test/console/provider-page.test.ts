@@ -4,10 +4,10 @@ import { expect, it, vi } from 'vitest';
 import { stopRequiringProvider } from '#domain/identity/sso-provider.ts';
 import { unescaped } from '#test/http-visitor.ts';
 import { providerClient, startLyingProvider } from '#test/lying-provider.ts';
+import { atSecondFactor } from './at-provider.ts';
 import { type Enrolled, setupConsole, shareConsole } from './setup.ts';
 
 const shared = shareConsole();
-const atSecondFactor = '/sign-in/second-factor';
 
 async function setup(t = shared()) {
   const owner = await t.enrol();
@@ -58,7 +58,7 @@ it('an owner sets the provider; the log has the old and the new one, and nothing
   const page = await t.visitor.get(t.at());
   expect(page.text).toContain(t.provider.issuer);
   expect(page.text).toContain(`${t.origin}/sign-in/callback/${t.owner.orgId}`);
-  const to = { issuer: t.provider.issuer, clientId: providerClient.clientId };
+  const to = { issuer: t.provider.issuer, clientId: providerClient.clientId, isRequired: false };
   expect(await t.log()).toEqual([
     { action: 'sso.set', detail: { from: null, to, secretChanged: true } },
     { action: 'sso.set', detail: { from: to, to, secretChanged: true } },
@@ -150,16 +150,116 @@ it('sessions and linked accounts of a provider end when it is removed, or replac
   expect(await count()).toEqual({ subjects: 1, sessions: 1 });
   expect((await t.save({ clientSecret: 'another-secret' })).status).toBe(303);
   expect(await count()).toEqual({ subjects: 1, sessions: 1 });
-  expect((await t.save({ clientId: 'another' })).status).toBe(303);
+  const warned = await t.save({ clientId: 'another' });
+  expect([warned.status, warned.text.includes('unlinks 1 account and ends 1 session. Select this box')]).toEqual([
+    422,
+    true,
+  ]);
+  expect(await count()).toEqual({ subjects: 1, sessions: 1 });
+  expect((await t.save({ clientId: 'another', replace: 'on' })).status).toBe(303);
   expect(await count()).toEqual({ subjects: 0, sessions: 0 });
+  const client = { issuer: t.provider.issuer, isRequired: false };
+  expect((await t.log()).at(-1)).toEqual({
+    action: 'sso.set',
+    detail: {
+      from: { ...client, clientId: 'console' },
+      to: { ...client, clientId: 'another' },
+      secretChanged: true,
+      ended: { accounts: 1, sessions: 1 },
+    },
+  });
   expect((await browser.get(t.at())).to).toContain('/sign-in');
 
+  // Nothing is linked, so nothing is asked.
   await t.save();
   const second = await t.signInWithProvider();
   const removed = await second.submit(t.at(), t.at('/remove'));
   expect(removed.to).toBe('/sign-in');
   expect(await count()).toEqual({ subjects: 0, sessions: 0 });
-  expect((await t.log()).at(-1)).toMatchObject({ action: 'sso.remove', detail: { from: { clientId: 'console' } } });
+  expect((await t.log()).at(-1)).toMatchObject({
+    action: 'sso.remove',
+    detail: { from: { clientId: 'console', isRequired: false }, ended: { accounts: 1, sessions: 1 } },
+  });
+});
+
+it('the same issuer in other letters, or with a slash, is the same provider: accounts, sessions and `required` stay', async () => {
+  const t = await setup();
+  await t.save();
+  const browser = await t.signInWithProvider();
+  await browser.submit(t.at(), t.at('/require'));
+  const read = async () =>
+    (
+      await t.pool.query(
+        `select p.id, p.issuer, p.is_required, (select count(*)::int from sso_subject s where s.provider_id = p.id) as linked
+         from sso_provider p where p.organization_id = $1`,
+        [t.owner.orgId],
+      )
+    ).rows;
+  const before = await read();
+  expect(before).toMatchObject([{ issuer: t.provider.issuer, is_required: true, linked: 1 }]);
+  const typed = { issuer: t.provider.issuer, ...providerClient };
+  for (const issuer of [`${t.provider.issuer}/`, t.provider.issuer.replace('http', 'HTTP')]) {
+    const saved = await browser.submit(t.at('/provider'), t.at('/provider'), { ...typed, issuer });
+    expect([issuer, saved.status]).toEqual([issuer, 303]);
+    expect(await read()).toEqual(before);
+  }
+  const same = { issuer: t.provider.issuer, clientId: 'console', isRequired: true };
+  expect((await t.log()).at(-1)?.detail).toEqual({ from: same, to: same, secretChanged: true });
+
+  // Another provider is not required, and the page and the log say so.
+  const replaced = { ...typed, clientId: 'another' };
+  const warned = await browser.submit(t.at('/provider'), t.at('/provider'), replaced);
+  expect(warned.text).toContain('ends 1 session, and passwords are accepted again.');
+  await browser.submit(t.at('/provider'), t.at('/provider'), { ...replaced, replace: 'on' });
+  expect((await t.log()).at(-1)?.detail).toMatchObject({
+    from: { isRequired: true },
+    to: { isRequired: false },
+    ended: { accounts: 1, sessions: 1 },
+  });
+  const log = await t.visitor.get(`/o/${t.owner.orgId}/audit-log?action=sso.set`);
+  expect(unescaped(log.text)).toContain('which unlinked 1 account and ended 1 session; passwords are accepted again');
+});
+
+it('a provider that publishes another issuer, or lacks what a sign-in needs, is named at the field', async () => {
+  const t = await setup();
+  const published = (await (await fetch(`${t.provider.issuer}/.well-known/openid-configuration`)).json()) as object;
+  for (const other of [{ issuer: 'https://evil.example' }, { token_endpoint: undefined }, { jwks_uri: undefined }]) {
+    t.provider.behavior.answer = (_path, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ ...published, ...other }));
+      return true;
+    };
+    const rejected = await t.save();
+    expect(rejected.status).toBe(422);
+    expect(rejected.text).toMatch(
+      /id="field-issuer-problem">The provider at this address does not publish this issuer/,
+    );
+  }
+  expect(await t.log()).toEqual([]);
+});
+
+it('who manages members sees who has linked an account, on the page, in the list and at each member', async () => {
+  const t = await setup();
+  await t.save();
+  await t.signInWithProvider();
+  const other = await t.enrol({ orgId: t.owner.orgId, name: 'Bo Nguyen', permissions: ['org.members.read'] });
+  const page = await t.visitor.get(t.at());
+  const links = [...page.text.matchAll(/href="([^"]*\?account=[a-z]+)">([^<]*)</g)].map(([, href = '', text]) => [
+    href,
+    text,
+  ]);
+  expect(links.map(([, text]) => text)).toEqual(['1 member', '1 without']);
+  const names = async (visitor: typeof t.visitor, href: string) =>
+    [...(await visitor.get(href)).text.matchAll(/members\/person\/(usr_[\w-]+)"/g)].map(([, id]) => id);
+  expect(await names(t.visitor, links[0]?.[0] ?? '')).toEqual([t.owner.personId]);
+  expect(await names(t.visitor, links[1]?.[0] ?? '')).toEqual([other.personId]);
+  const at = (id: string) => `/o/${t.owner.orgId}/members/person/${id}`;
+  expect((await t.visitor.get(at(t.owner.personId))).text).toMatch(/Account at the provider<\/dt><dd>Linked/);
+  expect((await t.visitor.get(at(other.personId))).text).toMatch(/Account at the provider<\/dt><dd>Not linked/);
+  // Who only reads members is not told.
+  const reader = t.http(other);
+  expect((await names(reader, links[0]?.[0] ?? '')).sort()).toEqual([t.owner.personId, other.personId].sort());
+  expect((await reader.get(at(t.owner.personId))).text).not.toContain('Account at the provider');
 });
 
 it('a provider that hangs while it is set, linked or asked for its answer takes no page of others', async () => {

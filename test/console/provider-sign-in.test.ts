@@ -3,59 +3,30 @@
  * changed and signed with its key.
  */
 import type { ServerResponse } from 'node:http';
-import { describe, expect, it } from 'vitest';
-import { seal } from '#domain/encryption/envelope.ts';
-import { providerRow } from '#domain/identity/sso-provider.ts';
-import { type HttpVisitor, unescaped, type Visited } from '#test/http-visitor.ts';
+import { describe, expect, it, vi } from 'vitest';
 import { type Claims, providerClient, startLyingProvider } from '#test/lying-provider.ts';
-import { type ConsoleInstallation, codeAt, type Enrolled, setupConsole, shareConsole } from './setup.ts';
+import { allowSockets } from '#test/socket-guard.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import {
+  addProvider,
+  atSecondFactor,
+  begin,
+  complete,
+  findProviderUrl,
+  getSlug,
+  signInAtProvider,
+} from './at-provider.ts';
+import { type ConsoleInstallation, codeAt, setupConsole, shareConsole } from './setup.ts';
 
 const shared = shareConsole();
-const atSecondFactor = '/sign-in/second-factor';
-type Provider = Awaited<ReturnType<typeof startLyingProvider>>;
-
-/** Gives an organization a provider, and a member the account `account-1` there. */
-async function addProvider(t: ConsoleInstallation, provider: Provider, member: Enrolled, subject = 'account-1') {
-  const id = crypto.randomUUID();
-  const sealed = seal(providerClient.clientSecret, providerRow(id), t.config.factors.sealingKeys);
-  await t.owner.pool.query(
-    `insert into sso_provider (id, organization_id, issuer, client_id, secret_sealed, is_required, created_at)
-     values ($1, $2, $3, $4, $5, false, now())`,
-    [id, member.orgId, provider.issuer, providerClient.clientId, sealed],
-  );
-  await link(t, id, subject, member.personId);
-  return id;
-}
-
-const link = (t: ConsoleInstallation, id: string, subject: string, personId: string) =>
-  t.owner.pool.query(
-    `insert into sso_subject (provider_id, subject, person_id, created_at) values ($1, $2, $3, now())`,
-    [id, subject, personId],
-  );
-
-async function getSlug(t: ConsoleInstallation, orgId: string): Promise<string> {
-  const { rows } = await t.owner.pool.query<{ slug: string }>('select slug from organization where id = $1', [orgId]);
-  return rows[0]?.slug ?? '';
-}
-
-/** Starts a sign-in in a browser; returns the address at the provider. */
-async function begin(visitor: HttpVisitor, organization: string): Promise<URL> {
-  return findProviderUrl(await visitor.submit('/sign-in/organization', '/sign-in/organization', { organization }));
-}
-
-function findProviderUrl({ text }: Visited): URL {
-  const [, url = ''] = /http-equiv="refresh" content="0; url=([^"]*)"/.exec(text) ?? [];
-  if (url === '') throw new Error(`the page leads to no provider: ${text.slice(text.indexOf('<main'), 3_000)}`);
-  return new URL(unescaped(url));
-}
-
-const complete = (visitor: HttpVisitor, back: URL) => visitor.get(back.pathname + back.search);
 
 const countSessions = async (t: ConsoleInstallation, personId: string) =>
   (await t.owner.pool.query('select from console_session where person_id = $1', [personId])).rowCount;
 
 async function setup(t: ConsoleInstallation = shared()) {
   const member = await t.enrol();
+  // The sign-ins that other tests have begun at providers, of which a network has 50.
+  await t.owner.pool.query('delete from sign_in_failure');
   const provider = await startLyingProvider(`${t.origin}/sign-in/callback/${member.orgId}`);
   const providerId = await addProvider(t, provider, member);
   return { ...t, member, provider, providerId, slug: await getSlug(t, member.orgId) };
@@ -65,16 +36,15 @@ describe('a sign-in at the provider', () => {
   it('starts a session that needs the second factor, and then opens the provider’s organization only', async () => {
     const t = await setup();
     const other = await t.enrol();
-    await t.make.member({ orgId: other.orgId, userId: t.member.personId, roleKey: 'owner' });
-    await t.owner.pool.query(
-      `insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
-       values ($1, $2, now(), 'orgctl') on conflict do nothing`,
-      [t.member.personId, other.orgId],
-    );
+    await t.make.member({ orgId: other.orgId, userId: t.member.personId });
     const visitor = t.http();
 
     const url = await begin(visitor, t.slug);
     expect(url.searchParams.get('scope')).toBe('openid');
+    // Neither max_age nor acr_values: nothing that a provider says about when and how is read.
+    expect([...url.searchParams.keys()].sort()).toEqual(
+      'client_id code_challenge code_challenge_method nonce redirect_uri response_type scope state'.split(' '),
+    );
     const done = await complete(visitor, await t.provider.browse(url));
     expect([done.status, done.to]).toEqual([303, atSecondFactor]);
     expect((await visitor.get(`/o/${t.member.orgId}`)).to).toContain(atSecondFactor);
@@ -250,6 +220,7 @@ describe('a response is rejected, and no session starts', () => {
     const other = await t.enrol();
     const evil = await startLyingProvider(`${t.origin}/sign-in/callback/${other.orgId}`);
     await addProvider(t, evil, other, 'account-2');
+    evil.behavior.lie = (claims) => ({ ...claims, email: t.member.email, email_verified: true });
     const visitor = t.http();
     const there = await complete(visitor, await evil.browse(await begin(visitor, await getSlug(t, other.orgId))));
     expect(there.status).toBe(403);
@@ -313,6 +284,196 @@ describe('the provider', () => {
     expect(statuses.at(-1)).toBe(429);
     expect(t.provider.requests).toEqual(['GET /.well-known/openid-configuration']);
   });
+});
+
+/** Responds with JSON. */
+const sendJson = (response: ServerResponse, body: unknown): true => {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  return true;
+};
+const discovery = '/.well-known/openid-configuration';
+
+describe('an answer that does not get to the provider', () => {
+  /** A browser with an answer of the provider, which it has not brought back. */
+  async function setupAnswer() {
+    const t = await setup();
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    const published = (await (await fetch(t.provider.issuer + discovery)).json()) as Record<string, unknown>;
+    const countTokens = () => t.provider.requests.filter((line) => line === 'POST /token').length;
+    return { ...t, visitor, back, published, countTokens };
+  }
+
+  it('because the provider hangs, fails or cannot be connected to, can be tried again', async () => {
+    const t = await setupAnswer();
+    const closed = `http://127.0.0.1:${await getFreePort()}`;
+    allowSockets('OpenID provider', closed);
+    const outages: ((path: string, response: ServerResponse) => boolean)[] = [
+      () => true,
+      (_path, response) => {
+        response.writeHead(500).end();
+        return true;
+      },
+      (path, response) =>
+        path === discovery && sendJson(response, { ...t.published, token_endpoint: `${closed}/token` }),
+    ];
+    for (const outage of outages) {
+      t.provider.behavior.answer = outage;
+      const away = await complete(t.visitor, t.back);
+      expect([away.status, away.text.includes('Reload this page')]).toEqual([503, true]);
+    }
+    expect(t.countTokens()).toBe(0);
+    t.provider.behavior.answer = null;
+    expect((await complete(t.visitor, t.back)).to).toBe(atSecondFactor);
+    expect(t.countTokens()).toBe(1);
+  });
+
+  it('is tried ten times: then the provider is not asked again', async () => {
+    const t = await setupAnswer();
+    t.provider.behavior.answer = (_path, response) => {
+      response.writeHead(500).end();
+      return true;
+    };
+    const before = t.provider.requests.length;
+    const statuses = [];
+    for (let nth = 0; nth < 12; nth += 1) statuses.push((await complete(t.visitor, t.back)).status);
+    expect(statuses).toEqual([...Array<number>(10).fill(503), 403, 403]);
+    expect(t.provider.requests.length - before).toBe(10);
+  });
+
+  it('because four sign-ins wait for the provider can be tried again', async () => {
+    const t = await setupAnswer();
+    const others = [];
+    for (let nth = 0; nth < 4; nth += 1) {
+      const visitor = t.http();
+      others.push({ visitor, back: await t.provider.browse(await begin(visitor, t.slug)) });
+    }
+    const held: ServerResponse[] = [];
+    t.provider.behavior.answer = (_path, response) => held.push(response) > 0;
+    const waiting = others.map(({ visitor, back }) => complete(visitor, back));
+    await vi.waitFor(() => expect(held.length).toBe(4), { timeout: 4_000, interval: 5 });
+    const busy = await complete(t.visitor, t.back);
+    expect([busy.status, busy.text.includes('Too many people are signing in')]).toEqual([503, true]);
+    for (const response of held) response.writeHead(503).end();
+    for (const done of await Promise.all(waiting)) expect(done.status).toBe(503);
+    t.provider.behavior.answer = null;
+    for (const { visitor, back } of [...others, t]) expect((await complete(visitor, back)).to).toBe(atSecondFactor);
+  });
+
+  it('because it is another one leaves the sign-in that this browser has begun', async () => {
+    const t = await setupAnswer();
+    const forged = new URL(t.back);
+    forged.searchParams.set('state', 'another');
+    expect((await complete(t.visitor, forged)).status).toBe(403);
+    for (const [name, value] of [
+      ['iss', 'https://evil.example'],
+      ['error', 'access_denied'],
+    ] as const) {
+      const rejected = new URL(t.back);
+      rejected.searchParams.set(name, value);
+      expect((await complete(t.visitor, rejected)).status).toBe(403);
+    }
+    // A second window begins another sign-in; the answer of the first one is no one's.
+    const second = await t.provider.browse(await begin(t.visitor, t.slug));
+    expect((await complete(t.visitor, t.back)).status).toBe(403);
+    expect(t.countTokens()).toBe(0);
+    expect((await complete(t.visitor, second)).to).toBe(atSecondFactor);
+  });
+});
+
+describe('an answer that got to the provider', () => {
+  it('works no second time, also when the provider has not responded, and reaches it once', async () => {
+    const t = await setup();
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    t.provider.behavior.answer = (path) => path === '/token';
+    const hung = await complete(visitor, back);
+    expect([hung.status, hung.text.includes('Start again')]).toEqual([503, true]);
+    t.provider.behavior.answer = null;
+    expect((await complete(visitor, back)).status).toBe(403);
+    expect(t.provider.requests.filter((line) => line === 'POST /token')).toHaveLength(1);
+  });
+
+  it('works once of two at the same time', async () => {
+    const t = await setup();
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    const done = await Promise.all([complete(visitor, back), complete(visitor, back)]);
+    expect(done.map(({ status }) => status).sort()).toEqual([303, 403]);
+    expect(t.provider.requests.filter((line) => line === 'POST /token')).toHaveLength(1);
+  });
+});
+
+describe('whose error it is', () => {
+  const key = { kty: 'RSA', use: 'sig', alg: 'RS256', e: 'AQAB' };
+  const responses: [name: string, path: string, body: unknown][] = [
+    ['publishes no keys', '/jwks', {}],
+    ['publishes keys that are none', '/jwks', { keys: [{ ...key, n: '!' }] }],
+    ['publishes no key that fits', '/jwks', { keys: [{ ...key, kid: 'another', n: 'x' }] }],
+    ['publishes a list of nothing', '/jwks', { keys: [null, 5, 'x'] }],
+    ['publishes an empty address for tokens', discovery, { token_endpoint: '' }],
+    ['publishes no address for tokens', discovery, { token_endpoint: undefined }],
+    ['publishes an address that is none', discovery, { token_endpoint: 'no address' }],
+    ['publishes no keys’ address', discovery, { jwks_uri: undefined }],
+    ['publishes another issuer', discovery, { issuer: 'https://evil.example' }],
+    ['publishes no issuer', discovery, { issuer: undefined }],
+    ['publishes an issuer that is no text', discovery, { issuer: 5 }],
+    ['sends no token', '/token', { access_token: 'x', token_type: 'bearer' }],
+    ['sends a token that is none', '/token', { access_token: 'x', token_type: 'bearer', id_token: 'a.b.c' }],
+    ['sends a token in parts', '/token', { access_token: 'x', token_type: 'bearer', id_token: 'a.b.c.d.e' }],
+    ['sends no kind of token', '/token', { access_token: 'x' }],
+    ['sends a list', '/token', []],
+  ];
+
+  it.each(responses)('a provider that %s causes no internal error', async (_name, at, body) => {
+    const t = await setup();
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    const published = (await (await fetch(t.provider.issuer + discovery)).json()) as object;
+    t.provider.behavior.answer = (path, response) =>
+      path === at && sendJson(response, at === discovery ? { ...published, ...(body as object) } : body);
+    expect((await complete(visitor, back)).status).toBeOneOf([403, 503]);
+    expect(t.logLines.filter((line) => line.includes('internal error'))).toEqual([]);
+  });
+
+  it.each(['!!', 'a', ''])('nor does one whose signature is %j', async (signature) => {
+    const t = await setup();
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    t.provider.behavior.signature = signature;
+    expect((await complete(visitor, back)).status).toBe(403);
+    expect(t.logLines.filter((line) => line.includes('internal error'))).toEqual([]);
+  });
+
+  it('a statement that fails while an answer is judged is an internal error, and in the log', async () => {
+    const t = await setup(await setupConsole());
+    const visitor = t.http();
+    const back = await t.provider.browse(await begin(visitor, t.slug));
+    await t.owner.pool.query('revoke delete on sso_waiting from org_api_console');
+    const failed = await complete(visitor, back);
+    expect([failed.status, failed.text.includes('Something went wrong')]).toEqual([500, true]);
+    expect(t.logLines.some((line) => line.includes('internal error'))).toBe(true);
+    expect(t.provider.requests.filter((line) => line === 'POST /token')).toEqual([]);
+    await t.owner.pool.query('grant delete on sso_waiting to org_api_console');
+    expect((await complete(visitor, back)).to).toBe(atSecondFactor);
+  });
+});
+
+it('a browser that has signed in at the provider has no guesses of the password of its own', async () => {
+  const t = await setup(await setupConsole());
+  const guess = (visitor: ReturnType<typeof t.http>) =>
+    visitor.submit('/sign-in', '/sign-in', { email: t.member.email, password: 'wrong wrong wrong' });
+  const statuses = [];
+  for (let nth = 0; nth < 11; nth += 1) {
+    const visitor = await signInAtProvider(t, t.provider, t.member);
+    await visitor.submit('/account', '/sign-out');
+    statuses.push((await guess(visitor)).status);
+  }
+  expect(statuses).toEqual([...Array<number>(10).fill(422), 429]);
+  // The same browser, again and again.
+  const visitor = await signInAtProvider(t, t.provider, t.member);
+  await visitor.submit('/account', '/sign-out');
+  expect((await guess(visitor)).status).toBe(429);
 });
 
 describe('an account is linked', () => {

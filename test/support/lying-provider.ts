@@ -24,6 +24,8 @@ interface Behavior {
   lie: ((claims: Claims) => Claims) | null;
   /** Leaves the old signature below changed claims. */
   isForged: boolean;
+  /** Replaces the signature of the ID token. */
+  signature: string | null;
   /** Answers instead of the provider; the path of a request in. */
   answer: ((path: string, response: ServerResponse) => boolean) | null;
 }
@@ -33,7 +35,7 @@ export async function startLyingProvider(callback: string) {
   const port = await getFreePort();
   const issuer = `http://127.0.0.1:${port}`;
   const accounts = ['account-1', 'account-2', 'account-3'];
-  const behavior: Behavior = { account: 'account-1', lie: null, isForged: false, answer: null };
+  const behavior: Behavior = { account: 'account-1', lie: null, isForged: false, signature: null, answer: null };
   const requests: string[] = [];
   const store = new ProviderStore();
   let key = generateProviderKey();
@@ -43,11 +45,13 @@ export async function startLyingProvider(callback: string) {
 
   function changeToken(body: string): string {
     const tokens = JSON.parse(body) as { id_token?: string };
-    if (behavior.lie === null || tokens.id_token === undefined) return body;
-    const [head = '', payload = '', signature = ''] = tokens.id_token.split('.');
-    const claims = encode(behavior.lie(JSON.parse(Buffer.from(payload, 'base64url').toString())));
+    const { lie, isForged } = behavior;
+    if (tokens.id_token === undefined) return body;
+    const [head = '', payload = '', old = ''] = tokens.id_token.split('.');
+    const claims = lie === null ? payload : encode(lie(JSON.parse(Buffer.from(payload, 'base64url').toString())));
     const sign = () => createSign('RSA-SHA256').update(`${head}.${claims}`).sign(key.privateKey, 'base64url');
-    return JSON.stringify({ ...tokens, id_token: `${head}.${claims}.${behavior.isForged ? signature : sign()}` });
+    const signature = behavior.signature ?? (lie === null || isForged ? old : sign());
+    return JSON.stringify({ ...tokens, id_token: `${head}.${claims}.${signature}` });
   }
 
   const server = createServer((request, response) => {

@@ -5,6 +5,7 @@ import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#do
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { countFailure, passwordSubject } from '#domain/identity/sign-in-failures.ts';
+import { hashToken } from '#domain/identity/token.ts';
 import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -94,6 +95,27 @@ export async function setupPeople() {
     clock,
     now,
     enrol,
+    /** Gives an organization a provider, to which no test connects. Returns its id. */
+    async addProvider(orgId: string): Promise<string> {
+      const { rows } = await owner.pool.query<{ id: string }>(
+        `insert into sso_provider (organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+         values ($1, 'https://login.example.com', 'console', 'x', false, now()) returning id`,
+        [orgId],
+      );
+      return rows[0]?.id ?? '';
+    },
+    /** Links an account of a provider to a person. */
+    linkAccount: (providerId: string, personId: string, subject: string) =>
+      owner.pool.query(
+        `insert into sso_subject (provider_id, subject, person_id, created_at) values ($1, $2, $3, now())`,
+        [providerId, subject, personId],
+      ),
+    /** Makes a session one that began at a provider. */
+    beginAtProvider: (token: string, providerId: string) =>
+      owner.pool.query('update console_session set provider_id = $2 where token_hash = $1', [
+        hashToken(token),
+        providerId,
+      ]),
     /** Invites a new member and returns the token of the link. */
     invite: async (): Promise<string> => createToken(await make.member({ status: 'invited' })),
     pass: (ms: number) => {

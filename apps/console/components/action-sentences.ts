@@ -38,6 +38,14 @@ const describeProvider = (value: unknown): string => {
   const { issuer, clientId } = (value ?? {}) as Detail;
   return issuer === undefined ? 'none' : `${text(issuer)} (client ${text(clientId)})`;
 };
+/** Describes what ended with a provider, such as ", which unlinked 2 accounts and ended 1 session". */
+function describeEnded({ ended, from }: Detail): string {
+  if (typeof ended !== 'object' || ended === null) return '';
+  const { accounts, sessions } = ended as Detail;
+  const { isRequired } = (from ?? {}) as Detail;
+  const ends = `, which unlinked ${many(accounts, 'account', 'accounts')} and ended ${many(sessions, 'session', 'sessions')}`;
+  return isRequired === true ? `${ends}; passwords are accepted again` : ends;
+}
 const change = ({ from, to }: Detail, describe: (value: unknown) => string): string =>
   `${describe(to)}, before: ${describe(from)}`;
 const named = (name: string | null, kind: ObjectRef['kind'], id: unknown, unknown: string): Name =>
@@ -247,7 +255,10 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
         ? sentence`Confirmed the sign-in of ${member(e)}`
         : sentence`Confirmed their sign-in with a link`,
   ],
-  'sso.set': ['Set the sign-in provider', (_, d) => sentence`Set the sign-in provider: ${change(d, describeProvider)}`],
+  'sso.set': [
+    'Set the sign-in provider',
+    (_, d) => [...sentence`Set the sign-in provider: ${change(d, describeProvider)}`, describeEnded(d)],
+  ],
   'sso.require': [
     'Changed how members sign in',
     (_, d) => [
@@ -256,10 +267,14 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   ],
   'sso.remove': [
     'Removed the sign-in provider',
-    (_, d) => sentence`Removed the sign-in provider ${describeProvider(d.from)}`,
+    (_, d) => [...sentence`Removed the sign-in provider ${describeProvider(d.from)}`, describeEnded(d)],
   ],
   'sign_in.provider': ['Signed in at the provider', () => sentence`Signed in at the organization’s provider`],
   'sign_in.link_provider': ['Linked an account', () => sentence`Linked their account at an organization’s provider`],
+  'sign_in.unlink_provider': [
+    'Unlinked an account',
+    () => sentence`Unlinked their account at an organization’s provider`,
+  ],
   'sign_in.password': ['Entered a correct password', () => sentence`Entered a correct password`],
   'sign_in.complete': ['Signed in', (_, d) => sentence`Signed in with ${factor(d.step)}`],
   'sign_in.step_up': ['Confirmed identity', (_, d) => sentence`Confirmed their identity with ${factor(d.step)}`],

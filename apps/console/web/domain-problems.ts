@@ -15,7 +15,6 @@ const notFoundReasons: ReadonlySet<string> = new Set([
   'no_such_grant',
   'no_such_seat',
   'no_such_provider',
-  'account_not_linked',
 ]);
 
 /** A rejection that ends after a time. */

@@ -49,34 +49,37 @@ export class OpenIdProviders {
   /**
    * Reads what a provider publishes, to see that it is one.
    *
-   * @throws IdentityError `provider_unavailable`, `busy`
+   * @throws IdentityError `issuer_invalid`, `provider_unavailable`, `busy`
    */
   async check(client: OpenIdClient): Promise<void> {
-    await this.#within(client, () => this.#discover(client));
+    await this.#within(client, async () => {
+      const config = await this.#discover(client);
+      oidc.buildAuthorizationUrl(config, {});
+      const { token_endpoint, jwks_uri } = config.serverMetadata();
+      if (token_endpoint === undefined || jwks_uri === undefined) throw isRejected();
+    }).catch((error: unknown) => {
+      throw error instanceof IdentityError && error.reason === 'sign_in_rejected' ? isNoIssuer(error) : error;
+    });
   }
 
   /**
    * Prepares a sign-in: the address to go to, and what the answer is checked by.
    *
-   * @throws IdentityError `provider_unavailable`, `busy`
+   * @throws IdentityError `sign_in_rejected`, `provider_unavailable`, `busy`
    */
   async begin(client: OpenIdClient): Promise<ProviderChallenge & { url: URL }> {
-    const config = await this.#within(client, async () => {
-      const known = this.#discovered.get(client.providerId);
-      if (known !== undefined && known.until > this.#now().getTime()) return known.config;
-      const config = await this.#discover(client);
-      this.#discovered.set(client.providerId, { config, until: this.#now().getTime() + discoveryMs });
-      return config;
-    });
     const [state, nonce, verifier] = [oidc.randomState(), oidc.randomNonce(), oidc.randomPKCECodeVerifier()];
-    const url = oidc.buildAuthorizationUrl(config, {
-      redirect_uri: this.redirectUri(client.organizationId),
-      scope: 'openid',
-      state,
-      nonce,
-      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    });
+    const code_challenge = await oidc.calculatePKCECodeChallenge(verifier);
+    const url = await this.#within(client, async () =>
+      oidc.buildAuthorizationUrl(await this.#remember(client), {
+        redirect_uri: this.redirectUri(client.organizationId),
+        scope: 'openid',
+        state,
+        nonce,
+        code_challenge,
+        code_challenge_method: 'S256',
+      }),
+    );
     // A page leads there, so it must not be a script or a file.
     if (url.protocol !== 'https:' && url.protocol !== new URL(client.issuer).protocol) throw isUnavailable();
     return { url, state, nonce, verifier };
@@ -86,12 +89,19 @@ export class OpenIdProviders {
    * Judges the provider's answer, with what it publishes now, and returns the account that it names.
    *
    * @param current - the address at which the answer arrived.
+   * @param consume - uses up the begun sign-in. Called once, when the provider is connected, before the answer's code
+   * is sent to it; not for an answer that does not get that far.
    * @throws IdentityError `sign_in_rejected`, `provider_unavailable`, `busy`
    */
-  async findSubject(client: OpenIdClient, current: URL, challenge: ProviderChallenge): Promise<string> {
+  async findSubject(
+    client: OpenIdClient,
+    current: URL,
+    challenge: ProviderChallenge,
+    consume: () => Promise<void>,
+  ): Promise<string> {
     if (current.origin + current.pathname !== this.redirectUri(client.organizationId)) throw isRejected();
     const tokens = await this.#within(client, async () => {
-      const config = await this.#discover(client);
+      const config = await this.#discover(client, consume);
       return oidc.authorizationCodeGrant(config, current, {
         expectedState: challenge.state,
         expectedNonce: challenge.nonce,
@@ -104,7 +114,20 @@ export class OpenIdProviders {
     return subject;
   }
 
-  async #discover({ issuer, clientId, clientSecret }: OpenIdClient): Promise<oidc.Configuration> {
+  /** Returns what a provider has published within the last minute. */
+  async #remember(client: OpenIdClient): Promise<oidc.Configuration> {
+    const known = this.#discovered.get(client.providerId);
+    if (known !== undefined && known.until > this.#now().getTime()) return known.config;
+    const config = await this.#discover(client);
+    this.#discovered.set(client.providerId, { config, until: this.#now().getTime() + discoveryMs });
+    return config;
+  }
+
+  /** Reads what a provider publishes. `beforeToken` runs before a code is sent to it. */
+  async #discover(
+    { issuer, clientId, clientSecret }: OpenIdClient,
+    beforeToken: () => Promise<void> = async () => {},
+  ): Promise<oidc.Configuration> {
     const url = new URL(issuer);
     const authentication = oidc.ClientSecretBasic(clientSecret);
     // Plain http is for the addresses of WEBHOOK_ALLOW, which the fetch checks.
@@ -112,7 +135,9 @@ export class OpenIdProviders {
       oidc.enableNonRepudiationChecks,
       ...(url.protocol === 'http:' ? [oidc.allowInsecureRequests] : []),
     ];
-    const options = { [oidc.customFetch]: this.#fetch as oidc.CustomFetch, timeout: timeoutSeconds, execute };
+    const fetch: CheckedFetch = (target, options) =>
+      this.#fetch(target, options.method === 'POST' ? { ...options, beforeSend: beforeToken } : options);
+    const options = { [oidc.customFetch]: fetch as oidc.CustomFetch, timeout: timeoutSeconds, execute };
     return oidc.discovery(url, clientId, clientSecret, authentication, options);
   }
 
@@ -131,7 +156,10 @@ export class OpenIdProviders {
     try {
       return await work();
     } catch (error) {
-      throw isProviderAway(error) ? isUnavailable(error) : isRejected(error);
+      const problem = findProblem(error);
+      // The library wraps what its fetch rejects with.
+      if (problem === null) throw error instanceof oidc.ClientError && error.code === undefined ? error.cause : error;
+      throw problem === 'sign_in_rejected' ? isRejected(error) : isUnavailable(error);
     } finally {
       const left = (this.#waiting.get(organizationId) ?? 1) - 1;
       if (left > 0) this.#waiting.set(organizationId, left);
@@ -140,15 +168,41 @@ export class OpenIdProviders {
   }
 }
 
-/** Whether an error means that there was no answer, or one that is not a provider's, by its cause and code. */
-function isProviderAway(error: unknown): boolean {
-  if (error instanceof UnreachableError) return true;
-  const { code, cause } = (error ?? {}) as { code?: string; cause?: unknown };
-  if (code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' || code === 'OAUTH_RESPONSE_IS_NOT_JSON' || code === 'OAUTH_TIMEOUT')
-    return true;
-  return cause instanceof Error && isProviderAway(cause);
+/** Codes of `openid-client` for no answer, or for one that is not a provider's. */
+const unavailableCodes: ReadonlySet<unknown> = new Set([
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_TIMEOUT',
+]);
+
+/**
+ * Returns what an error says about the provider, by its class and code; null for an error of the console itself, such
+ * as one of the database, which must not look like the provider's.
+ */
+function findProblem(error: unknown): 'provider_unavailable' | 'sign_in_rejected' | null {
+  if (error instanceof UnreachableError) return 'provider_unavailable';
+  if (error instanceof IdentityError) return 'sign_in_rejected';
+  // A key that is none.
+  if (error instanceof DOMException) return 'sign_in_rejected';
+  if (!(error instanceof Error)) return null;
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  if (unavailableCodes.has(code)) return 'provider_unavailable';
+  const within = cause === undefined ? null : findProblem(cause);
+  if (within !== null) return within;
+  // The signature of a token that is not base64url.
+  if (code === 'ERR_INVALID_ARG_VALUE' && cause instanceof SyntaxError) return 'sign_in_rejected';
+  return typeof code === 'string' && code.startsWith('OAUTH_') ? 'sign_in_rejected' : null;
 }
 
+const isNoIssuer = (cause: unknown) =>
+  Object.assign(
+    new IdentityError(
+      'issuer_invalid',
+      'The provider at this address does not publish this issuer, or lacks what a sign-in needs. Enter the issuer URL ' +
+        'as your provider shows it.',
+    ),
+    { cause },
+  );
 const isUnavailable = (cause?: unknown) =>
   Object.assign(new IdentityError('provider_unavailable', unavailable), { cause });
 const isRejected = (cause?: unknown) => Object.assign(new IdentityError('sign_in_rejected', rejected), { cause });

@@ -17,9 +17,9 @@ import { passkeySetupOptions } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
-import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
+import { assertFull, endSessions, passwordSessionNeeded, recordSecondFactor, startSession } from './sessions.ts';
 import { assertAdmitted, clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
-import { findAccountProblem, insertSubject } from './sso-sign-in.ts';
+import { deleteAccounts, findAccountProblem, insertSubject } from './sso-sign-in.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
@@ -100,7 +100,8 @@ export async function startEnrolmentPasskey(
 
 /**
  * Completes an enrolment with its second factor, in one transaction. When two use a link at once,
- * one enrols. `browser` identifies this browser later; the recovery codes are shown once.
+ * one enrols. `browser` identifies this browser later, for the password of `email`: null without one. The recovery
+ * codes are shown once.
  *
  * @throws IdentityError `link_expired`, `password_first`, `setup_expired` (no factor was begun),
  * `wrong_code`, `wrong_passkey`, `factor_known`, `too_many_attempts`; `email_taken` also for a
@@ -134,7 +135,8 @@ export async function completeEnrolment(
         await recordPersonEntry(tx, { personId, action: 'sign_in.recover', visitor, detail });
       }
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
-      return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
+      const email = providerId === null ? enrolment.email : null;
+      return { ...session, browser, personId, email, organizationId, recoveryCodes };
     });
     await clearFailure(database, failure);
     return enrolled;
@@ -146,9 +148,11 @@ export async function completeEnrolment(
 
 /**
  * Joins an organization with its link, as the person who is signed in. An active member of it
- * confirms their sign-in for it.
+ * confirms their sign-in for it. A session that began at a provider proves nothing to another organization: the
+ * provider, and not the person, may have made the password and the factors until now.
  *
- * @throws IdentityError `link_expired`, `link_of_another`, `email_taken`, `second_factor_needed`
+ * @throws IdentityError `link_expired`, `link_of_another`, `email_taken`, `second_factor_needed`,
+ * `password_session_needed`
  */
 export async function acceptEnrolment(
   database: Database,
@@ -166,6 +170,7 @@ export async function acceptEnrolment(
       'This link is for another person. Sign out, then sign in as them. If it was meant for you, ask for a link to ' +
         'the address that the organization has for you.',
     );
+  if (session.providerId !== null) throw passwordSessionNeeded();
   await database.change(async (tx) => {
     await consume(tx, enrolment, now());
     const ofAnother = { email: enrolment.email, personId: { $ne: personId } };
@@ -259,10 +264,11 @@ async function join(
   await recordAuditEntry(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
 }
 
-/** Deletes what signed the person in before a recovery: sessions, browsers and factors. */
+/** Deletes what signed the person in before a recovery: sessions, browsers, accounts at providers and factors. */
 async function deleteSignIn(tx: Transaction, personId: string): Promise<void> {
   await endSessions(tx, personId);
   await deleteKnownBrowsers(tx, personId, null);
+  await deleteAccounts(tx, personId);
   await tx.nativeDelete(SecondFactor, { personId });
 }
 

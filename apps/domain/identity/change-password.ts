@@ -5,7 +5,7 @@ import { ConsoleSession, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword, opaqueString } from './password.ts';
 import { recordFailure, recordPersonEntry } from './record-sign-in.ts';
-import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
+import { assertNotConfined, assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
 import { clearFailure, countFailure, ownFailure } from './sign-in-failures.ts';
 import { generateToken, hashToken } from './token.ts';
 import type { Session, Visitor } from './types.ts';
@@ -14,7 +14,7 @@ import type { Session, Visitor } from './types.ts';
  * Changes the person's password. The old one is required (ASVS 6.2.3), unless they have none because they sign in with
  * a provider. Their other sessions end (ASVS 7.4.3), and this one gets a new token, which is returned.
  *
- * @throws IdentityError `wrong_credentials`, `too_many_attempts`, `step_up_needed`,
+ * @throws IdentityError `wrong_credentials`, `too_many_attempts`, `step_up_needed`, `password_session_needed`,
  * `session_expired`, or why the new password is not allowed.
  */
 export async function changePassword(
@@ -24,6 +24,7 @@ export async function changePassword(
   now: () => Date = () => new Date(),
 ): Promise<{ token: string }> {
   assertSteppedUp(session, now());
+  assertNotConfined(session);
   await assertNewPassword(newPassword, listContextWords(session));
   const { personId } = session;
   const failure = ownFailure('old_password', personId);

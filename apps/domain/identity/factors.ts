@@ -8,11 +8,20 @@ import { deleteKnownBrowsers } from './known-browsers.ts';
 import { findAnsweredChallenge, passkeySetupOptions } from './passkey.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
-import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
+import { assertFull, assertNotConfined, assertSteppedUp, endSessions } from './sessions.ts';
 import { generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
-/** A person's second factors. Each change requires a fresh one (ASVS 7.5.1) and is recorded. */
+/**
+ * A person's second factors. Each change requires a fresh one (ASVS 7.5.1) and a session that is not confined, and is
+ * recorded.
+ */
+
+/** @throws IdentityError `step_up_needed`, `password_session_needed` */
+function assertMayChange(session: Session, now: Date): void {
+  assertSteppedUp(session, now);
+  assertNotConfined(session);
+}
 
 /** Lists the person's factors, oldest first, with the number of unused recovery codes. */
 export async function listFactors(
@@ -28,14 +37,18 @@ export async function listFactors(
   return { factors, recoveryCodesLeft: await countRecoveryCodes(db, personId) };
 }
 
-/** Starts the setup of an authenticator app: returns its secret, and the text of the QR code. */
+/**
+ * Starts the setup of an authenticator app: returns its secret, and the text of the QR code.
+ *
+ * @throws IdentityError `step_up_needed`, `password_session_needed`
+ */
 export async function startTotp(
   database: Database,
   session: Session,
   { sealingKeys, relyingParty }: FactorSettings,
   now: () => Date = () => new Date(),
 ): Promise<{ secret: string; uri: string }> {
-  assertSteppedUp(session, now());
+  assertMayChange(session, now());
   const secret = generateTotpSecret();
   const totpSealed = sealTotp(secret, session.id, sealingKeys);
   await storeChallenge(database, { sessionId: session.id, purpose: 'totp_setup', totpSealed }, now());
@@ -46,7 +59,7 @@ export async function startTotp(
  * Adds the app whose setup was started, after a correct code. Returns its id. No code is counted:
  * the session has seen the secret that the codes are made of.
  *
- * @throws IdentityError `wrong_code`, `setup_expired`, `step_up_needed`
+ * @throws IdentityError `wrong_code`, `setup_expired`, `step_up_needed`, `password_session_needed`
  */
 export async function addTotp(
   database: Database,
@@ -55,7 +68,7 @@ export async function addTotp(
   { sealingKeys }: Pick<FactorSettings, 'sealingKeys'>,
   now: () => Date = () => new Date(),
 ): Promise<{ id: string }> {
-  assertSteppedUp(session, now());
+  assertMayChange(session, now());
   const sealed = await findTotpSetup(database, session.id, now());
   if (sealed === null) throw setupExpired();
   const factor = verifyNewTotp(given, { sealed, row: session.id }, sealingKeys, now());
@@ -78,14 +91,18 @@ async function recordFactor(
   return { id };
 }
 
-/** Starts the setup of a passkey: returns options for `navigator.credentials.create`. */
+/**
+ * Starts the setup of a passkey: returns options for `navigator.credentials.create`.
+ *
+ * @throws IdentityError `step_up_needed`, `password_session_needed`
+ */
 export async function startPasskey(
   database: Database,
   session: Session,
   party: RelyingParty,
   now: () => Date = () => new Date(),
 ) {
-  assertSteppedUp(session, now());
+  assertMayChange(session, now());
   const known = await listPasskeyRows(database, session.personId);
   const person = { ...session, name: session.memberships[0]?.name ?? session.email };
   const ids = known.map(({ credentialId }) => credentialId);
@@ -98,7 +115,7 @@ export async function startPasskey(
 /**
  * Adds the passkey that answers. Returns its id.
  *
- * @throws IdentityError `wrong_passkey`, `setup_expired`, `factor_known`, `step_up_needed`
+ * @throws IdentityError `wrong_passkey`, `setup_expired`, `factor_known`, `step_up_needed`, `password_session_needed`
  */
 export async function addPasskey(
   database: Database,
@@ -107,7 +124,7 @@ export async function addPasskey(
   party: RelyingParty,
   now: () => Date = () => new Date(),
 ): Promise<{ id: string }> {
-  assertSteppedUp(session, now());
+  assertMayChange(session, now());
   const requested = { sessionId: session.id, purpose: 'passkey_setup' } as const;
   const challenge = await database.change((tx) =>
     consumeChallenge(tx, requested, findAnsweredChallenge(given.response), now()),
@@ -121,7 +138,7 @@ export async function addPasskey(
  * Removes a factor. The person's other sessions end, because a thief of the factor may use one. The
  * last factor stays, also when several are removed at once.
  *
- * @throws IdentityError `no_such_factor`, `last_factor`, `step_up_needed`.
+ * @throws IdentityError `no_such_factor`, `last_factor`, `step_up_needed`, `password_session_needed`
  */
 export async function removeFactor(
   database: Database,
@@ -129,7 +146,7 @@ export async function removeFactor(
   { factorId, visitor }: { factorId: string; visitor: Visitor },
   now: () => Date = () => new Date(),
 ): Promise<void> {
-  assertSteppedUp(session, now());
+  assertMayChange(session, now());
   await database.change(async (tx) => {
     const { personId } = session;
     // The database itself keeps the last one; with the lock, concurrent calls get a sentence.
@@ -150,7 +167,7 @@ export async function removeFactor(
 /**
  * Creates ten recovery codes that replace all earlier ones; they are shown once.
  *
- * @throws IdentityError `step_up_needed`
+ * @throws IdentityError `step_up_needed`, `password_session_needed`
  */
 export async function renewRecoveryCodes(
   database: Database,
@@ -158,7 +175,7 @@ export async function renewRecoveryCodes(
   visitor: Visitor,
   now: () => Date = () => new Date(),
 ): Promise<string[]> {
-  assertSteppedUp(session, now());
+  assertMayChange(session, now());
   return database.change(async (tx) => {
     const { personId } = session;
     const codes = await replaceRecoveryCodes(tx, personId, now());

@@ -8,7 +8,8 @@ import { findTokenHash, generateToken, hashToken } from './token.ts';
  * Browsers with which a person has signed in with both factors (OWASP's device cookies). Failures
  * in one have a separate count, so failures elsewhere do not lock its person out. A browser's
  * token does not sign in: a thief still needs password and second factor, and has the attempts of
- * one browser for them.
+ * one browser for them. Of a browser that has only signed in at a provider, the console counts failures of the password
+ * as a stranger's (`SecondFactorStep`): otherwise each sign-in at a provider would make room for guesses.
  */
 
 /** Remembers a browser after both factors. `known`: its previous token. Returns its token. */
@@ -27,11 +28,32 @@ export async function rememberBrowser(
     tokenHash: hashToken(token),
     personId,
     createdAt: now,
-    expiresAt: new Date(now.getTime() + knownBrowserDays * dayMs),
+    expiresAt: getExpiry(now),
   });
   await tx.flush();
   return token;
 }
+
+/**
+ * Keeps a known browser for another 30 days after a sign-in at a provider. Its token stays: a new one would begin a new
+ * count of password failures, of which this sign-in proves nothing. Returns the token; null when it is not known.
+ */
+export async function keepBrowser(
+  tx: Transaction,
+  { personId, known }: { personId: string; known: string | null },
+  now: Date,
+): Promise<string | null> {
+  const tokenHash = known === null ? null : findTokenHash(known);
+  if (tokenHash === null) return null;
+  const kept = await tx.nativeUpdate(
+    KnownBrowser,
+    { tokenHash, personId, expiresAt: { $gt: now } },
+    { expiresAt: getExpiry(now) },
+  );
+  return kept === 0 ? null : known;
+}
+
+const getExpiry = (now: Date) => new Date(now.getTime() + knownBrowserDays * dayMs);
 
 /** Returns the hash that counts a browser's attempts; null when the person never used it. */
 export async function findKnownBrowser(

@@ -5,7 +5,7 @@ import { consumeChallenge, storeChallenge } from './challenges.ts';
 import { IdentityError } from './errors.ts';
 import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
 import { SecondFactor } from './identity.entity.ts';
-import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
+import { findKnownBrowser, keepBrowser, rememberBrowser } from './known-browsers.ts';
 import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
 import { recordPersonEntry } from './record-sign-in.ts';
 import { consumeRecoveryCode, countRecoveryCodes, wrongRecoveryCode } from './recovery-codes.ts';
@@ -27,10 +27,14 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
  * audit log.
  */
 
-/** The session's new `token`, and the one of this `browser` after a sign-in, otherwise null. */
+/**
+ * The session's new `token`, and the one of this `browser` after a sign-in, otherwise null. `isNewToken`: whether that
+ * one is new; after a sign-in at a provider a known browser keeps its own.
+ */
 export interface SecondFactorStep {
   token: string;
   browser: string | null;
+  isNewToken: boolean;
 }
 
 const wrong = { totp: wrongCode, passkey: wrongPasskey, recovery_code: wrongRecoveryCode };
@@ -162,13 +166,17 @@ async function completeStep(
     const isNewBrowser = !isStepUp && browserHash === null;
     const detail = { step, sessionId: session.id, ...(isNewBrowser && { isNewBrowser }) };
     await recordPersonEntry(tx, { personId, action, visitor, detail });
-    return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
+    if (isStepUp) return { ...renewed, browser: null, isNewToken: false };
+    const kept = session.providerId === null ? null : await keepBrowser(tx, { personId, known }, now());
+    const browser = kept ?? (await rememberBrowser(tx, { personId, known }, now()));
+    return { ...renewed, browser, isNewToken: kept === null };
   });
   if (completed === null) throw wrong[step]();
   await clearFailure(database, failure);
-  // The password was correct, too: its step has cleared the count of its network, not of its person.
+  // The password was correct, too: its step has cleared the count of its network, not of its person. A sign-in at a
+  // provider has proven no password.
   const password = signInFailure('password', passwordSubject(session.email), from);
-  if (!isStepUp) await clearFailure(database, password, ['pair', 'subject']);
+  if (!isStepUp && session.providerId === null) await clearFailure(database, password, ['pair', 'subject']);
   return completed;
 }
 

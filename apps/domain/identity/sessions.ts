@@ -46,7 +46,11 @@ export async function findSession(db: Queryable, token: string, now: Date, isUse
       update console_session s set last_seen_at = ${at} from found f
       where ${isUse} and s.id = f.id and f.last_seen_at <= ${at} - make_interval(secs => ${sessionSeenEverySeconds})
     )
-    select f.id, f.person_id as "personId", f.provider_id as "providerId", i.email, f.state,
+    select f.id, f.person_id as "personId", f.provider_id as "providerId",
+      f.provider_id is not null and exists (select from sign_in_confirmation c where c.person_id = f.person_id
+        and c.organization_id is distinct from (select p.organization_id from sso_provider p
+          where p.id = f.provider_id)) as "isConfined",
+      i.email, f.state,
       f.created_at as "createdAt",
       f.last_seen_at as "lastSeenAt",
       e.ends_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships, m.unconfirmed, m.closed
@@ -163,13 +167,34 @@ export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt
   );
 }
 
-/** Lists the open sessions of the person, the last used first. */
+/**
+ * Rejects a change of how its person signs in from a confined session: a provider that could make a password or a
+ * second factor would gain every organization that accepts them.
+ *
+ * @throws IdentityError `password_session_needed`
+ */
+export function assertNotConfined({ isConfined }: Pick<Session, 'isConfined'>): void {
+  if (isConfined) throw passwordSessionNeeded();
+}
+
+export const passwordSessionNeeded = () =>
+  new IdentityError(
+    'password_session_needed',
+    'This session began at an organization’s provider, so it can’t change how you sign in elsewhere. Sign out, then ' +
+      'sign in with your password.',
+  );
+
+/** What a session may see and end: a confined one only sessions of its provider. */
+const withinReach = ({ isConfined, providerId }: Session) => (isConfined ? { providerId } : {});
+
+/** Lists the open sessions of the person, the last used first; for a confined one, those of its provider. */
 export async function listSessions(db: Queryable, session: Session, now: Date): Promise<SessionRow[]> {
   assertFull(session);
   const rows = await db.find(
     ConsoleSession,
     {
       personId: session.personId,
+      ...withinReach(session),
       expiresAt: { $gt: now },
       lastSeenAt: { $gt: minutesAfter(now, -sessionIdleMinutes) },
     },
@@ -185,8 +210,8 @@ export async function listSessions(db: Queryable, session: Session, now: Date): 
  * Ends one of the person's sessions at once. Their own by its id is a sign-out, also for a session
  * that is not `full` yet, and nothing for one that has ended meanwhile.
  *
- * @throws IdentityError `no_such_session` when the person has no other one with that id,
- * `second_factor_needed` for another session than their own before it is full.
+ * @throws IdentityError `no_such_session` when the person has no other one with that id, or a confined session may
+ * not see it; `second_factor_needed` for another session than their own before it is full.
  */
 export async function endSession(
   database: Database,
@@ -196,12 +221,13 @@ export async function endSession(
 ): Promise<void> {
   const isOwn = sessionId === session.id;
   if (!isOwn) assertFull(session);
-  const { personId } = session;
+  const { personId, isConfined, providerId } = session;
   await database.change(async (tx) => {
     // Locked, because it proves who signs out: it is deleted once that is recorded.
     const [found] = await tx.query(sql<{ id: string }>`
       select s.id from console_session s
-      where s.person_id = ${personId} and s.id::text = ${sessionId} for update`);
+      where s.person_id = ${personId} and s.id::text = ${sessionId}
+        and (not ${isConfined}::boolean or s.provider_id = ${providerId}::uuid) for update`);
     if (found === undefined && isOwn) return;
     if (found === undefined)
       throw new IdentityError('no_such_session', 'This session does not exist or has already ended.');
@@ -211,13 +237,17 @@ export async function endSession(
   });
 }
 
-/** Ends every session of the person but this one. Returns how many there were. */
+/**
+ * Ends every session of the person but this one, and forgets their browsers but this one. A confined session ends
+ * those of its provider. Returns how many there were.
+ */
 export async function endOtherSessions(database: Database, session: Session, visitor: Visitor): Promise<number> {
   assertFull(session);
   const { personId } = session;
   return database.change(async (tx) => {
-    const ended = await endSessions(tx, personId, session.id);
-    await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
+    const others = { personId, ...withinReach(session), id: { $ne: session.id } };
+    const ended = await tx.nativeDelete(ConsoleSession, others);
+    if (!session.isConfined) await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
     await recordPersonEntry(tx, { personId, action: 'session.end_others', visitor, detail: { ended } });
     return ended;
   });

@@ -64,15 +64,16 @@ export const signInFailure = (
     ? { subject, address }
     : { subject: hashParts('browser', step, browserHash.toString('hex')), address: null };
 
-/** What has a count that no outsider can use up: of a person who is signed in, or of a link. */
+/** What has a count that no outsider can use up: of a person who is signed in, of a link, or of a begun sign-in. */
 type OwnKind =
   | `step_up_${'totp' | 'passkey' | 'recovery_code'}`
   | 'old_password'
   | 'compromised_key'
   | 'enrolment_password'
-  | 'enrolment_factor';
+  | 'enrolment_factor'
+  | 'provider_answer';
 
-/** An attempt of one kind, by the id of its person, or of a link by its hash in hex. */
+/** An attempt of one kind, by the id of its person, or by the hash of a link or begun sign-in in hex. */
 export const ownFailure = (kind: OwnKind, id: string): SignInFailure => ({
   subject: hashParts(kind, id),
   address: null,

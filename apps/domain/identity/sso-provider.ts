@@ -85,24 +85,54 @@ interface OwnersChange {
 }
 
 /**
+ * Returns the one form of an issuer in which it is stored: that of the URL standard, without the slash of an empty
+ * path.
+ */
+export function canonicalIssuer(issuer: string): string {
+  const { origin, pathname } = new URL(issuer);
+  return pathname === '/' ? origin : origin + pathname;
+}
+
+/** Whether two issuers are the same provider: the same URL, whatever their letter case and last slash are. */
+const isSameIssuer = (one: string, other: string): boolean =>
+  canonicalIssuer(one).replace(/\/+$/, '') === canonicalIssuer(other).replace(/\/+$/, '');
+
+/** What ends with a provider. */
+interface Ended {
+  accounts: number;
+  sessions: number;
+}
+
+/**
  * Sets the provider of an organization. With another issuer or client it is another provider: the accounts that were
- * linked to the old one and the sessions that began there end.
+ * linked to the old one and the sessions that began there end, and it is not required until a session of it says so.
  *
- * @throws OrganizationError `only_owners`, `may_not_manage_members`; IdentityError `step_up_needed`
+ * @param chosen - `mayReplace`: whether the owner knows that; otherwise nothing that is in use is replaced.
+ * @throws OrganizationError `only_owners`, `may_not_manage_members`; IdentityError `step_up_needed`,
+ * `provider_differs`
  */
 export async function setProvider(
   database: Database,
-  { organizationId, by, session, ...chosen }: OwnersChange & { issuer: string; clientId: string; clientSecret: string },
+  {
+    organizationId,
+    by,
+    session,
+    ...chosen
+  }: OwnersChange & { issuer: string; clientId: string; clientSecret: string; mayReplace: boolean },
   sealingKeys: SealingKeys,
   now: () => Date = () => new Date(),
 ): Promise<void> {
-  const { issuer, clientId, clientSecret } = chosen;
+  const { clientId, clientSecret, mayReplace } = chosen;
+  const issuer = canonicalIssuer(chosen.issuer);
   await changeAsOwner(database, { organizationId, by, session }, now(), async (tx, old) => {
-    const from = old === null ? null : { issuer: old.issuer, clientId: old.clientId };
-    const isSame = old?.issuer === issuer && old.clientId === clientId;
-    const detail = { from, to: { issuer, clientId }, secretChanged: true };
+    const isSame = old !== null && isSameIssuer(old.issuer, issuer) && old.clientId === clientId;
+    const ended = old === null || isSame ? null : await countWhatEnds(tx, old.id, now());
+    if (old !== null && ended !== null && !mayReplace) assertEndsNothing(old, ended);
+    const to = { issuer, clientId, isRequired: isSame && old.isRequired };
+    const detail = { from: describe(old), to, secretChanged: true, ...(ended !== null && { ended }) };
     await recordAuditEntry(tx, { organizationId, by, action: 'sso.set', detail });
-    if (old !== null && isSame) {
+    if (isSame) {
+      old.issuer = issuer;
       old.secretSealed = seal(clientSecret, providerRow(old.id), sealingKeys);
       return tx.flush();
     }
@@ -113,6 +143,31 @@ export async function setProvider(
     await tx.insert(SsoProvider, provider);
   });
 }
+
+/** Describes a provider for the audit log. */
+const describe = (provider: SsoProvider | null) =>
+  provider === null ? null : { issuer: provider.issuer, clientId: provider.clientId, isRequired: provider.isRequired };
+
+async function countWhatEnds(tx: Transaction, providerId: string, at: Date): Promise<Ended> {
+  const [ended] = await tx.query(sql<Ended>`
+    select (select count(*)::int from sso_subject s where s.provider_id = ${providerId}::uuid) as accounts,
+      (select count(*)::int from console_session s where s.provider_id = ${providerId}::uuid
+        and s.expires_at > ${at.toISOString()}::timestamptz) as sessions`);
+  return ended ?? { accounts: 0, sessions: 0 };
+}
+
+/** @throws IdentityError `provider_differs` */
+function assertEndsNothing({ issuer, isRequired }: SsoProvider, { accounts, sessions }: Ended): void {
+  if (accounts === 0 && sessions === 0 && !isRequired) return;
+  throw new IdentityError(
+    'provider_differs',
+    `This is another provider than the one at ${issuer}. Saving it unlinks ${count(accounts, 'account')} and ends ` +
+      `${count(sessions, 'session')}${isRequired ? ', and passwords are accepted again' : ''}. Select this box to ` +
+      'confirm, and enter the client secret again.',
+  );
+}
+
+const count = (many: number, what: string): string => `${many} ${what}${many === 1 ? '' : 's'}`;
 
 /**
  * Switches on or off that members sign in with the provider. On only from a session that began there: that proves that
@@ -150,7 +205,7 @@ export async function removeProvider(
   const { organizationId, by } = change;
   await changeAsOwner(database, change, now(), async (tx, provider) => {
     if (provider === null) throw noSuchProvider();
-    const detail = { from: { issuer: provider.issuer, clientId: provider.clientId, isRequired: provider.isRequired } };
+    const detail = { from: describe(provider), ended: await countWhatEnds(tx, provider.id, now()) };
     // Before the session of who removes it ends with it: the log accepts entries of people with a session.
     await recordAuditEntry(tx, { organizationId, by, action: 'sso.remove', detail });
     await tx.nativeDelete(SsoProvider, { id: provider.id });

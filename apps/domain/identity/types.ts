@@ -63,6 +63,11 @@ export interface Session {
   secondFactorAt: Date | null;
   /** The provider at which the session began; null: with a password. */
   providerId: string | null;
+  /**
+   * Whether it began at a provider while another organization has confirmed the sign-in too. Then it changes nothing of
+   * how its person signs in elsewhere.
+   */
+  isConfined: boolean;
   memberships: SessionMembership[];
   /** Organizations whose active member the person is and which have not confirmed the sign-in. */
   unconfirmed: string[];

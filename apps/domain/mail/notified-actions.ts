@@ -62,6 +62,7 @@ export const mailsOfActions: Readonly<Record<string, readonly MailKind[] | strin
   'sso.remove': ['sso.remove'],
   'sign_in.provider': own,
   'sign_in.link_provider': ['sign_in.link_provider'],
+  'sign_in.unlink_provider': 'Access ends with it, and the account page and the log have it.',
   'sign_in.password': own,
   'sign_in.complete': ['sign_in.complete'], // from a new browser
   'sign_in.step_up': own,

@@ -41,6 +41,8 @@ export interface MemberFilter {
   /** Part of a name, title or address. */
   text: string;
   roleId: string | null;
+  /** Active members whose sign-in is confirmed, by whether an account at the provider is linked; null or absent: all. */
+  account?: 'linked' | 'none' | null;
 }
 
 /** The order of lists, as in the index membership_by_name. */
@@ -60,7 +62,7 @@ export async function listMembers(
   pageSize: number,
   now: Date,
 ): Promise<ListPage<MemberRow>> {
-  const { status, text, roleId } = filter;
+  const { status, text, roleId, account = null } = filter;
   const conditions = [
     sql`m.organization_id = ${organizationId}`,
     status === 'all' ? null : status === 'present' ? sql`m.status <> 'left'` : sql`m.status = ${status}`,
@@ -70,6 +72,10 @@ export async function listMembers(
     roleId &&
       sql`exists (select from membership_role h where h.organization_id = m.organization_id
         and h.person_id = m.person_id and h.role_id = ${roleId})`,
+    account &&
+      sql`m.status = 'active' and ${isConfirmed()} and ${account === 'linked' ? sql`` : sql`not`} exists (
+        select from sso_subject s join sso_provider p on p.id = s.provider_id
+        where p.organization_id = m.organization_id and s.person_id = m.person_id)`,
     after &&
       sql`(${order('m')}) > (select ${order('c')} from membership c
         where c.organization_id = ${organizationId} and c.person_id = ${after})`,
@@ -95,12 +101,18 @@ export interface MemberDetails extends MemberRow {
   link: { expiresAt: Date } | null;
   /** The newest email with a link; null when there was none in 30 days. */
   invitation: { state: string; reply: string | null; at: Date } | null;
+  /** Their account at the organization's provider; null when it has none. `linkedAt` null: none is linked. */
+  account: { linkedAt: Date | null } | null;
 }
 
-interface InvitationRow {
+interface DetailsRow extends MemberRow {
   mailState: string | null;
   mailReply: string | null;
   mailAt: string | null;
+  activeGrants: number;
+  linkExpiresAt: string | null;
+  hasProvider: boolean;
+  accountLinkedAt: string | null;
 }
 
 /**
@@ -114,25 +126,30 @@ export async function getMemberDetails(
   personId: string,
   now: Date,
 ): Promise<MemberDetails> {
-  const [row] = await db.query(sql<MemberRow & InvitationRow & { activeGrants: number; linkExpiresAt: string | null }>`
+  const [row] = await db.query(sql<DetailsRow>`
     select ${columns(now)}, i.state as "mailState", i.reply as "mailReply", i.at as "mailAt",
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id
         and g.professional_id = m.person_id and ${isActiveGrant}) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
-        and ${isLinkValid(now)}) as "linkExpiresAt"
-    from membership m left join lateral (
+        and ${isLinkValid(now)}) as "linkExpiresAt",
+      p.id is not null as "hasProvider", s.created_at as "accountLinkedAt"
+    from membership m
+    left join sso_provider p on p.organization_id = m.organization_id
+    left join sso_subject s on s.provider_id = p.id and s.person_id = m.person_id
+    left join lateral (
       select l.state, l.reply, coalesce(l.settled_at, l.created_at) as at from mail l
       where l.organization_id = m.organization_id and l.person_id = m.person_id and l.kind = 'invitation'
       order by l.created_at desc, l.id desc limit 1) i on true
     where m.organization_id = ${organizationId} and m.person_id = ${personId}`);
   if (row === undefined) throw new OrganizationError('no_such_member', 'The organization has no such member.');
-  const { linkExpiresAt, mailState, mailReply, mailAt, ...member } = row;
+  const { linkExpiresAt, mailState, mailReply, mailAt, hasProvider, accountLinkedAt, ...member } = row;
   return {
     ...withDates(member, 'lastSeenAt'),
     activeGrants: row.activeGrants,
     isOwner: row.roles.some(({ isSystem, key }) => isSystem && key === 'owner'),
     link: linkExpiresAt === null ? null : { expiresAt: new Date(linkExpiresAt) },
     invitation: mailState === null ? null : { state: mailState, reply: mailReply, at: new Date(mailAt ?? 0) },
+    account: hasProvider ? { linkedAt: accountLinkedAt === null ? null : new Date(accountLinkedAt) } : null,
   };
 }
 

@@ -56,6 +56,7 @@ const signInActions = [
   'recovery_codes.renew',
   'password.change',
   'sign_in.link_provider',
+  'sign_in.unlink_provider',
   'session.end',
   'session.end_others',
 ];

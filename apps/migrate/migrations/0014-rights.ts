@@ -140,6 +140,7 @@ export class Rights extends Migration {
         to org_api_console;
       grant update (totp_sealed, totp_last_step, counter, last_used_at) on second_factor to org_api_console;
       grant update (used_at) on recovery_code to org_api_console;
+      grant update (expires_at) on known_browser to org_api_console;
       grant update (token_hash, state, last_seen_at, expires_at, second_factor_at) on console_session
         to org_api_console;
       grant update (expires_at, challenge, totp_sealed) on challenge to org_api_console;

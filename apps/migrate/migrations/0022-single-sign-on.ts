@@ -48,8 +48,24 @@ export class SingleSignOn extends Migration {
         add constraint enrolment_one_first_factor check (provider_id is null or password_hash is null);
       create index enrolment_by_provider on enrolment (provider_id) where provider_id is not null;
 
-      -- A sign-in that a browser has begun at a provider, by the SHA-256 of its cookie. The row is deleted before
-      -- the provider's answer is judged, so an answer works once.
+      -- On every write of the status, as end_membership_access: the account of a member who leaves is not linked any
+      -- more, so that they, or another person, can link it again. The session stays until it is purged: the audit log
+      -- accepts the entry of a member who leaves only from a person with a session.
+      create function end_provider_access() returns trigger language plpgsql security definer
+      set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        delete from sso_subject s using sso_provider p
+          where p.organization_id = new.organization_id and s.provider_id = p.id and s.person_id = new.person_id;
+        update console_session s set expires_at = least(s.expires_at, s.last_seen_at) from sso_provider p
+          where p.organization_id = new.organization_id and s.provider_id = p.id and s.person_id = new.person_id;
+        return null;
+      end $$;
+      create trigger end_provider_access after update of status on membership for each row
+        when (new.status in ('invited', 'left') and old.status is distinct from new.status)
+        execute function end_provider_access();
+
+      -- A sign-in that a browser has begun at a provider, by the SHA-256 of its cookie. The row is deleted before the
+      -- answer goes to the provider, so an answer works once.
       create table sso_waiting (
         token_hash bytea primary key constraint sso_waiting_token_length check (length(token_hash) = 32),
         provider_id uuid not null constraint sso_waiting_provider references sso_provider on delete cascade,
@@ -111,7 +127,7 @@ export class SingleSignOn extends Migration {
       end;
       grant execute on function sealed_versions to org_api_operator;
 
-      grant select, insert, delete, update (secret_sealed, is_required) on sso_provider to org_api_console;
+      grant select, insert, delete, update (issuer, secret_sealed, is_required) on sso_provider to org_api_console;
       grant select, insert, delete, update (subject, created_at) on sso_subject to org_api_console;
       grant select, insert, delete on sso_waiting to org_api_console;
       grant update (provider_id, subject) on enrolment to org_api_console;

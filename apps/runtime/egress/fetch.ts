@@ -16,10 +16,19 @@ export class UnreachableError extends Error {
   override name = 'UnreachableError';
 }
 
-/** The part of the standard function that clients of OpenID providers use. */
+/**
+ * The part of the standard function that clients of OpenID providers use. `beforeSend` runs once the server is
+ * connected, before the first byte of the request: if it rejects, nothing is sent.
+ */
 export type CheckedFetch = (
   url: string,
-  options: { method?: string; headers?: Record<string, string>; body?: unknown; signal?: AbortSignal | undefined },
+  options: {
+    method?: string;
+    headers?: Record<string, string>;
+    body?: unknown;
+    signal?: AbortSignal | undefined;
+    beforeSend?: () => Promise<void>;
+  },
 ) => Promise<Response>;
 
 /**
@@ -38,10 +47,14 @@ export function createFetch({ allow, resolve }: { allow: AllowList; resolve: Res
     if (!found.ok) throw new UnreachableError(found.cause);
     const opened = await openConnection({ ...found, port: target.port, signal, limit: mostBytesOfConnection });
     if (!opened.ok) throw new UnreachableError(opened.cause);
-    if (target.url.protocol === 'http:') return exchange(opened.socket, target.url, options, signal);
-    const secured = await secureConnection({ ...target, socket: opened.socket, signal });
-    if (!secured.ok) throw new UnreachableError(secured.cause);
-    return exchange(secured.socket, target.url, options, signal);
+    const isPlain = target.url.protocol === 'http:';
+    const ready = isPlain ? opened : await secureConnection({ ...target, socket: opened.socket, signal });
+    if (!ready.ok) throw new UnreachableError(ready.cause);
+    await options.beforeSend?.().catch((error: unknown) => {
+      ready.socket.destroy();
+      throw error;
+    });
+    return exchange(ready.socket, target.url, options, signal);
   };
 }
 

@@ -46,7 +46,7 @@ it('describes every action that the code records', () => {
       const text = readFileSync(path.join(root, folder, file), 'utf8');
       if (!/record\w*Entry|record\w*Entries|record_\w+_entry|KeyUse\b/.test(text)) continue;
       const form =
-        /'((?:key|webhook|delivery|member|role|seat|grant|sign_in|factor|session|recovery_codes|password|import|audit_log)\.[a-z_]+)'/g;
+        /'((?:key|webhook|delivery|member|role|seat|grant|sign_in|factor|session|recovery_codes|password|sso|organization|import|audit_log)\.[a-z_]+)'/g;
       for (const [, action = ''] of text.matchAll(form)) written.add(action);
     }
   const known = new Set<string>([...knownActions.map(({ action }) => action), ...eventTypes]);

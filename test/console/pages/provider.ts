@@ -15,6 +15,16 @@ async function addProvider(t: ConsoleInstallation, { orgId }: Enrolled): Promise
   );
 }
 
+/** Links an account of it to a member, once. */
+async function linkAccount(t: ConsoleInstallation, ada: Enrolled): Promise<void> {
+  await addProvider(t, ada);
+  await t.owner.pool.query(
+    `insert into sso_subject (provider_id, subject, person_id, created_at)
+     select id, 'account-1', $2, now() from sso_provider where organization_id = $1 on conflict do nothing`,
+    [ada.orgId, ada.personId],
+  );
+}
+
 /** Signing in with the organization's provider, and the page on which owners set it. */
 export const pages: readonly JudgedPage[] = [
   {
@@ -89,10 +99,54 @@ export const pages: readonly JudgedPage[] = [
     steps: (page) => page.getByRole('button', { name: 'Use your account at' }).waitFor(),
   },
   {
+    route: 'showProviderForm',
+    picture: 'provider-form-edit',
+    async path(t, ada) {
+      await addProvider(t, ada);
+      return `/o/${ada.orgId}/sign-in/provider`;
+    },
+  },
+  {
+    route: 'listMembers',
+    picture: 'members-linked',
+    async path(t, ada) {
+      await linkAccount(t, ada);
+      return `/o/${ada.orgId}/members?account=linked`;
+    },
+  },
+  {
+    route: 'showMember',
+    picture: 'member-linked',
+    async path(t, ada) {
+      await linkAccount(t, ada);
+      return `/o/${ada.orgId}/members/person/${ada.personId}`;
+    },
+  },
+  {
+    route: 'showAccount',
+    picture: 'account-confined',
+    async path(t, ada) {
+      await linkAccount(t, ada);
+      await t.make.member({ userId: ada.personId });
+      await t.owner.pool.query(
+        `update console_session set provider_id = (select id from sso_provider where organization_id = $1)
+         where person_id = $2 and state = 'full'`,
+        [ada.orgId, ada.personId],
+      );
+      return '/account';
+    },
+    steps: (page) => page.getByText('This session began at an organization’s provider').waitFor(),
+  },
+  {
     route: 'showAccount',
     picture: 'account-with-provider',
     async path(t, ada) {
-      await addProvider(t, ada);
+      await linkAccount(t, ada);
+      await t.owner.pool.query('update console_session set provider_id = null where person_id = $1', [ada.personId]);
+      await t.owner.pool.query(`update membership set status = 'left' where person_id = $1 and organization_id <> $2`, [
+        ada.personId,
+        ada.orgId,
+      ]);
       return '/account';
     },
   },

@@ -9,6 +9,7 @@ import { createEnrolment } from '#domain/identity/create-link.ts';
 import { addTotp, removeFactor, startTotp } from '#domain/identity/factors.ts';
 import { redeemRecoveryCode, verifyTotp } from '#domain/identity/second-factor.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
+import { signInWithProvider } from '#domain/identity/sso-sign-in.ts';
 import type { Visitor } from '#domain/identity/types.ts';
 import { blockNetwork, codeAt, countBy, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
@@ -59,6 +60,29 @@ describe('failures from one network', () => {
     }
     await blockVisitors(t);
     expect(await getOutcome(signInFully(t, person, visitor))).toBe('too_many_attempts');
+  });
+
+  it('are as many as before after sign-ins at a provider, which prove no password', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const providerId = await t.addProvider(person.orgId);
+    await t.linkAccount(providerId, person.personId, 'account-1');
+    const { browser } = await signInFully(t, person, visitor);
+    const known = { ...visitor, browser };
+    const guess = (from: Visitor) =>
+      getOutcome(signIn(t.db, { email: person.email, password: 'wrong wrong wrong', visitor: from }, t.now));
+    // The browser first: sign-ins of others make it one of more than ten.
+    for (const from of [known, visitor]) {
+      for (let n = 0; n < 10; n += 1) {
+        expect(await guess(from)).toBe('wrong_credentials');
+        t.pass(minuteMs);
+        const { token } = await signInWithProvider(t.db, { providerId, subject: 'account-1', visitor: from }, t.now);
+        const code = { code: codeAt(person.secret, t.now()), visitor: from };
+        const { browser: newer } = await verifyTotp(t.db, await t.session(token), code, settings, t.now);
+        if (from === known) known.browser = newer;
+      }
+      expect(await guess(from)).toBe('too_many_attempts');
+    }
   });
 
   it('do not block the step-up or the password change of an active session', async () => {

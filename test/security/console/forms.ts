@@ -29,6 +29,7 @@ export const filledForms: Readonly<Record<string, FilledForm>> = {
   },
   chooseEnrolmentProvider: { notAlone: needsLink },
   linkProviderAccount: { page: account, notAlone: needsProvider },
+  unlinkProviderAccount: { page: account, notAlone: 'needs a linked account: account-provider.test.ts' },
   openEnrolmentLink: { fields: () => ({ link: `#${'x'.repeat(43)}` }), notAlone: needsLink },
   joinOrganization: { notAlone: needsLink },
   setEnrolmentPassword: { fields: () => ({ password }), notAlone: needsLink },

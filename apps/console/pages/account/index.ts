@@ -9,7 +9,7 @@ import {
   startTotp,
 } from '#domain/identity/factors.ts';
 import { endOtherSessions, endSession, needsStepUp } from '#domain/identity/sessions.ts';
-import { listSignInMethods } from '#domain/identity/sso-sign-in.ts';
+import { listSignInMethods, unlinkAccount } from '#domain/identity/sso-sign-in.ts';
 import { html, nothing } from '#runtime/pages/html.ts';
 import { factorSetupRoutes } from '../../components/factor-setup.ts';
 import { form, textField } from '../../components/form.ts';
@@ -22,7 +22,7 @@ import { leadToProvider } from '../../web/provider-sign-in.ts';
 import { NotFoundError, type Page, page, redirect } from '../../web/response.ts';
 import { person } from '../../web/route.ts';
 import type { PersonVisit } from '../../web/visit.ts';
-import { accountPage, factorKinds } from './page.ts';
+import { accountPage, confinedNotice, factorKinds } from './page.ts';
 
 export const routes = [
   person.view({ name: 'showAccount', path: '/account', show: (visit) => accountPage(visit) }),
@@ -61,6 +61,22 @@ export const routes = [
       const organizationId = visit.params.orgId ?? '';
       if (!providers.some((one) => one.organizationId === organizationId)) throw new NotFoundError();
       return leadToProvider(visit, { organizationId }, { kind: 'link', session: visit.session });
+    },
+    rerender: accountPage,
+  }),
+
+  person.action({
+    name: 'unlinkProviderAccount',
+    path: '/account/providers/:orgId/unlink',
+    stepUp: true,
+    form: z.object({}),
+    async act({ console, session, params, visitor }) {
+      const unlinked = { organizationId: params.orgId ?? '', visitor };
+      const { endedThis } = await unlinkAccount(console.database, session, unlinked, console.now);
+      const flash = 'Account unlinked.';
+      return endedThis
+        ? redirect('/sign-in', { flash: `${flash} Your session began there, so it has ended.`, session: 'ended' })
+        : redirect('/account', { flash });
     },
     rerender: accountPage,
   }),
@@ -141,9 +157,12 @@ export const routes = [
 
 async function passwordPage(visit: PersonVisit, state: FormState): Promise<Page> {
   const { hasPassword } = await listSignInMethods(visit.console.database, visit.session);
+  const title = hasPassword ? 'Change password' : 'Set a password';
+  const breadcrumbs = [['Your account', '/account']] as const;
+  if (visit.session.isConfined) return page({ title, breadcrumbs, body: confinedNotice });
   return page({
-    title: hasPassword ? 'Change password' : 'Set a password',
-    breadcrumbs: [['Your account', '/account']],
+    title,
+    breadcrumbs,
     body: form(visit, {
       action: '/account/password',
       state,

@@ -31,16 +31,10 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
       ])}
       ${session.unconfirmed.length === 0 ? nothing : unconfirmedNotice(session.unconfirmed.length)}
       ${session.closed.length === 0 ? nothing : closedNotice(session.closed.length)}
+      ${session.isConfined ? confinedNotice : nothing}
       ${factorsSection(visit, factors)}
       ${recoverySection(visit, recoveryCodesLeft)}
-      <section aria-labelledby="password"><h2 id="password">Password</h2>
-        <p>${methods.hasPassword ? '' : 'You have no password: you sign in with your organization. '}Changing your
-          password ends your other sessions.</p>
-        <p class="actions">${linkButton(
-          '/account/password',
-          methods.hasPassword ? 'Change password' : 'Set a password',
-          'secondary',
-        )}</p></section>
+      ${session.isConfined ? nothing : passwordSection(methods)}
       ${methods.providers.length === 0 ? nothing : providersSection(visit, methods.providers)}
       ${await sessionsSection(visit)}`,
   });
@@ -55,6 +49,24 @@ const organizationList = ({ session }: PersonVisit): Html =>
         ${organizationName}</span></a> ·
         <a href="/o/${organizationId}/leave">Leave<span class="visually-hidden"> ${organizationName}</span>…</a></li>`,
   )}</ul>`;
+
+/** Says why a session that began at a provider lacks the forms that change how its person signs in elsewhere. */
+export const confinedNotice = notice(
+  'info',
+  'This session began at an organization’s provider, and you sign in to other organizations too. To change your ' +
+    'password, second factors or recovery codes, sign out, then sign in with your password. If you have none, contact ' +
+    'support.',
+);
+
+const passwordSection = ({ hasPassword }: SignInMethods): Html =>
+  html`<section aria-labelledby="password"><h2 id="password">Password</h2>
+    <p>${hasPassword ? '' : 'You have no password: you sign in with your organization. '}Changing your
+      password ends your other sessions.</p>
+    <p class="actions">${linkButton(
+      '/account/password',
+      hasPassword ? 'Change password' : 'Set a password',
+      'secondary',
+    )}</p></section>`;
 
 export const factorKinds = { totp: 'Authenticator app', passkey: 'Passkey' } as const;
 
@@ -72,24 +84,30 @@ function factorsSection(visit: PersonVisit, factors: readonly FactorRow[]): Html
         { heading: 'Last used', cell: ({ lastUsedAt }) => relativeTime(lastUsedAt, 'Never') },
       ],
       rows: factors,
-      actions: ({ id, name }) =>
-        factors.length === 1
-          ? html`<span class="quiet">Required</span>`
-          : confirm(visit, {
-              summary: 'Remove…',
-              about: name,
-              consequences: html`<p>You can no longer sign in with “${name}”. Your other sessions end.</p>`,
-              action: `/account/factors/${id}/remove`,
-              button: `Remove ${name}`,
-            }),
+      actions: visit.session.isConfined
+        ? null
+        : ({ id, name }) =>
+            factors.length === 1
+              ? html`<span class="quiet">Required</span>`
+              : confirm(visit, {
+                  summary: 'Remove…',
+                  about: name,
+                  consequences: html`<p>You can no longer sign in with “${name}”. Your other sessions end.</p>`,
+                  action: `/account/factors/${id}/remove`,
+                  button: `Remove ${name}`,
+                }),
     })}
-    <div class="actions">
-      ${buttonForm(visit, { action: '/account/factors/passkey/start', button: 'Add a passkey' })}
-      ${buttonForm(visit, { action: '/account/factors/totp/start', button: 'Add an authenticator app' })}
-    </div></section>`;
+    ${
+      visit.session.isConfined
+        ? nothing
+        : html`<div class="actions">
+            ${buttonForm(visit, { action: '/account/factors/passkey/start', button: 'Add a passkey' })}
+            ${buttonForm(visit, { action: '/account/factors/totp/start', button: 'Add an authenticator app' })}
+          </div>`
+    }</section>`;
 }
 
-/** Renders the providers of the person's organizations, with forms that link an account. */
+/** Renders the providers of the person's organizations, with forms that link and unlink an account. */
 function providersSection(visit: PersonVisit, providers: SignInMethods['providers']): Html {
   return html`<section aria-labelledby="providers"><h2 id="providers">Sign in with your organization</h2>
     <p>Link your account at an organization’s provider to sign in with it instead of your password. Your second factor
@@ -101,16 +119,32 @@ function providersSection(visit: PersonVisit, providers: SignInMethods['provider
         { heading: 'Provider', cell: ({ issuer }) => new URL(issuer).host },
         {
           heading: 'Account',
-          cell: ({ isLinked }) => (isLinked ? badge('good', 'Linked') : badge('plain', 'Not linked')),
+          cell: ({ linkedAt }) =>
+            linkedAt === null ? badge('plain', 'Not linked') : html`${badge('good', 'Linked')} ${time(linkedAt)}`,
         },
       ],
       rows: providers,
-      actions: ({ organizationId, organizationName, isLinked }) =>
-        buttonForm(visit, {
-          action: `/account/providers/${organizationId}/link`,
-          button: isLinked ? 'Link another account' : 'Link account',
-          about: `at ${organizationName}`,
-        }),
+      actions: ({ organizationId, organizationName, isRequired, linkedAt }) => {
+        const about = `at ${organizationName}`;
+        const path = `/account/providers/${organizationId}`;
+        const link = {
+          action: `${path}/link`,
+          about,
+          button: linkedAt === null ? 'Link account' : 'Link another account',
+        };
+        return html`${buttonForm(visit, link)}${
+          linkedAt === null
+            ? nothing
+            : confirm(visit, {
+                summary: 'Unlink…',
+                about,
+                consequences: html`<p>You can no longer sign in with this account. Sessions that began with it
+                  end.${isRequired ? ' The organization opens again once you have linked an account.' : ''}</p>`,
+                action: `${path}/unlink`,
+                button: 'Unlink account',
+              })
+        }`;
+      },
     })}</section>`;
 }
 
@@ -119,13 +153,17 @@ function recoverySection(visit: PersonVisit, left: number): Html {
   return html`<section aria-labelledby="recovery"><h2 id="recovery">Recovery codes</h2>
     ${left <= 3 ? notice('warning', fewLeft(left)) : nothing}
     <p>${left} unused. Each replaces your second factor once.</p>
-    ${confirm(visit, {
-      summary: 'Create new codes…',
-      consequences: html`<p>Your current recovery codes stop working.</p>`,
-      action: '/account/recovery-codes',
-      button: 'Create recovery codes',
-      kind: 'primary',
-    })}</section>`;
+    ${
+      visit.session.isConfined
+        ? nothing
+        : confirm(visit, {
+            summary: 'Create new codes…',
+            consequences: html`<p>Your current recovery codes stop working.</p>`,
+            action: '/account/recovery-codes',
+            button: 'Create recovery codes',
+            kind: 'primary',
+          })
+    }</section>`;
 }
 
 const fewLeft = (left: number): string =>
@@ -139,7 +177,7 @@ async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const sessions = await listSessions(console.database, session, console.now());
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
     <p>A session ends after 30 minutes of inactivity or after 12 hours. If you don’t recognize one, end it and change
-      your password.</p>
+      your password.${session.isConfined ? ' Sessions that began elsewhere are not listed.' : ''}</p>
     ${table<SessionRow>({
       caption: 'Your sessions',
       columns: [

@@ -126,7 +126,13 @@ function joinPage(visit: PersonVisit, enrolment: OpenEnrolment, state: FormState
   return page({
     title: `Join ${enrolment.organizationName}`,
     body: html`<p>You are signed in as ${readableEmail(visit.session.email)}.</p>
-      ${form(visit, { action: '/enrol/join', state, button: `Join ${enrolment.organizationName}` })}`,
+      ${
+        visit.session.providerId === null
+          ? form(visit, { action: '/enrol/join', state, button: `Join ${enrolment.organizationName}` })
+          : html`${problemNotice(state)}<p>This session began at another organization’s provider. To join, sign out, sign
+              in with your password, and open the link again. If you have no password, set one under
+              <a href="/account/password">Your account</a> first.</p>`
+      }`,
   });
 }
 

@@ -26,6 +26,7 @@ const querySchema = z.object({
   q: searchText,
   status: z.enum(statuses).catch('present'),
   role: z.guid().nullable().catch(null),
+  account: z.enum(['linked', 'none']).nullable().catch(null),
   after: z.string().max(255).nullable().catch(null),
 });
 
@@ -46,16 +47,19 @@ export const listRoutes = [
 
 async function membersPage(visit: MemberVisit, query: Query): Promise<Page> {
   const { database, now } = visit.console;
-  const filter: MemberFilter = { status: query.status, text: query.q, roleId: query.role };
+  // How members sign in is for who manages them.
+  const account = visit.may('org.members.manage') ? query.account : null;
+  const filter: MemberFilter = { status: query.status, text: query.q, roleId: query.role, account };
   const role = query.role === null ? null : await getRoleDetails(database, visit.organizationId, query.role);
   const { rows, next } = await listMembers(database, visit.organizationId, filter, query.after, membersPerPage, now());
-  const isAll = query.q === '' && query.status === 'present' && query.role === null;
+  const isAll = query.q === '' && query.status === 'present' && query.role === null && account === null;
   return page({
     title: 'Members',
     actions: visit.may('org.members.manage') ? linkButton(visit.at('/members/invite'), 'Invite member') : null,
     body: html`
       ${memberTabs(visit, 'members')}
       ${role === null ? nothing : onlyRole(visit, role.name)}
+      ${account === null ? nothing : onlyAccount(visit, account)}
       ${search(visit, query, isAll)}
       ${
         rows.length === 0 ? emptyList(visit, query) : table({ caption: 'Members', columns: memberColumns(visit), rows })
@@ -73,6 +77,10 @@ async function membersPage(visit: MemberVisit, query: Query): Promise<Page> {
 const onlyRole = (visit: MemberVisit, name: string): Html =>
   html`<p>Members with role ${displayName(name)}. <a href="${visit.at('/members')}">View all members</a></p>`;
 
+const onlyAccount = (visit: MemberVisit, account: 'linked' | 'none'): Html =>
+  html`<p>Active members ${account === 'linked' ? 'with' : 'without'} a linked account at the
+    <a href="${visit.at('/sign-in')}">sign-in provider</a>. <a href="${visit.at('/members')}">View all members</a></p>`;
+
 function search(visit: MemberVisit, query: Query, isAll: boolean): Html {
   const state = freshForm({ q: query.q, status: query.status });
   return searchForm({
@@ -82,7 +90,8 @@ function search(visit: MemberVisit, query: Query, isAll: boolean): Html {
     fields: html`
       ${searchField(state, 'Name, title or email')}
       ${selectField(state, { name: 'status', label: 'Status', required: false, options: statusOptions })}
-      ${query.role === null ? nothing : hiddenField('role', query.role)}`,
+      ${query.role === null ? nothing : hiddenField('role', query.role)}
+      ${query.account === null ? nothing : hiddenField('account', query.account)}`,
   });
 }
 
@@ -117,5 +126,5 @@ const secondOwnerHint = (visit: MemberVisit): Html =>
       : nothing
   }</p>`;
 
-const formatHref = (visit: MemberVisit, { q, status, role, after }: Query): string =>
-  visit.at(`/members${queryString({ q, status: status === 'present' ? null : status, role, after })}`);
+const formatHref = (visit: MemberVisit, { q, status, role, account, after }: Query): string =>
+  visit.at(`/members${queryString({ q, status: status === 'present' ? null : status, role, account, after })}`);

@@ -7,7 +7,7 @@ import { notice } from '../../components/notice.ts';
 import { memberStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { truncate } from '../../components/text.ts';
-import { relativeTime } from '../../components/time.ts';
+import { relativeTime, time } from '../../components/time.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
@@ -52,7 +52,7 @@ export async function memberPage(visit: MemberVisit, state: FormState): Promise<
 }
 
 function detailsSection(visit: MemberVisit, shown: MemberDetails): Html {
-  const { name, email, title, status, lastSeenAt, activeGrants, personId } = shown;
+  const { name, email, title, status, lastSeenAt, activeGrants, personId, account } = shown;
   const clients = activeGrants.toLocaleString('en');
   const roster = clientsPath(visit, personId);
   return detailList([
@@ -61,6 +61,11 @@ function detailsSection(visit: MemberVisit, shown: MemberDetails): Html {
     title !== null && ['Title', html`<bdi>${title}</bdi>`],
     ['Status', html`${memberStatus(status)} <span class="quiet">${statusDescriptions[status]}</span>`],
     ['Last sign-in', relativeTime(lastSeenAt, noSignIn(shown))],
+    account !== null &&
+      visit.may('org.members.manage') && [
+        'Account at the provider',
+        account.linkedAt === null ? 'Not linked' : html`Linked ${time(account.linkedAt)}`,
+      ],
     ['Active clients', roster === null ? clients : html`<a href="${roster}">${clients}</a>`],
   ]);
 }

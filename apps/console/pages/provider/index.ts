@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { IdentityError } from '#domain/identity/errors.ts';
 import { needsStepUp } from '#domain/identity/sessions.ts';
 import {
+  canonicalIssuer,
   findProvider,
   type ProviderDetails,
   removeProvider,
@@ -12,13 +13,13 @@ import { checkUrl } from '#domain/webhooks/address/url.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { confirm } from '../../components/confirm.ts';
 import { copyableUrl } from '../../components/copy.ts';
-import { buttonForm, form, problemNotice, textField } from '../../components/form.ts';
+import { buttonForm, checkboxField, form, problemNotice, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { badge, statusNotice } from '../../components/notice.ts';
 import { askStepUp } from '../../components/step-up-page.ts';
 import { detailList } from '../../components/table.ts';
 import { formatCount } from '../../components/text.ts';
-import { type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
+import { checkbox, type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { withoutShare } from '../../web/shares.ts';
@@ -26,6 +27,8 @@ import type { MemberVisit } from '../../web/visit.ts';
 
 const permission = 'org.members.manage';
 const path = '/sign-in';
+/** Characters of an issuer, as it is typed and as it is stored (`sso_provider_issuer_form`). */
+const issuerMaxLength = 500;
 
 /** The OpenID provider with which the members of an organization sign in. Owners change it. */
 export const routes = [
@@ -40,7 +43,7 @@ export const routes = [
       if (needsStepUp(visit.session, visit.console.now())) return askStepUp(visit);
       const provider = await findProvider(visit.console.database, visit.organizationId);
       const values = provider === null ? {} : { issuer: provider.issuer, clientId: provider.clientId };
-      return formPage(visit, freshForm(values));
+      return renderForm(visit, freshForm(values), provider !== null);
     },
   }),
 
@@ -50,16 +53,23 @@ export const routes = [
     permission,
     stepUp: true,
     form: z.object({
-      issuer: line('the issuer URL', 500),
+      issuer: line('the issuer URL', issuerMaxLength),
       clientId: line('the client ID', 500),
       clientSecret: typedSecret('the client secret'),
+      replace: checkbox,
     }),
-    async act(visit, { issuer, clientId, clientSecret }) {
+    async act(visit, { issuer: typed, clientId, clientSecret, replace: mayReplace }) {
       const { database, factors, openId, webhookAllow, now } = visit.console;
       const { organizationId, by, session } = visit;
-      const isIssuer = ({ search, pathname }: URL) => search === '' && !pathname.includes('/.well-known/');
+      const checked = checkUrl(typed, webhookAllow);
+      const issuer = checked.ok ? canonicalIssuer(typed) : '';
       // Of an address of metadata, `openid-client` would not compare the issuer.
-      if (!checkUrl(issuer, webhookAllow).ok || !isIssuer(new URL(issuer)))
+      if (
+        !checked.ok ||
+        checked.url.search !== '' ||
+        /\/\.well-known\//.test(issuer) ||
+        issuer.length > issuerMaxLength
+      )
         throw new IdentityError(
           'issuer_invalid',
           'Enter the issuer URL as your provider shows it, for example https://login.example.com. Its address must ' +
@@ -67,11 +77,13 @@ export const routes = [
         );
       const client = { providerId: '', organizationId, issuer, clientId, clientSecret };
       await withoutShare(visit, () => openId.check(client));
-      const chosen = { organizationId, by, session, issuer, clientId, clientSecret };
+      const chosen = { organizationId, by, session, issuer, clientId, clientSecret, mayReplace };
       await setProvider(database, chosen, factors.sealingKeys, now);
       return redirect(visit.at(path), { flash: 'Provider saved. Link your own account to try it.' });
     },
-    rerender: formPage,
+    async rerender(visit, state) {
+      return renderForm(visit, state, (await findProvider(visit.console.database, visit.organizationId)) !== null);
+    },
   }),
 
   member.action({
@@ -159,7 +171,11 @@ function details(visit: MemberVisit, provider: ProviderDetails): Html {
     ['Client ID', clientId],
     ['Redirect URI', copyableUrl('redirect URI', visit.console.openId.redirectUri(visit.organizationId))],
     ['Passwords', isRequired ? badge('info', 'Not accepted') : badge('plain', 'Accepted')],
-    ['Linked accounts', `${formatCount(linkedMembers, 'member', 'members')}, ${otherMembers} without`],
+    [
+      'Linked accounts',
+      html`<a href="${visit.at('/members?account=linked')}">${formatCount(linkedMembers, 'member', 'members')}</a>,
+        <a href="${visit.at('/members?account=none')}">${otherMembers} without</a>`,
+    ],
   ])}
   ${
     isOwner(visit)
@@ -198,13 +214,12 @@ function requiring(visit: MemberVisit, { id, isRequired, otherMembers }: Provide
   });
 }
 
-function formPage(visit: MemberVisit, state: FormState): Page {
+function renderForm(visit: MemberVisit, state: FormState, hasProvider: boolean): Page {
   return page({
     title: 'Sign-in provider',
     breadcrumbs: [['Sign-in', visit.at(path)]],
     body: html`<p>Register the console at your provider as a confidential web application with this redirect URI:
         ${copyableUrl('redirect URI', visit.console.openId.redirectUri(visit.organizationId))}</p>
-      <p>Another issuer or client ID ends linked accounts and the sessions that began at the old provider.</p>
       ${form(visit, {
         action: visit.at(`${path}/provider`),
         state,
@@ -217,7 +232,7 @@ function formPage(visit: MemberVisit, state: FormState): Page {
             hint: 'For example https://login.example.com. The console reads its configuration there.',
             inputMode: 'url',
             exact: true,
-            maxLength: 500,
+            maxLength: issuerMaxLength,
           })}
           ${textField(state, { name: 'clientId', label: 'Client ID', exact: true, maxLength: 500 })}
           ${textField(state, {
@@ -227,7 +242,18 @@ function formPage(visit: MemberVisit, state: FormState): Page {
             masked: true,
             exact: true,
             maxLength: 1_000,
-          })}`,
+          })}
+          ${
+            hasProvider
+              ? checkboxField(state, {
+                  name: 'replace',
+                  label: 'Replace the provider',
+                  hint:
+                    'Another issuer or client ID is another provider. Linked accounts and the sessions that began at ' +
+                    'the old one end, and passwords are accepted until you require the new one.',
+                })
+              : nothing
+          }`,
       })}`,
   });
 }

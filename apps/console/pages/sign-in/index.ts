@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { canonicalEmail } from '#domain/contract/email.ts';
+import type { SecondFactorStep } from '#domain/identity/second-factor.ts';
 import { endSession } from '#domain/identity/sessions.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
 import { html } from '#runtime/pages/html.ts';
@@ -89,12 +90,17 @@ export const routes = [
       if (completed === null)
         return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Use one of these methods.' });
       const next = returnPath(sent.to, visit.console.origin);
-      const browser = completed.browser === null ? null : { token: completed.browser, email: visit.session.email };
+      const browser =
+        completed.browser === null ? null : { token: completed.browser, email: findEmail(visit, completed) };
       return redirect(next, { session: { token: completed.token }, browser, flash: recoveryNote(completed.left) });
     },
     rerender: secondFactorPage,
   }),
 ];
+
+/** Returns the address for whose password a browser is known from now on; null for none. */
+const findEmail = ({ session, browserEmail }: PersonVisit, { isNewToken }: SecondFactorStep): string | null =>
+  session.providerId === null ? session.email : isNewToken ? null : browserEmail;
 
 /** Returns what a sign-in is counted by: its browser is a stranger's for another address. */
 const buildRequest = ({ visitor, browserEmail }: Caller, email: string) => ({

@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { IdentityError } from '#domain/identity/errors.ts';
 import { endSession } from '#domain/identity/sessions.ts';
-import { chooseAccount, consumeWaitingSignIn, linkAccount, signInWithProvider } from '#domain/identity/sso-sign-in.ts';
+import {
+  chooseAccount,
+  consumeWaitingSignIn,
+  getWaitingSignIn,
+  linkAccount,
+  signInWithProvider,
+} from '#domain/identity/sso-sign-in.ts';
 import { html } from '#runtime/pages/html.ts';
 import { form, hiddenField, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -61,17 +67,25 @@ function organizationPage(visit: Visit, state: FormState): Page {
 
 /**
  * Takes the provider's answer. It is a GET that changes something, which no page but this browser's own begun sign-in
- * can cause: its cookie is used up first, also by a wrong answer.
+ * can cause. The begun sign-in is used up when the answer goes to the provider, so that it works once; while the
+ * provider is busy or cannot be reached, the same answer may be tried again.
  */
 async function complete(visit: Visit): Promise<RouteResponse> {
-  const { console, visitor, session } = visit;
+  const { console, visitor, session, providerSignIn } = visit;
   const { database, openId, now } = console;
+  const token = providerSignIn ?? '';
+  const answer = new URL(visit.target, console.origin);
+  let isConsumed = false;
   try {
-    const waiting = await consumeWaitingSignIn(database, visit.providerSignIn ?? '', now());
+    const begun = { token, state: answer.searchParams.get('state') ?? '' };
+    const waiting = await getWaitingSignIn(database, begun, now());
     const { providerId, linkHash, sessionId } = waiting;
     const client = await getOpenIdClient(visit, providerId);
-    const answer = new URL(visit.target, console.origin);
-    const subject = await withoutShare(visit, () => openId.findSubject(client, answer, waiting));
+    const consume = () => {
+      isConsumed = true;
+      return consumeWaitingSignIn(database, token);
+    };
+    const subject = await withoutShare(visit, () => openId.findSubject(client, answer, waiting, consume));
     if (linkHash !== null) {
       await chooseAccount(database, { providerId, subject, linkHash }, now);
       await clearBegun(visit);
@@ -82,25 +96,36 @@ async function complete(visit: Visit): Promise<RouteResponse> {
       await clearBegun(visit);
       return redirect('/account', { flash: 'Account linked. You can now sign in with it.', providerSignIn: null });
     }
-    const { token } = await signInWithProvider(database, { providerId, subject, visitor }, now);
+    const started = await signInWithProvider(database, { providerId, subject, visitor }, now);
     await clearBegun(visit);
     // A new sign-in ends this browser's previous session.
     if (session !== null) await endSession(database, session, session.id, visitor);
     const query = waiting.returnTo === '/' ? '' : `?to=${encodeURIComponent(waiting.returnTo)}`;
-    return redirect(`/sign-in/second-factor${query}`, { session: { token }, providerSignIn: null });
+    return redirect(`/sign-in/second-factor${query}`, { session: { token: started.token }, providerSignIn: null });
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
-    return rejectedPage(error);
+    if (isConsumed) return { ...rejectedPage(error), providerSignIn: null };
+    return isTemporary(error) ? againPage(error) : rejectedPage(error);
   }
 }
 
-/** Says in one sentence why the answer was not accepted. */
-const rejectedPage = ({ message, reason }: IdentityError): Page =>
+const isTemporary = ({ reason }: IdentityError): boolean => reason === 'provider_unavailable' || reason === 'busy';
+
+/** Says that the answer did not get to the provider. The begun sign-in stays for it. */
+const againPage = ({ message }: IdentityError): Page =>
   page({
-    title: reason === 'provider_unavailable' ? 'Provider not available' : 'You are not signed in',
-    status: reason === 'provider_unavailable' || reason === 'busy' ? 503 : 403,
-    providerSignIn: null,
-    body: html`<p>${message}</p>
+    title: 'Provider not available',
+    status: 503,
+    body: html`<p>${message}</p><p>Reload this page to try again with the same sign-in.</p>
+      <p class="actions">${linkButton('/sign-in', 'Use a password', 'secondary')}</p>`,
+  });
+
+/** Says in one sentence why the answer was not accepted. */
+const rejectedPage = (error: IdentityError): Page =>
+  page({
+    title: isTemporary(error) ? 'Provider not available' : 'You are not signed in',
+    status: isTemporary(error) ? 503 : 403,
+    body: html`<p>${error.message}</p>
       <p>Start again. If it fails again, ask an owner of your organization. If you have a password, you can use it
         unless your organization requires its provider.</p>
       <p class="actions">${linkButton('/sign-in/organization', 'Start again')}
