@@ -32,6 +32,7 @@ const scheduleGrant = `${insertGrant} ('$org', gen_random_uuid(), 'attorney', '$
 const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['an organization of an unknown kind', 'organization_kind_known', `update organization set kind = 'shop'`],
   ['an organization without a name', 'organization_name_not_empty', `update organization set name = ''`],
+  ['a slug in capitals', 'organization_slug_form', `update organization set slug = 'Harbor'`],
   [
     'two organizations with one slug',
     'organization_slug_unique',
