@@ -190,7 +190,8 @@ it('the same issuer in other letters, or with a slash, is the same provider: acc
   const read = async () =>
     (
       await t.pool.query(
-        `select p.id, p.issuer, p.is_required, (select count(*)::int from sso_subject s where s.provider_id = p.id) as linked
+        `select p.id, p.issuer, p.is_required,
+           (select count(*)::int from sso_subject s where s.provider_id = p.id) as linked
          from sso_provider p where p.organization_id = $1`,
         [t.owner.orgId],
       )

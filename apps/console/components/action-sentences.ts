@@ -43,7 +43,8 @@ function describeEnded({ ended, from }: Detail): string {
   if (typeof ended !== 'object' || ended === null) return '';
   const { accounts, sessions } = ended as Detail;
   const { isRequired } = (from ?? {}) as Detail;
-  const ends = `, which unlinked ${many(accounts, 'account', 'accounts')} and ended ${many(sessions, 'session', 'sessions')}`;
+  const unlinked = many(accounts, 'account', 'accounts');
+  const ends = `, which unlinked ${unlinked} and ended ${many(sessions, 'session', 'sessions')}`;
   return isRequired === true ? `${ends}; passwords are accepted again` : ends;
 }
 const change = ({ from, to }: Detail, describe: (value: unknown) => string): string =>

@@ -198,8 +198,8 @@ const isNoIssuer = (cause: unknown) =>
   Object.assign(
     new IdentityError(
       'issuer_invalid',
-      'The provider at this address does not publish this issuer, or lacks what a sign-in needs. Enter the issuer URL ' +
-        'as your provider shows it.',
+      'The provider at this address does not publish this issuer, or lacks what a sign-in needs. Enter the issuer ' +
+        'URL as your provider shows it.',
     ),
     { cause },
   );

@@ -62,7 +62,7 @@ export async function storeWaitingSignIn(
 
 /**
  * Returns the sign-in that a browser has begun and to which an answer belongs, and counts the answer. Ten may fail to
- * get to the provider: more would let a stranger make the console ask a provider that is away with each click.
+ * get to the provider: more would let a stranger make the console ask an unavailable provider with each click.
  *
  * @throws IdentityError `sign_in_rejected` when the browser has begun none with this state, or too long ago, or an
  * answer has used it up; `too_many_attempts`
@@ -145,7 +145,8 @@ const isWithinReach = ({ providerId }: Pick<Session, 'providerId'>) =>
 /**
  * Links the account that a provider has named to the person of a full session, who must be an active member of its
  * organization. It replaces their other account there and ends the other sessions that began with that one. The
- * session is the one that began it, with a fresh second factor; one that began at a provider links no account elsewhere.
+ * session is the one that began it, with a fresh second factor; one that began at a provider links no account
+ * elsewhere.
  *
  * @throws IdentityError `sign_in_rejected`, `account_in_use` when another member has the account.
  */

@@ -41,7 +41,7 @@ export interface MemberFilter {
   /** Part of a name, title or address. */
   text: string;
   roleId: string | null;
-  /** Active members whose sign-in is confirmed, by whether an account at the provider is linked; null or absent: all. */
+  /** Active members whose sign-in is confirmed, by whether an account of the provider is linked; null: all. */
   account?: 'linked' | 'none' | null;
 }
 

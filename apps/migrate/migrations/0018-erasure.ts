@@ -306,7 +306,7 @@ export class Erasure extends Migration {
       -- Locks what an erasure changes as every writer does: organizations, then plans, which is where an import
       -- begins. Then who adds the family is waited for, also in an organization where it is not visible yet. One
       -- that became visible meanwhile may be locked by who waits here, so the end of the block gives all locks back,
-      -- and they are taken again. No transaction has many of these subtransactions: erasures are few.
+      -- and they are taken again. Erasures are few, so few transactions do this.
       create function lock_erasure(erased uuid) returns void
       language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
       declare

@@ -94,7 +94,7 @@ const unlink = (t: Setup, at: Setup['there']) =>
 
 /** Whether a session may see and end another one, alone and with all others. The answers must be the same. */
 async function ends(t: Setup, providerId: string | null): Promise<boolean> {
-  const answers = [];
+  const found = [];
   for (const all of [false, true]) {
     const token = await t.full(providerId);
     const { id } = await t.session(token);
@@ -102,10 +102,10 @@ async function ends(t: Setup, providerId: string | null): Promise<boolean> {
     const isSeen = (await listSessions(t.db, mine, t.now())).some((one) => one.id === id);
     await (all ? endOtherSessions(t.db, mine, visitor) : endSession(t.db, mine, id, visitor)).catch(expectRejection);
     const hasEnded = (await findSession(t.db, token, t.now())) === null;
-    answers.push(isSeen, hasEnded);
+    found.push(isSeen, hasEnded);
   }
-  expect(new Set(answers).size).toBe(1);
-  return answers[0] === true;
+  expect(new Set(found).size).toBe(1);
+  return found[0] === true;
 }
 
 const stepsUp = async (t: Setup, verify: (stale: Setup['mine']) => Promise<{ token: string }>) => {

@@ -54,8 +54,8 @@ const organizationList = ({ session }: PersonVisit): Html =>
 export const confinedNotice = notice(
   'info',
   'This session began at an organization’s provider, and you sign in to other organizations too. To change your ' +
-    'password, second factors or recovery codes, sign out, then sign in with your password. If you have none, contact ' +
-    'support.',
+    'password, second factors or recovery codes, sign out, then sign in with your password. If you have none, ' +
+    'contact support.',
 );
 
 const passwordSection = ({ hasPassword }: SignInMethods): Html =>

@@ -129,8 +129,8 @@ function joinPage(visit: PersonVisit, enrolment: OpenEnrolment, state: FormState
       ${
         visit.session.providerId === null
           ? form(visit, { action: '/enrol/join', state, button: `Join ${enrolment.organizationName}` })
-          : html`${problemNotice(state)}<p>This session began at another organization’s provider. To join, sign out, sign
-              in with your password, and open the link again. If you have no password, set one under
+          : html`${problemNotice(state)}<p>This session began at another organization’s provider. To join, sign out,
+              sign in with your password, and open the link again. If you have no password, set one under
               <a href="/account/password">Your account</a> first.</p>`
       }`,
   });

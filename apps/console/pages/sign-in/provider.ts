@@ -74,10 +74,10 @@ async function complete(visit: Visit): Promise<RouteResponse> {
   const { console, visitor, session, providerSignIn } = visit;
   const { database, openId, now } = console;
   const token = providerSignIn ?? '';
-  const answer = new URL(visit.target, console.origin);
+  const response = new URL(visit.target, console.origin);
   let isConsumed = false;
   try {
-    const begun = { token, state: answer.searchParams.get('state') ?? '' };
+    const begun = { token, state: response.searchParams.get('state') ?? '' };
     const waiting = await getWaitingSignIn(database, begun, now());
     const { providerId, linkHash, sessionId } = waiting;
     const client = await getOpenIdClient(visit, providerId);
@@ -85,7 +85,7 @@ async function complete(visit: Visit): Promise<RouteResponse> {
       isConsumed = true;
       return consumeWaitingSignIn(database, token);
     };
-    const subject = await withoutShare(visit, () => openId.findSubject(client, answer, waiting, consume));
+    const subject = await withoutShare(visit, () => openId.findSubject(client, response, waiting, consume));
     if (linkHash !== null) {
       await chooseAccount(database, { providerId, subject, linkHash }, now);
       await clearBegun(visit);

@@ -56,7 +56,8 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
       ${check !== null && check.result !== 'verified' ? howToVerify() : nothing}
       <p class="quiet">For a receiver with test data only,
         <code>npm run tool -- certify URL --secret-file FILE</code> in the repository of org-api tries about thirty
-        scenarios, such as repeated and late events. It sends signed events of clients and seats that do not exist, so it does not run from here.</p>`,
+        scenarios, such as repeated and late events. It sends signed events of clients and seats that do not exist,
+        so it does not run from here.</p>`,
   });
 }
 
