@@ -1,7 +1,7 @@
 /** The packages as a release publishes them, installed in empty projects. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { endChild } from '#test/end-child.ts';
@@ -126,6 +126,9 @@ it('tsc accepts what the READMEs of the TypeScript packages show', { timeout }, 
   mkdirSync(types);
   const ofTests = path.join(repository, 'node_modules/@types');
   for (const name of ['node', 'pg']) symlinkSync(path.join(ofTests, name), path.join(types, name));
+  // A copy, which finds the types of Node beside it.
+  const ofSqlite = path.join(await tools.npm(), '@types/better-sqlite3');
+  cpSync(ofSqlite, path.join(types, 'better-sqlite3'), { recursive: true });
   const client = `${readBlocks('typescript', 'ts').join('\n')}
     declare const organizationId: string;
     declare const stored: { etag: string };
@@ -133,7 +136,8 @@ it('tsc accepts what the READMEs of the TypeScript packages show', { timeout }, 
   const files = {
     'client.ts': client,
     'postgres.ts': readTypescriptReceiver('pg'),
-    'sqlite.ts': readTypescriptReceiver('node:sqlite'),
+    'node-sqlite.ts': readTypescriptReceiver('node:sqlite'),
+    'better-sqlite3.ts': readTypescriptReceiver('better-sqlite3'),
   };
   for (const [name, code] of Object.entries(files)) writeFileSync(path.join(project, name), code);
   const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];

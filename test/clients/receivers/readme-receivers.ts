@@ -25,7 +25,11 @@ export function readBlocks(folder: string, language: string): string[] {
 }
 
 /** Returns the whole program of the TypeScript kit's README that uses a driver. */
-export function readTypescriptReceiver(driver: 'pg' | 'node:sqlite'): string {
+export function readTypescriptReceiver(driver: 'pg' | 'node:sqlite' | 'better-sqlite3'): string {
+  if (driver === 'better-sqlite3') {
+    const [own, other] = ["import { DatabaseSync } from 'node:sqlite';", "import DatabaseSync from 'better-sqlite3';"];
+    return readTypescriptReceiver('node:sqlite').replace(own, other);
+  }
   const found = readBlocks('receiver-typescript', 'ts').find((code) => code.includes(`from '${driver}';`));
   return found ?? expect.fail(`the README has no receiver with ${driver}`);
 }
