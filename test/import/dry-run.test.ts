@@ -76,7 +76,9 @@ function subtract(after: Record<string, number>, before: Record<string, number>)
 }
 
 describe('a dry run', () => {
-  it('equals the import that follows in every count, event and delivery: 40 random documents, half complete', async () => {
+  it('equals the import that follows in every count, event and delivery: 40 random documents, half complete', {
+    timeout: 400_000, // 80 imports
+  }, async () => {
     const options = {
       region: 'us',
       asOf: '2026-11-20',
