@@ -8,7 +8,7 @@ import { arrange } from '../security/console/scene.ts';
 import { setupConsole } from './setup.ts';
 
 it('every page is the same in a database with other defaults, and under roles with other defaults', {
-  timeout: 60_000,
+  timeout: 300_000, // each page and form, three times
 }, async () => {
   const t = await setupConsole();
   const scene = await arrange(t, 'Harbor');

@@ -8,7 +8,7 @@ import { arrange } from '../security/console/scene.ts';
 import { setupConsole } from './setup.ts';
 
 it('while its connections lead to a standby, every page and form answers 503 with Retry-After, and works with the primary', {
-  timeout: 60_000,
+  timeout: 300_000, // each page and form
 }, async () => {
   const t = await setupConsole();
   const mine = await arrange(t, 'Harbor');
