@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import { scopes } from '#domain/contract/scopes.ts';
@@ -152,26 +151,4 @@ function getKeySecrets(region: Region, secrets: RegionSecrets): KeySecrets {
     peppers: keyPeppers.parse(secrets.keyPeppers),
     tagSecrets: keyTagSecrets.parse(secrets.keyTagSecrets),
   };
-}
-
-/**
- * Resolves when every delivery of the region is settled. @throws Error when none was settled for
- * `deadlineMs` while some are open.
- */
-export async function waitUntilSettled(pool: pg.Pool, deadlineMs: number): Promise<void> {
-  let fewest = Number.POSITIVE_INFINITY;
-  for (let giveUpAt = 0; ; ) {
-    const { rows } = await pool.query<{ open: number }>(
-      `select count(*)::int as open from delivery where settled_at is null`,
-    );
-    const open = rows[0]?.open ?? 0;
-    if (open === 0) return;
-    if (open < fewest) {
-      fewest = open;
-      giveUpAt = performance.now() + deadlineMs;
-    }
-    if (performance.now() > giveUpAt)
-      throw new Error(`${open} deliveries are open, and none was settled for ${deadlineMs / 1000} s`);
-    await wait(500);
-  }
 }

@@ -12,7 +12,7 @@ import { explainOpen } from './explain-open.ts';
 import { buildBrokenImage, buildExpandingImages, buildImages, repository } from './images.ts';
 import { checkIngress, openRoutes } from './ingress.ts';
 import { type IngressController, startIngressController } from './ingress-controller.ts';
-import { fillRegion, type Installation, importFixture, makeSecrets, waitUntilSettled } from './installation.ts';
+import { fillRegion, type Installation, importFixture, makeSecrets } from './installation.ts';
 import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated, type OperationsOptions } from './operations.ts';
 import { changeLeader, declareWebhook, regionValues, upgradeDefinitions, upgradeOperator } from './operator.ts';
@@ -26,6 +26,7 @@ import { createReceiverService, readArrivals, startReceiver } from './receiver.t
 import { apiOrigin, applySecrets, consoleOrigin, createRelease, type Image, type Release } from './release.ts';
 import { startServers } from './servers.ts';
 import { startWith } from './started.ts';
+import { untilSettled } from './waiting.ts';
 
 const regions: readonly Region[] = ['us', 'ca'];
 const namespace = 'org-api';
@@ -35,11 +36,6 @@ const namespace = 'org-api';
  */
 const readsPerSecond = 20;
 const eventsPerSecond = 2;
-/**
- * The longest time without a settled delivery: those that have failed for long wait for a minute
- * and a little before the next attempt.
- */
-const settleDeadlineMs = 240_000;
 /** More than a stopping worker may take. */
 const graceMs = 90_000;
 
@@ -273,7 +269,7 @@ async function deliverOne(
     const [organization] = organizations;
     if (organization === undefined) continue;
     await startGrant(pool, organization);
-    await waitUntilSettled(pool, settleDeadlineMs);
+    await untilSettled(pool);
     const hasArrived = await readArrivals(cluster, namespace, async (arrivals) => {
       const result = arrivals.some(({ endpoint }) => endpoint === organization.id);
       return { result, isComplete: result };
@@ -324,7 +320,7 @@ async function operateUnderLoad(
     if (one === undefined) continue;
     await load.events.stop();
     const reads = await load.reads.stop();
-    await waitUntilSettled(one.pool, settleDeadlineMs).catch(async (error: Error) =>
+    await untilSettled(one.pool).catch(async (error: Error) =>
       failed.push(`${one.servers.region}: ${error.message}\n${await explainOpen(cluster, one)}`),
     );
     figures.push({ region: one.servers.region, reads, events: await judge(cluster, one) });

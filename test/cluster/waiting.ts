@@ -6,10 +6,10 @@ import type { Installation } from './installation.ts';
 const fewest = 5;
 const deadlineMs = 60_000;
 /**
- * The longest time without one that is delivered: the longest wait of the schedule (release.ts) with its
+ * The longest time without a settled delivery: the longest wait of the schedule (release.ts) with its
  * jitter, the wait for a concurrency slot, and the time for the queue of a webhook.
  */
-const deliveredDeadlineMs = 240_000;
+const standstillMs = 240_000;
 
 type Region = Pick<Installation, 'pool' | 'servers'>;
 
@@ -74,22 +74,32 @@ async function stillOpen(pool: Pool, names: readonly string[]): Promise<string[]
   return rows.map(({ name }) => name);
 }
 
-async function untilDelivered(pool: Pool, names: readonly string[]): Promise<void> {
+const untilDelivered = (pool: Pool, names: readonly string[]): Promise<void> =>
+  untilNone(
+    pool,
+    `select count(*)::int as open from unnest($1::text[]) n (name)
+     where not exists (select from delivery d where d.webhook_id || '/' || d.event_id = n.name
+       and d.state = 'delivered')`,
+    [names],
+    'were not delivered after they had waited across the rollout',
+  );
+
+/** Resolves when every delivery of the region is settled. @throws Error when that stands still. */
+export const untilSettled = (pool: Pool): Promise<void> =>
+  untilNone(pool, 'select count(*)::int as open from delivery where settled_at is null', [], 'are open');
+
+/** Resolves when a count of deliveries is 0. @throws Error when it has not fallen for too long. */
+async function untilNone(pool: Pool, statement: string, values: readonly unknown[], state: string): Promise<void> {
   let fewest = Number.POSITIVE_INFINITY;
-  for (let giveUpAt = 0; ; await wait(1_000)) {
-    const { rows } = await pool.query<{ open: number }>(
-      `select count(*)::int as open from unnest($1::text[]) n (name)
-       where not exists (select from delivery d where d.webhook_id || '/' || d.event_id = n.name
-         and d.state = 'delivered')`,
-      [names],
-    );
+  for (let giveUpAt = 0; ; await wait(500)) {
+    const { rows } = await pool.query<{ open: number }>(statement, [...values]);
     const open = rows[0]?.open ?? 0;
     if (open === 0) return;
     if (open < fewest) {
       fewest = open;
-      giveUpAt = performance.now() + deliveredDeadlineMs;
+      giveUpAt = performance.now() + standstillMs;
     }
     if (performance.now() > giveUpAt)
-      throw new Error(`${open} of ${names.length} deliveries that waited across the rollout were not delivered`);
+      throw new Error(`${open} deliveries ${state}, and none of them was settled for ${standstillMs / 1000} s`);
   }
 }
