@@ -9,6 +9,7 @@ export const mailKinds = [
   'sign_in.complete',
   'sign_in.change_address',
   'sign_in.link_provider',
+  'sign_in.unlink_provider',
   'key.create',
   'key.change',
   'key.rotate',

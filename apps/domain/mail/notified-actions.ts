@@ -2,7 +2,7 @@ import type { MailKind } from './kinds.ts';
 
 /** Why an action causes no mail. */
 const routine = 'It is daily work, and the audit log has it.';
-const hooks = 'Events have ids and no names, and the audit log has it.';
+const hooks = 'Receivers get IDs and no names, so a changed webhook exposes no client; the log shows who changed it.';
 const machines = 'Systems that concern it get an event, and the receipt and the log have it.';
 const own = 'Its member does it in the console, and sees what it does.';
 const noise = 'Who tries to sign in would choose who gets mail.';
@@ -62,7 +62,7 @@ export const mailsOfActions: Readonly<Record<string, readonly MailKind[] | strin
   'sso.remove': ['sso.remove'],
   'sign_in.provider': own,
   'sign_in.link_provider': ['sign_in.link_provider'],
-  'sign_in.unlink_provider': 'Access ends with it, and the account page and the log have it.',
+  'sign_in.unlink_provider': ['sign_in.unlink_provider'],
   'sign_in.password': own,
   'sign_in.complete': ['sign_in.complete'], // from a new browser
   'sign_in.step_up': own,

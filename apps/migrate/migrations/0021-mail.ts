@@ -10,6 +10,7 @@ const personKinds = [
   'sign_in.complete',
   'sign_in.change_address',
   'sign_in.link_provider',
+  'sign_in.unlink_provider',
 ];
 
 /** What people do in an organization, and the state that a webhook has: the members concerned are notified. */

@@ -64,6 +64,12 @@ export function composeText(mail: MailContent, origin: string): MailText {
           'If this was you, there is nothing to do. If not, link your own account, which replaces this one, and ' +
           'change your password. Tell an owner of the organization.',
       };
+    case 'sign_in.unlink_provider':
+      return ofPerson(
+        'An account was unlinked from your sign-in',
+        'Your account at an organization’s sign-in provider was unlinked from your sign-in.',
+        'It no longer signs you in, and the sessions that began with it ended.',
+      );
     case 'key.create':
       return ofKey(
         `An API key of ${organization} was created`,
