@@ -279,12 +279,13 @@ it('sends nothing that a person typed but the organization’s names and a webho
   await run('select record_notices()');
   const changes = { securityContact: { from: `old@example.org`, to: 'security@example.org' }, from: marker, to: false };
   const webhook = { webhookId: suspended.id, isNewBrowser: true, label: marker, changed: ['allowedAddresses', marker] };
-  const detail = JSON.stringify({ ...webhook, ...changes });
+  const detail = { ...webhook, ...changes };
   const told = Object.entries(mailsOfActions).flatMap(([action, kinds]) => (typeof kinds === 'string' ? [] : action));
+  const evidence = { action: 'audit_log.download', detail: { ...detail, format: 'evidence' } };
   await run(
     `insert into audit_entry (organization_id, person_id, key_id, action, detail)
-     select $1, $2, $3, action, $4 from unnest($5::text[]) action`,
-    [t.orgId, member.userId, key.id, detail, told],
+     select $1, $2, $3, e.action, e.detail from jsonb_to_recordset($4) e (action text, detail jsonb)`,
+    [t.orgId, member.userId, key.id, JSON.stringify([...told.map((action) => ({ action, detail })), evidence])],
   );
   const another = await t.make.member({ orgId: t.orgId, name: marker });
   await run(`update membership set status = 'suspended' where person_id = $1`, [another.userId]);

@@ -123,6 +123,15 @@ const caused: Readonly<Record<string, (t: Arranged) => Promise<string[]>>> = {
     await unassignRole(t.owner, { organizationId: t.orgId, personId, roleId: ownerRoleId, by: 'orgctl' });
     return t.take();
   },
+  async 'audit_log.download'(t) {
+    // An evidence package also has an entry at its end: one download is one mail.
+    await t.record('audit_log.download', { format: 'evidence' });
+    await t.record('audit_log.evidence', { manifestSha256: 'x' });
+    expect(await t.take()).toEqual(['audit_log.evidence']);
+    await t.record('audit_log.download', { format: 'evidence' });
+    await t.record('audit_log.download', { filter: {} });
+    return t.take();
+  },
   async 'sso.require'(t) {
     await t.run(
       `insert into sso_provider (organization_id, issuer, client_id, secret_sealed, is_required, created_at)

@@ -79,8 +79,8 @@ export const mailsOfActions: Readonly<Record<string, readonly MailKind[] | strin
   'session.end_all': operator,
   'session.end_others': own,
   'organization.change': ['security_contact.change'], // of the security contact; the others are in the log
-  'audit_log.download': ['audit_log.download'],
-  'audit_log.evidence': ['audit_log.evidence'],
+  'audit_log.download': ['audit_log.download', 'audit_log.evidence'], // by the format
+  'audit_log.evidence': 'Its mail went when the download started.',
   import: ['owner.add', 'owner.remove'],
   'import.backfill': ['owner.add', 'owner.remove'],
   'platform.put_organization': routine,

@@ -200,6 +200,9 @@ export class Mail extends Migration {
           perform write_mails(entry.organization_id, entry.action, entry.key_id::text);
         elsif entry.action like 'webhook.%' then
           perform write_mails(entry.organization_id, entry.action, detail ->> 'webhookId');
+        elsif entry.action = 'audit_log.download' and detail ->> 'format' = 'evidence' then
+          -- When it starts: one that is cut off before its end is known as well.
+          perform write_mails(entry.organization_id, 'audit_log.evidence', null);
         elsif entry.action = 'sso.require' and detail -> 'to' <> 'true' then
           perform write_mails(entry.organization_id, 'sso.accept_passwords', null);
         elsif entry.action = 'organization.change' then
@@ -229,7 +232,7 @@ export class Mail extends Migration {
           ...personKinds.filter((kind) => !['sign_in.complete', 'sign_in.change_address'].includes(kind)),
           ...keyKinds.filter((kind) => kind !== 'key.change'),
           ...webhookKinds,
-          ...logKinds,
+          ...logKinds.filter((kind) => kind !== 'audit_log.evidence'),
           ...providerKinds.filter((kind) => kind !== 'sso.accept_passwords'),
         ])}) or new.action = 'sign_in.complete' and new.detail -> 'isNewBrowser' = 'true'
           or new.action = 'key.change' and new.detail -> 'changed' ? 'allowedAddresses'
