@@ -20,7 +20,10 @@ const style = trusted(`:root{color-scheme:light dark}
 body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}
 table{border-collapse:collapse;width:100%}
 td{text-align:left;padding:.4rem .8rem .4rem 0;vertical-align:top;overflow-wrap:anywhere}
-iframe{width:100%;height:40rem;border:1px solid #8886}pre{white-space:pre-wrap}`);
+iframe{width:100%;height:46rem;border:1px solid #8886}pre{white-space:pre-wrap;overflow-wrap:anywhere}`);
+
+/** A mail runs no script and loads nothing, as in a mail program; its links open in a window of their own. */
+const sandbox = 'allow-popups allow-popups-to-escape-sandbox';
 
 /**
  * Starts the inbox of `npm start`: a mail server that forwards nothing, and a page with what it got.
@@ -68,13 +71,14 @@ function showInbox(mails: readonly CaughtMail[]): RequestListener {
     const isFound = url === '/' || mail !== undefined;
     response.writeHead(isFound ? 200 : 404, {
       'content-type': 'text/html; charset=utf-8',
-      // A mail runs no script and loads nothing, as in a mail program.
       'content-security-policy':
         part === undefined
           ? "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'"
-          : "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-popups",
+          : `default-src 'none'; style-src 'unsafe-inline'; sandbox ${sandbox}`,
     });
-    if (part !== undefined) return void response.end(mail?.mail.html ?? '');
+    if (part !== undefined)
+      // The console, where its links lead, opens in no frame.
+      return void response.end((mail?.mail.html ?? '').replace(/<head>/i, '<head><base target="_blank">'));
     const body = url === '/' ? renderList(mails) : mail === undefined ? html`<h1>No such mail</h1>` : renderMail(mail);
     response.end(String(renderPage(body)));
   };
@@ -96,5 +100,5 @@ ${mails.length === 0 ? html`<p>No mail yet. Invite a member in the console.</p>`
 const renderMail = ({ id, to, mail }: CaughtMail): Html => html`<p><a href="/">Inbox</a></p>
 <h1>${mail.subject ?? '(no subject)'}</h1>
 <p>To ${to}, from ${mail.from?.address ?? ''}</p>
-<iframe src="/${id}/html" title="The mail" sandbox="allow-popups"></iframe>
+<iframe src="/${id}/html" title="The mail" sandbox="${sandbox}"></iframe>
 <h2>As text</h2><pre>${mail.text ?? ''}</pre>`;

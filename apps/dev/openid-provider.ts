@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import Provider from 'oidc-provider';
 import { generateSync } from 'otplib';
 import { StartupError } from '#runtime/errors.ts';
-import { html } from '#runtime/pages/html.ts';
+import { type Html, html, nothing, trusted } from '#runtime/pages/html.ts';
 import { linkedAccount, type SampleClient, type SampleProvider } from './sample-provider.ts';
 import { portVariable } from './servers/ports.ts';
 
@@ -91,12 +91,19 @@ export function createOpenIdProvider(options: {
   };
 }
 
+const style = trusted(`:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:40rem;padding:0 1rem;overflow-wrap:anywhere}
+li{margin:.4rem 0}dt{margin-top:.6rem}dd{margin:0}`);
+
+const renderPage = (body: Html, refreshSeconds: number | null = null): string =>
+  html`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sample provider</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1"><style>${style}</style>
+    ${refreshSeconds === null ? nothing : html`<meta http-equiv="refresh" content="${refreshSeconds}">`}</head>
+    <body><main><h1>Sample provider</h1>${body}</main></body></html>`.toString();
+
 const renderChoice = (accounts: readonly string[], uid: string): string =>
-  html`<!doctype html><html lang="en"><meta charset="utf-8"><title>Sample provider</title>
-    <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-    <body><main><h1>Sample provider</h1><p>For development. Choose an account:</p>
-      <ul>${accounts.map((account) => html`<li><a href="/choose/${uid}/${account}">${account}</a></li>`)}</ul>
-    </main></body></html>`.toString();
+  renderPage(html`<p>For development. Choose an account:</p>
+    <ul>${accounts.map((account) => html`<li><a href="/choose/${uid}/${account}">${account}</a></li>`)}</ul>`);
 
 /** An account of `npm start` that no member has yet. */
 const otherAccount = 'another-account';
@@ -124,21 +131,31 @@ export async function startOpenIdProvider({ port, samples }: { port: number; sam
   server.unref();
 }
 
+/** How long (s) an authenticator app shows a code. */
+const codeSeconds = 30;
+
+/** Renders how to sign in and what to set it up with, until the code of the moment ends. */
 const renderGuide = (samples: readonly SampleProvider[]): string =>
-  html`<!doctype html><html lang="en"><meta charset="utf-8"><title>Sample provider</title>
-    <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-    <meta http-equiv="refresh" content="5"><body><main><h1>Sample provider</h1>
-      <p>An OpenID provider for development. It asks for no password.</p>
+  renderPage(
+    html`<p>An OpenID provider for development. It asks for no password.</p>
       ${samples.map(
-        ({ signInUrl, shortName, memberName, totpSecret }) => html`<ol>
-          <li>Open <a href="${signInUrl}">${signInUrl}</a>. The short name is <code>${shortName}</code>.</li>
-          <li>Choose <code>${linkedAccount}</code>, the account of ${memberName}.</li>
-          <li>Enter the authenticator code <code class="code">${generateSync({ secret: totpSecret })}</code>. There is
-            a new one every 30 seconds.</li></ol>`,
+        (sample) => html`<h2>${sample.organizationName}</h2>
+          ${sample.memberName === null ? nothing : renderSteps(sample)}
+          <p>To set it up again after you have removed it, open Sign-in in the console as an owner, and enter:</p>
+          <dl><dt>Issuer URL</dt><dd><code>${sample.issuer}</code></dd>
+            <dt>Client ID</dt><dd><code>${sample.clientId}</code></dd>
+            <dt>Client secret</dt><dd><code>${sample.clientSecret}</code></dd></dl>`,
       )}
       <p>To link <code>${otherAccount}</code> to another member, open Your account in the console, or choose the
-        provider on the page of an invitation.</p>
-    </main></body></html>`.toString();
+        provider on the page of an invitation.</p>`,
+    codeSeconds - (Math.floor(Date.now() / 1000) % codeSeconds),
+  );
+
+const renderSteps = ({ signInUrl, shortName, memberName, totpSecret }: SampleProvider): Html => html`<ol>
+    <li>Open <a href="${signInUrl}">${signInUrl}</a>. The short name is <code>${shortName}</code>.</li>
+    <li>Choose <code>${linkedAccount}</code>, the account of ${memberName ?? ''}.</li>
+    <li>Enter the authenticator code <code class="code">${generateSync({ secret: totpSecret })}</code>. There is
+      a new one every ${codeSeconds} seconds.</li></ol>`;
 
 export const stopServer = (server: Server): Promise<void> =>
   new Promise((resolve) => {

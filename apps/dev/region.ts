@@ -194,7 +194,7 @@ export async function startRegion(
     temporalAddress: address,
     temporalNamespace: namespace,
     ...(ui !== null && { temporalUi: ui }),
-    ...(provider !== null && {
+    ...(provider?.memberName != null && {
       openIdProvider: {
         url: `${issuer}/`,
         organizationId: provider.organizationId,

@@ -25,12 +25,14 @@ export interface SampleClient {
 
 /** How an organization's console is a client of the sample provider, and how its member signs in. */
 export interface SampleProvider extends SampleClient {
+  issuer: string;
   organizationId: string;
   organizationName: string;
   /** What a person enters at `signInUrl`. */
   shortName: string;
   signInUrl: string;
-  memberName: string;
+  /** Null when an owner has removed the provider or the member's account. */
+  memberName: string | null;
   totpSecret: string;
 }
 
@@ -107,30 +109,32 @@ async function linkMember(
   return { organizationId, personId, totpSecret };
 }
 
-/** Returns how to sign in with the sample provider; null when it was removed, or no organization got it. */
+/** Returns how to set up the sample provider and sign in with it; null when no organization got it. */
 export async function findSampleProvider(
   database: Database,
-  { region, consoleUrl }: Where,
+  { region, issuer, consoleUrl }: Where,
   { linkedMember, providerSecret }: RegionMemory,
 ): Promise<SampleProvider | null> {
   if (linkedMember === null) return null;
   const { organizationId, personId, totpSecret } = linkedMember;
   const clientId = getClientId(region);
   const [found] = await database.query(sql<Pick<SampleProvider, 'organizationName' | 'shortName' | 'memberName'>>`
-    select o.name as "organizationName", o.slug as "shortName", m.name as "memberName"
-    from sso_provider p join organization o on o.id = p.organization_id
-    join sso_subject s on s.provider_id = p.id and s.person_id = ${personId}
-    join membership m on m.organization_id = o.id and m.person_id = s.person_id
-    where o.id = ${organizationId}::uuid and p.client_id = ${clientId}`);
+    select o.name as "organizationName", o.slug as "shortName", (
+      select m.name from sso_provider p
+      join sso_subject s on s.provider_id = p.id and s.subject = ${linkedAccount} and s.person_id = ${personId}
+      join membership m on m.organization_id = p.organization_id and m.person_id = s.person_id
+      where p.organization_id = o.id and p.client_id = ${clientId}) as "memberName"
+    from organization o where o.id = ${organizationId}::uuid`);
   if (found === undefined) return null;
   return {
     ...found,
+    issuer,
     organizationId,
     totpSecret,
     clientId,
     clientSecret: providerSecret,
     redirectUri: `${consoleUrl}/sign-in/callback/${organizationId}`,
-    signInUrl: `${consoleUrl}/sign-in/organization`,
+    signInUrl: `${consoleUrl}/sign-in/organization?organization=${encodeURIComponent(found.shortName)}`,
   };
 }
 

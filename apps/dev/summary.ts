@@ -30,9 +30,9 @@ function regionLines({ stack, sampleOwner, inbox, provider }: StartedRegion): st
     `  OpenAPI    ${api}/v1/openapi.json`,
     `  Receiver   ${receiver}/   (the sample receiver lists incoming events)`,
     ...(inbox === null ? [] : [`  Inbox      ${inbox}   (mails to members arrive here and nowhere else)`]),
-    ...(stack.openIdProvider === undefined
+    ...(provider === null
       ? []
-      : [`  Provider   ${stack.openIdProvider.url}   (the sample OpenID provider says how to sign in with it)`]),
+      : [`  Provider   ${provider.issuer}/   (the sample OpenID provider says how to sign in with it)`]),
     `  Metrics    ${metrics}/metrics`,
     ...(temporalUi === undefined ? [] : [`  Temporal   ${temporalUi}/namespaces/${temporalNamespace}/workflows`]),
     '',
@@ -82,10 +82,13 @@ function ownerLines({ organizationName, email, link }: SampleOwner): string[] {
   ];
 }
 
-/** Returns the lines that explain how to sign in with the sample provider. */
-const providerLines = ({ signInUrl, shortName, memberName, organizationName }: SampleProvider): string[] => [
-  '',
-  `  Sign in as ${printable(memberName)} of ${printable(organizationName)} with the sample provider, short name ` +
-    `${printable(shortName)}:`,
-  `    ${signInUrl}`,
-];
+/** Returns the lines that explain how to sign in with the sample provider; none when no account is linked. */
+function providerLines({ signInUrl, shortName, memberName, organizationName }: SampleProvider): string[] {
+  if (memberName === null) return [];
+  return [
+    '',
+    `  Sign in as ${printable(memberName)} of ${printable(organizationName)} with the sample provider, short name ` +
+      `${printable(shortName)}:`,
+    `    ${signInUrl}`,
+  ];
+}
