@@ -48,7 +48,8 @@ async function setup(t = shared()) {
     await browser.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(person) });
     return browser;
   }
-  return { ...t, owner: owner, pool: t.owner.pool, provider, at, visitor, save, log, browse, signInWithProvider };
+  const slug = rows[0]?.slug ?? '';
+  return { ...t, slug, owner: owner, pool: t.owner.pool, provider, at, visitor, save, log, browse, signInWithProvider };
 }
 
 it('an owner sets the provider; the log has the old and the new one, and nothing shows the secret', async () => {
@@ -71,6 +72,45 @@ it('an owner sets the provider; the log has the old and the new one, and nothing
   const form = await t.visitor.get(t.at('/provider'));
   for (const secret of [providerClient.clientSecret, 'another-secret'])
     expect(JSON.stringify([page.text, form.text, rows, t.logLines, await t.log()])).not.toContain(secret);
+});
+
+it('the page has a link for members that fills in the short name', async () => {
+  const t = await setup();
+  await t.save();
+  const [, link = ''] = /data-copy="([^"]*organization=[^"]*)"/.exec((await t.visitor.get(t.at())).text) ?? [];
+  const { pathname, search, searchParams } = new URL(link);
+  const opened = await t.http().get(pathname + search);
+  expect(opened.text).toContain(`value="${searchParams.get('organization')}"`);
+  const shown = await t.visitor.get(`/o/${t.owner.orgId}/audit-log?action=sso.set`);
+  expect(unescaped(shown.text)).toContain(`${providerClient.clientId}), before: none`);
+  // The same provider with another secret is described once.
+  await t.save({ clientSecret: 'another-secret' });
+  const changed = await t.visitor.get(`/o/${t.owner.orgId}/audit-log?action=sso.set`);
+  expect(unescaped(changed.text)).toContain(`${providerClient.clientId}), with a new client secret`);
+});
+
+it('an owner who links an account reads that the client is wrong, and stays signed in', async () => {
+  const t = await setup();
+  await t.save({ clientSecret: 'mistyped' });
+  const linking = await t.visitor.submit('/account', `/account/providers/${t.owner.orgId}/link`);
+  const rejected = await t.visitor.get(await t.browse(linking.text));
+  expect(rejected.status).toBe(403);
+  const text = unescaped(rejected.text);
+  expect(text).toContain('<h1>Account not linked</h1>');
+  expect(text).toContain('The provider rejected the console’s client ID or client secret.');
+  expect(text).toContain('href="/account"');
+  expect((await t.visitor.get('/account')).status).toBe(200);
+
+  // A member who signs in reads the same, with the ways on of a person without a session.
+  await t.save();
+  await t.signInWithProvider();
+  await t.save({ clientSecret: 'mistyped' });
+  const browser = t.http();
+  const started = await browser.submit('/sign-in/organization', '/sign-in/organization', { organization: t.slug });
+  const failed = unescaped((await browser.get(await t.browse(started.text))).text);
+  expect(failed).toContain('<h1>Sign-in failed</h1>');
+  expect(failed).toContain('client ID or client secret');
+  expect(failed).toContain('href="/sign-in/organization"');
 });
 
 it('only an owner changes the provider, with a fresh second factor', async () => {

@@ -38,6 +38,11 @@ const describeProvider = (value: unknown): string => {
   const { issuer, clientId } = (value ?? {}) as Detail;
   return issuer === undefined ? 'none' : `${text(issuer)} (client ${text(clientId)})`;
 };
+/** Describes both providers; the same one with another secret once. */
+const describeProviderChange = (d: Detail): string =>
+  describeProvider(d.from) === describeProvider(d.to)
+    ? `${describeProvider(d.to)}${d.secretChanged === true ? ', with a new client secret' : ''}`
+    : change(d, describeProvider);
 /** Describes what ended with a provider, such as ", which unlinked 2 accounts and ended 1 session". */
 function describeEnded({ ended, from }: Detail): string {
   if (typeof ended !== 'object' || ended === null) return '';
@@ -258,7 +263,7 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   ],
   'sso.set': [
     'Set the sign-in provider',
-    (_, d) => [...sentence`Set the sign-in provider: ${change(d, describeProvider)}`, describeEnded(d)],
+    (_, d) => [...sentence`Set the sign-in provider: ${describeProviderChange(d)}`, describeEnded(d)],
   ],
   'sso.require': [
     'Changed how members sign in',

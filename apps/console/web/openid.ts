@@ -16,6 +16,10 @@ const providersInMemory = 1_000;
 
 const unavailable = 'Your organization’s sign-in provider can’t be reached. Try again in a moment.';
 const rejected = 'The sign-in at the provider did not succeed.';
+const denied = 'The provider denied the sign-in. Its administrator can say whether your account may use this console.';
+const clientRejected =
+  'The provider rejected the console’s client ID or client secret. An owner can correct them on the organization’s ' +
+  'Sign-in page.';
 
 type Discovered = { config: oidc.Configuration; until: number };
 
@@ -91,7 +95,7 @@ export class OpenIdProviders {
    * @param current - the address at which the answer arrived.
    * @param consume - uses up the begun sign-in. Called once, when the provider is connected, before the answer's code
    * is sent to it; not for an answer that does not get that far.
-   * @throws IdentityError `sign_in_rejected`, `provider_unavailable`, `busy`
+   * @throws IdentityError `sign_in_rejected`, `client_rejected`, `provider_unavailable`, `busy`
    */
   async findSubject(
     client: OpenIdClient,
@@ -159,7 +163,9 @@ export class OpenIdProviders {
       const problem = findProblem(error);
       // The library wraps what its fetch rejects with.
       if (problem === null) throw error instanceof oidc.ClientError && error.code === undefined ? error.cause : error;
-      throw problem === 'sign_in_rejected' ? isRejected(error) : isUnavailable(error);
+      throw { sign_in_rejected: isRejected, client_rejected: isClientRejected, provider_unavailable: isUnavailable }[
+        problem
+      ](error);
     } finally {
       const left = (this.#waiting.get(organizationId) ?? 1) - 1;
       if (left > 0) this.#waiting.set(organizationId, left);
@@ -175,11 +181,14 @@ const unavailableCodes: ReadonlySet<unknown> = new Set([
   'OAUTH_TIMEOUT',
 ]);
 
+/** Codes of RFC 6749 for a client that the provider does not know, or whose secret is wrong. */
+const clientCodes: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
+
 /**
  * Returns what an error says about the provider, by its class and code; null for an error of the console itself, such
  * as one of the database, which must not look like the provider's.
  */
-function findProblem(error: unknown): 'provider_unavailable' | 'sign_in_rejected' | null {
+function findProblem(error: unknown): 'provider_unavailable' | 'sign_in_rejected' | 'client_rejected' | null {
   if (error instanceof UnreachableError) return 'provider_unavailable';
   if (error instanceof IdentityError) return 'sign_in_rejected';
   // A key that is none.
@@ -187,6 +196,9 @@ function findProblem(error: unknown): 'provider_unavailable' | 'sign_in_rejected
   if (!(error instanceof Error)) return null;
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   if (unavailableCodes.has(code)) return 'provider_unavailable';
+  // Of the token request, which alone identifies the console: 401 there means that it was not accepted.
+  if (error instanceof oidc.WWWAuthenticateChallengeError) return 'client_rejected';
+  if (error instanceof oidc.ResponseBodyError && clientCodes.has(error.error)) return 'client_rejected';
   const within = cause === undefined ? null : findProblem(cause);
   if (within !== null) return within;
   // The signature of a token that is not base64url.
@@ -205,4 +217,9 @@ const isNoIssuer = (cause: unknown) =>
   );
 const isUnavailable = (cause?: unknown) =>
   Object.assign(new IdentityError('provider_unavailable', unavailable), { cause });
-const isRejected = (cause?: unknown) => Object.assign(new IdentityError('sign_in_rejected', rejected), { cause });
+const isRejected = (cause?: unknown) => {
+  const isDenied = cause instanceof oidc.AuthorizationResponseError && cause.error === 'access_denied';
+  return Object.assign(new IdentityError('sign_in_rejected', isDenied ? denied : rejected), { cause });
+};
+const isClientRejected = (cause?: unknown) =>
+  Object.assign(new IdentityError('client_rejected', clientRejected), { cause });

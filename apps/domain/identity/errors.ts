@@ -36,6 +36,7 @@ type IdentityErrorReason =
   | 'member_suspended'
   | 'operator_needed'
   | 'sign_in_rejected'
+  | 'client_rejected'
   | 'provider_unavailable'
   | 'issuer_invalid'
   | 'no_such_provider'

@@ -148,7 +148,7 @@ async function providerPage(visit: MemberVisit, state: FormState = freshForm()):
     actions: isOwner(visit) ? setUpButton(visit, provider) : nothing,
     body: html`${problemNotice(state)}
       <p>Members can sign in with your organization’s OpenID provider instead of a password. Their second factor stays
-        the one that they set up here. The provider sends no addresses and no names.</p>
+        the one that they set up here. The console asks it for no email addresses and no names.</p>
       ${isOwner(visit) ? nothing : statusNotice('info', 'Only an owner can change how members sign in.')}
       ${
         provider === null
@@ -163,9 +163,14 @@ const setUpButton = (visit: MemberVisit, provider: ProviderDetails | null): Html
     ? linkButton(visit.at(`${path}/provider`), 'Set up a provider')
     : linkButton(visit.at(`${path}/provider`), 'Edit provider', 'secondary');
 
+/** The page on which a member signs in with the provider, with the short name filled in. */
+const signInLink = ({ console }: MemberVisit, slug: string): string =>
+  `${console.origin}/sign-in/organization?organization=${encodeURIComponent(slug)}`;
+
 function details(visit: MemberVisit, provider: ProviderDetails): Html {
   const { slug, issuer, clientId, isRequired, linkedMembers, otherMembers } = provider;
   return html`${detailList([
+    ['Sign-in link for members', copyableUrl('sign-in link', signInLink(visit, slug))],
     ['Short name for sign-in', slug],
     ['Issuer', issuer],
     ['Client ID', clientId],

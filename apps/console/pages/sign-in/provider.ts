@@ -6,9 +6,10 @@ import {
   consumeWaitingSignIn,
   getWaitingSignIn,
   linkAccount,
+  type ProviderPurpose,
   signInWithProvider,
 } from '#domain/identity/sso-sign-in.ts';
-import { html } from '#runtime/pages/html.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { form, hiddenField, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { type FormState, getText, line } from '../../web/form.ts';
@@ -20,6 +21,7 @@ import { withoutShare } from '../../web/shares.ts';
 import type { Visit } from '../../web/visit.ts';
 
 const returnTo = z.string().max(2_000).catch('').default('');
+const shortNameLength = 255;
 
 /** Signing in with the provider of an organization, and the way back from there. */
 export const providerRoutes = [
@@ -27,9 +29,10 @@ export const providerRoutes = [
     pageName: 'showOrganizationSignIn',
     name: 'startProviderSignIn',
     path: '/sign-in/organization',
-    query: z.object({ to: returnTo }),
-    values: ({ to }) => ({ to }),
-    form: z.object({ organization: line('the short name of your organization', 255), to: returnTo }),
+    // An organization sends its members a link with its name.
+    query: z.object({ to: returnTo, organization: z.string().max(shortNameLength).catch('').default('') }),
+    values: ({ to, organization }) => ({ to, organization }),
+    form: z.object({ organization: line('the short name of your organization', shortNameLength), to: returnTo }),
     act: (visit, { organization, to }) =>
       leadToProvider(
         visit,
@@ -58,7 +61,7 @@ function organizationPage(visit: Visit, state: FormState): Page {
           hint: 'Your administrator knows it, for example harbor-family-law.',
           autocomplete: 'organization',
           exact: true,
-          maxLength: 255,
+          maxLength: shortNameLength,
           autofocus: true,
         })}`,
     }),
@@ -76,10 +79,13 @@ async function complete(visit: Visit): Promise<RouteResponse> {
   const token = providerSignIn ?? '';
   const response = new URL(visit.target, console.origin);
   let isConsumed = false;
+  let purpose: ProviderPurpose['kind'] = 'sign_in';
   try {
     const begun = { token, state: response.searchParams.get('state') ?? '' };
     const waiting = await getWaitingSignIn(database, begun, now());
     const { providerId, linkHash, sessionId } = waiting;
+    if (linkHash !== null) purpose = 'enrol';
+    else if (sessionId !== null) purpose = 'link';
     const client = await getOpenIdClient(visit, providerId);
     const consume = () => {
       isConsumed = true;
@@ -104,30 +110,52 @@ async function complete(visit: Visit): Promise<RouteResponse> {
     return redirect(`/sign-in/second-factor${query}`, { session: { token: started.token }, providerSignIn: null });
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
-    if (isConsumed) return { ...rejectedPage(error), providerSignIn: null };
-    return isTemporary(error) ? againPage(error) : rejectedPage(error);
+    if (isConsumed) return { ...rejectedPage(error, purpose), providerSignIn: null };
+    return isTemporary(error) ? againPage(error, purpose) : rejectedPage(error, purpose);
   }
 }
 
 const isTemporary = ({ reason }: IdentityError): boolean => reason === 'provider_unavailable' || reason === 'busy';
 
+/** What a person can do whose account at the provider was not accepted, by what they wanted it for. */
+const waysOn: Record<ProviderPurpose['kind'], { title: string; advice: string; again: Html; other: Html }> = {
+  sign_in: {
+    title: 'Sign-in failed',
+    advice:
+      'Start again. If it fails again, ask an owner of your organization. If you have a password, you can use it ' +
+      'unless your organization requires its provider.',
+    again: linkButton('/sign-in/organization', 'Start again'),
+    other: linkButton('/sign-in', 'Use a password', 'secondary'),
+  },
+  link: {
+    title: 'Account not linked',
+    advice: 'You are still signed in. Link the account again under Your account.',
+    again: linkButton('/account', 'Your account'),
+    other: nothing,
+  },
+  enrol: {
+    title: 'Account not accepted',
+    advice: 'Your invitation is still valid. Try the account again, or choose a password.',
+    again: linkButton('/enrol/step', 'Back to the invitation'),
+    other: nothing,
+  },
+};
+
 /** Says that the answer did not get to the provider. The begun sign-in stays for it. */
-const againPage = ({ message }: IdentityError): Page =>
+const againPage = ({ message }: IdentityError, purpose: ProviderPurpose['kind']): Page =>
   page({
     title: 'Provider not available',
     status: 503,
     body: html`<p>${message}</p><p>Reload this page to try again with the same sign-in.</p>
-      <p class="actions">${linkButton('/sign-in', 'Use a password', 'secondary')}</p>`,
+      <p class="actions">${purpose === 'sign_in' ? waysOn.sign_in.other : waysOn[purpose].again}</p>`,
   });
 
 /** Says in one sentence why the answer was not accepted. */
-const rejectedPage = (error: IdentityError): Page =>
-  page({
-    title: isTemporary(error) ? 'Provider not available' : 'You are not signed in',
+function rejectedPage(error: IdentityError, purpose: ProviderPurpose['kind']): Page {
+  const { title, advice, again, other } = waysOn[purpose];
+  return page({
+    title: isTemporary(error) ? 'Provider not available' : title,
     status: isTemporary(error) ? 503 : 403,
-    body: html`<p>${error.message}</p>
-      <p>Start again. If it fails again, ask an owner of your organization. If you have a password, you can use it
-        unless your organization requires its provider.</p>
-      <p class="actions">${linkButton('/sign-in/organization', 'Start again')}
-        ${linkButton('/sign-in', 'Use a password', 'secondary')}</p>`,
+    body: html`<p>${error.message}</p><p>${advice}</p><p class="actions">${again} ${other}</p>`,
   });
+}
