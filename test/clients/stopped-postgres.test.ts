@@ -77,10 +77,13 @@ it('every client gets 503 while PostgreSQL is stopped, waits as long as it says,
   const before = await callAll(impatient);
   await signal('SIGSTOP');
   const failing = callAll(impatient);
+  // PostgreSQL continues when each client has waited, also the slowest to start.
+  const waiting = drivers.map(() => Promise.withResolvers<void>());
   const patient = await Promise.all(
-    drivers.map((driver) =>
+    drivers.map((driver, index) =>
       open(driver, 20, async () => {
-        await failing;
+        waiting[index]?.resolve();
+        await Promise.all([failing, ...waiting.map(({ promise }) => promise)]);
         await signal('SIGCONT');
       }),
     ),
