@@ -106,8 +106,8 @@ export function publicPages({ baseUrls, region }: PublishedApi): (path: string) 
     ['/v1/postman-collection.json', page('json', postmanCollection(reference, baseUrl), anyOrigin)],
     ['/docs', html],
     ['/docs/', html],
-    ['/docs/reference.css', page('css', withoutComments(Buffer.concat([sharedStyle, ownFile('reference.css')])))],
-    ['/docs/reference.js', page('js', ownFile('reference.js'))],
+    ['/docs/reference.css', page('css', readStyle())],
+    ['/docs/reference.js', page('js', readScript())],
     ['/docs/icon.svg', page('svg', ownFile('icon.svg'))],
     ['/docs.md', page('markdown', referenceMarkdown(reference, installation))],
     ['/llms.txt', page('text', llmsText(reference, baseUrl))],
@@ -117,8 +117,19 @@ export function publicPages({ baseUrls, region }: PublishedApi): (path: string) 
   return (path) => pages.get(path) ?? null;
 }
 
-/** Comments of a style are for those who change it, and a tenth of its bytes. */
-const withoutComments = (css: Buffer): Buffer => Buffer.from(css.toString().replace(/\/\*.*?\*\/\s*/gs, ''));
+/** Comments and indents are for those who change a file, and a tenth of its bytes. */
+const readStyle = (): string =>
+  Buffer.concat([sharedStyle, ownFile('reference.css')])
+    .toString()
+    .replace(/\/\*.*?\*\/\s*/gs, '')
+    .replace(/^ +/gm, '');
+
+/** A comment of the script begins its line, so that no text of it is taken for one. */
+const readScript = (): string =>
+  ownFile('reference.js')
+    .toString()
+    .replace(/^ *\/\*\*.*?\*\/\n/gms, '')
+    .replace(/^ *\/\/.*\n/gm, '');
 
 const markdownPage = (id: string, text: string): [path: string, page: PublicPage] => [
   `/docs/${id}.md`,

@@ -93,12 +93,13 @@ function describeBody(schema: Schema, resolve: Reference['resolve']): Html {
 }
 
 /** Renders what all events have in common. */
-export const eventsRow = ({ events, eventSummary, eventHeaders, eventStatuses }: Reference): Html =>
+export const eventsRow = ({ events, eventSummary, eventHeaders, eventStatuses, resolve }: Reference): Html =>
   row({
     id: 'events',
     text: html`<h2>Events</h2>
 <p>${inlineMarkdown(eventSummary)} <a href="#webhooks">Webhooks</a> says how they are sent and how to check them.</p>
 <h3>Headers</h3>${parameters(eventHeaders)}
+<h3>Body</h3>${fields(describeEnvelope(events, resolve), resolve)}
 <h3>Your response</h3>${statusList(eventStatuses)}`,
     code: html`${list(
       'Event types',
@@ -108,12 +109,23 @@ export const eventsRow = ({ events, eventSummary, eventHeaders, eventStatuses }:
     })}`,
   });
 
+/** Returns the body of every event: its members are the same but for the values of `type` and what `data` has. */
+function describeEnvelope(events: Reference['events'], resolve: Reference['resolve']): Schema {
+  const envelope = resolve(events[0]?.schema ?? {});
+  const type = { type: 'string', description: 'One of the event types.' };
+  const data = { type: 'object', description: 'What happened, with the fields of its type.' };
+  return { ...envelope, properties: { ...envelope.properties, type, data } };
+}
+
+const findData = ({ schema }: ReferenceEvent, resolve: Reference['resolve']): Schema =>
+  resolve(schema).properties?.data ?? {};
+
 export const eventRow = (event: ReferenceEvent, { resolve }: Reference): Html =>
   row({
     id: event.id,
     text: html`<h3 class="title">${event.summary}</h3>
 <p class="path"><b class="post">POST</b> <code>${event.type}</code></p>
-${markdown(event.description)}<h4>Body</h4>${fields(event.schema, resolve)}`,
+${markdown(event.description)}<h4>Fields of <code>data</code></h4>${fields(findData(event, resolve), resolve)}`,
     code: event.examples.map(({ summary, value }) =>
       codeBox(summary, json(value), { label: `${event.type}: ${summary}` }),
     ),

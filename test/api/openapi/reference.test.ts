@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { errorCodes, errorHelp } from '#domain/contract/errors.ts';
-import { eventTypes } from '#domain/contract/events.ts';
+import { eventData, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
 import { shareApi } from '#test/setup.ts';
 import { defaultBaseUrls } from '../../../apps/api/config.ts';
 import { publicPages } from '../../../apps/api/docs/public-pages.ts';
@@ -77,8 +77,9 @@ describe('the reference at /docs', () => {
 
   it.each(eventTypes)('has of %s its fields and an example', (type) => {
     const section = page.split(`<section id="${eventOperationId(type)}"`)[1]?.split('</section>')[0] ?? '';
-    for (const field of ['id', 'type', 'createdAt', 'organization', 'data', 'test'])
-      expect(section).toContain(`<dt><code>${field}</code>`);
+    const common = page.split('<section id="events"')[1]?.split('</section>')[0] ?? '';
+    for (const field of Object.keys(eventEnvelope(type).shape)) expect(common).toContain(`<dt><code>${field}</code>`);
+    for (const field of Object.keys(eventData[type].shape)) expect(section).toContain(`<dt><code>${field}</code>`);
     expect(decode(section.replaceAll(/<[^>]+>/g, ''))).toContain(`"type": "${type}"`);
   });
 
