@@ -28,6 +28,7 @@ export const faults = {
   'rejects unknown members': 'accepts-unknown-members',
   'rejects unknown values': 'accepts-unknown-values',
   'rejects unknown types': 'accepts-unknown-type',
+  'needs a grant': 'accepts-operational-event',
   'rejects test events': 'accepts-test-event',
   'applies test events': 'ignores-test-event',
   'reads 1 KiB': 'accepts-largest-request',
@@ -162,7 +163,8 @@ class FaultyReceiver {
     if (fault === 'rejects unknown members' && Object.keys(event).some((name) => !known.includes(name))) return 422;
     const { kind = 'attorney' } = event.data;
     if (fault === 'rejects unknown values' && !['attorney', 'neutral'].includes(kind)) return 422;
-    const types = ['client.started', 'client.ended', 'seat.given', 'seat.ended'];
+    if (fault === 'needs a grant' && event.data.grantId === undefined) return 422;
+    const types = ['client.started', 'client.ended', 'seat.given', 'seat.ended', 'key.expiring'];
     if (fault === 'rejects unknown types' && !types.includes(event.type)) return 422;
     return event.test && fault === 'rejects test events' ? 404 : null;
   }

@@ -45,6 +45,21 @@ export const compatibility: readonly Scenario[] = [
     },
   },
   {
+    name: 'accepts-operational-event',
+    title: 'answers 2xx to an event that is about no seat or grant',
+    why: 'A webhook can list events about other webhooks and keys, and they would fail and be repeated.',
+    fix: 'Look for grantId and seatId only in the types that have them: the others need no order.',
+    async run(probe) {
+      const data = {
+        keyId: randomUUID(),
+        keyPrefix: 'aln_us_',
+        expiresAt: new Date(Date.now() + 86_400_000).toISOString(),
+      };
+      await probe.accept('a key.expiring', probe.event('key.expiring', data));
+      return true;
+    },
+  },
+  {
     name: 'accepts-test-event',
     title: 'answers 2xx to a test event',
     why: 'Members test the webhook in the console, and a suspended one is resumed with a test event.',
