@@ -1,6 +1,6 @@
 /** How a developer gets into the sample organizations: keys, webhooks, and a link into the console. */
 import { sql } from 'kysely';
-import { eventTypes } from '#domain/contract/events.ts';
+import { changeTypes } from '#domain/contract/events.ts';
 import type { Region } from '#domain/contract/regions.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import type { Database } from '#domain/db/database.ts';
@@ -66,7 +66,13 @@ export async function ensureSampleWebhooks(
   for (const { id: organizationId } of memory.organizations) {
     if (webhooks.some((webhook) => webhook.organizationId === organizationId)) continue;
     const url = `${receiverUrl}/hooks/${organizationId}`;
-    const input = { organizationId, by: 'orgctl', url, eventTypes, description: 'Sample receiver' } as const;
+    const input = {
+      organizationId,
+      by: 'orgctl',
+      url,
+      eventTypes: changeTypes,
+      description: 'Sample receiver',
+    } as const;
     const { id: webhookId, secret } = await createWebhook(database, input, settings);
     webhooks.push({ organizationId, webhookId, secret });
   }

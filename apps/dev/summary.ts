@@ -1,4 +1,4 @@
-import { eventTypes } from '#domain/contract/events.ts';
+import { changeTypes } from '#domain/contract/events.ts';
 import { regions } from '#domain/contract/regions.ts';
 import { printable } from '#runtime/command-line.ts';
 import { endpoints } from '../api/endpoints.ts';
@@ -60,7 +60,7 @@ function regionLines({ stack, sampleOwner, inbox, provider }: StartedRegion): st
       `'from org_api import OrgApi; print(OrgApi().get_firm_roster("${first.id}").data["seats"])'`,
     '',
     '  Cause each event by a real change of the data, and watch it arrive:',
-    ...eventTypes.map((type) => `    npm run -s tool -- listen --region ${region} --trigger ${type}`),
+    ...changeTypes.map((type) => `    npm run -s tool -- listen --region ${region} --trigger ${type}`),
     '  Start a receiver of yours with a secret, send it an event, and then try what else it will meet:',
     "    npm run -s tool -- listen --secret-file FILE --forward-to URL --exec 'COMMAND' --trigger client.started",
     '    npm run -s tool -- certify URL --secret-file FILE',

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { deleteWebhook } from '#delivery/requests.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from '#domain/access/membership.entity.ts';
 import { recordAuditEntry } from '#domain/audit-log/record.ts';
-import { eventTypes } from '#domain/contract/events.ts';
+import { changeTypes } from '#domain/contract/events.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
 import { brokenConstraint } from '#domain/db/constraint.ts';
 import type { Database, Transaction } from '#domain/db/database.ts';
@@ -51,7 +51,11 @@ export async function createProbe(
   for (const { id } of await listWebhooks(database, { organizationId, by }))
     await deleteWebhook(database, { organizationId, webhookId: id, by });
   const description = 'signed test events of helm test';
-  const webhook = await createWebhook(database, { organizationId, by, url, eventTypes, description }, webhooks);
+  const webhook = await createWebhook(
+    database,
+    { organizationId, by, url, eventTypes: changeTypes, description },
+    webhooks,
+  );
   const { key } = await createKey(
     database,
     { organizationId, by, creatorId: probe.personId, scopes: probeScopes, label: 'probe', expiresAt: null },

@@ -30,6 +30,7 @@ export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()
 /** Rows that one statement links, or sums: 0.3 s of work. The next run follows a second later. */
 export const entriesPerAppend = 20_000;
 const anchorsPerRun = 500;
+const noticesPerRun = 1_000;
 /**
  * Ten seconds are short beside the days that a webhook has failed by then, and for the numbers of
  * the console.
@@ -132,7 +133,15 @@ export function createMaintenanceSteps(options: StepOptions): Step[] {
     suspend_webhooks: statement(seldomRuns * everyMs, suspendWebhooksSql, [suspendAfterSeconds], (rows) =>
       onSuspended(rows.length),
     ),
-    record_notices: statement(60_000, `select record_notices()`),
+    record_notices: {
+      everyMs: 60_000,
+      async run(client) {
+        const { rows } = await client.query<{ recorded: number }>('select record_notices($1) as recorded', [
+          noticesPerRun,
+        ]);
+        return { isAllDone: (rows[0]?.recorded ?? 0) < noticesPerRun };
+      },
+    },
     purge_secrets: statement(0, purgeExpiredSecretsSql),
     sum_calls: {
       everyMs: seldomRuns * everyMs,

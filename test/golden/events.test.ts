@@ -1,6 +1,6 @@
 /** Each event as a receiver gets them: headers, signatures and body. */
 import { expect, it, vi } from 'vitest';
-import { eventTypes } from '#domain/contract/events.ts';
+import { changeTypes } from '#domain/contract/events.ts';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -40,7 +40,7 @@ it('each event type is posted with unchanged headers, signatures and body', {
   await posted(4);
 
   const getEventType = (post: { body: Buffer }): string => JSON.parse(String(post.body)).type;
-  expect(receiver.received.map(getEventType).toSorted()).toEqual(eventTypes.toSorted());
+  expect(receiver.received.map(getEventType).toSorted()).toEqual(changeTypes.toSorted());
   const ordered = receiver.received.toSorted((one, other) => (getEventType(one) < getEventType(other) ? -1 : 1));
   const stable = createStable();
   const posts = ordered.map(({ headers, body, path }) => {

@@ -28,7 +28,7 @@ it('shows in both programs that a log was computed again, saved as its source or
     Array.from({ length: 12 }, (_, n) => ({ ...entry, detail: { n } })),
   );
   await link(t);
-  await t.owner.pool.query('select record_notices()');
+  await t.owner.pool.query('select record_notices(1000)');
   await t.owner.pool.query('update mail set due_at = now()');
   const server = await startMailServer();
   // The mailer runs in the process of the console's test.

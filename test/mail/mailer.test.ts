@@ -212,7 +212,7 @@ it('offers to turn off with one click what a member may turn off, and nothing el
   await t.owner.pool.query(`update receiver set failing_since = now() - interval '2 hours' where webhook_id = $1`, [
     id,
   ]);
-  await t.owner.pool.query('select record_notices()');
+  await t.owner.pool.query('select record_notices(1000)');
   await t.owner.pool.query(`insert into audit_entry (organization_id, person_id, action)
     select organization_id, person_id, 'audit_log.download' from membership`);
   await t.makeDue();
@@ -276,7 +276,7 @@ it('sends nothing that a person typed but the organization’s names and a webho
      values ($1, 'Harbor', 'Asia/Tokyo', 'security@example.org', array[$2 || '.example.org', 'example.org'])`,
     [t.orgId, marker.toLowerCase()],
   );
-  await run('select record_notices()');
+  await run('select record_notices(1000)');
   const changes = { securityContact: { from: `old@example.org`, to: 'security@example.org' }, from: marker, to: false };
   const webhook = { webhookId: suspended.id, isNewBrowser: true, label: marker, changed: ['allowedAddresses', marker] };
   const detail = { ...webhook, ...changes };

@@ -32,6 +32,11 @@ async function setUp() {
     orgId,
     userId,
     webhookId: webhook.id,
+    /** Suspends the webhook, which maintenance then finds. */
+    async suspend() {
+      await run(`update webhook set state = 'suspended', suspended_reason = 'gone' where id = $1`, [webhook.id]);
+      await run('select record_notices(1000)');
+    },
     record: (action: string, detail: object = {}) =>
       run(`insert into audit_entry (organization_id, person_id, action, detail) values ($1, $2, $3, $4)`, [
         orgId,
@@ -65,7 +70,6 @@ type Arranged = Awaited<ReturnType<typeof setUp>>;
 /** What an entry has that is notified, where its action alone is not. */
 const notifiedDetails: Readonly<Record<string, (t: Arranged) => object>> = {
   'key.change': () => ({ changed: ['allowedAddresses'] }),
-  'webhook.suspend': ({ webhookId }) => ({ webhookId }),
   'sign_in.complete': () => ({ isNewBrowser: true }),
   'organization.change': () => ({ changed: ['securityContact'], securityContact: { from: null, to: 'a@example.org' } }),
 };
@@ -75,13 +79,19 @@ const invited = ({ orgId }: Arranged) =>
 
 /** Actions whose mails do not come from their entry: what causes them, and the kinds that it causes. */
 const caused: Readonly<Record<string, (t: Arranged) => Promise<string[]>>> = {
-  async 'webhook.resume'(t) {
+  async 'webhook.suspend'(t) {
     await t.record('webhook.suspend', { webhookId: t.webhookId });
+    expect(await t.take()).toEqual([]);
+    await t.suspend();
+    return t.take();
+  },
+  async 'webhook.resume'(t) {
+    await t.suspend();
     await t.run(`select settle_mail(id, attempts, 'sent', '250', null) from mail where organization_id = $1`, [
       t.orgId,
     ]);
     await t.record('webhook.resume', { webhookId: t.webhookId });
-    return (await t.take()).filter((kind) => kind !== 'webhook.suspend');
+    return (await t.take()).filter((kind) => kind !== 'webhook.suspended');
   },
   async 'member.invite'(t) {
     await createEnrolment(t.owner, { ...invited(t), name: 'Ada', roleKeys: ['owner'] });

@@ -64,6 +64,8 @@ async function setUp() {
     settle: () => run(`select settle_mail(id, attempts, 'sent', '250', null) from mail where state = 'waiting'`),
     fail: (webhookId: string, ago = '2 hours') =>
       run(`update receiver set failing_since = now() - $2::interval where webhook_id = $1`, [webhookId, ago]),
+    suspend: (webhookId: string) =>
+      run(`update webhook set state = 'suspended', suspended_reason = 'failures' where id = $1`, [webhookId]),
     async invite(email: string) {
       const link = await createEnrolment(owner, { organizationId: orgId, email, by: 'orgctl' });
       const { personId, token } = link;
@@ -176,10 +178,10 @@ describe('the security contact', () => {
     const t = await setUp();
     await choose(t, 'security@example.org');
     const { id } = await t.make.webhook({ orgId: t.orgId });
-    await t.recordEntry('webhook.suspend', { webhookId: id });
+    await t.suspend(id);
     await t.recordEntry('password.change');
-    await t.fail(id);
-    await t.run('select record_notices()');
+    await t.fail((await t.make.webhook({ orgId: t.orgId })).id);
+    await t.run('select record_notices(1000)');
     await t.invite('new@example.org');
     await t.recordEntry('key.revoke');
     await t.recordEntry('audit_log.download');
@@ -263,8 +265,8 @@ describe('the end of a month', () => {
     const [{ ended } = { ended: '' }] = await t.run<{ ended: string }>(
       `select to_char(find_ended_month('UTC'), 'YYYY-MM') as ended`,
     );
-    await t.run('select record_notices()');
-    await t.run('select record_notices()');
+    await t.run('select record_notices(1000)');
+    await t.run('select record_notices(1000)');
     const mails = await t.list('audit_log.anchor');
     expect(mails.map(({ personId, address }) => [personId, address]).sort()).toEqual(
       [
@@ -277,13 +279,13 @@ describe('the end of a month', () => {
       expect.objectContaining({ anchor: { month: ended, position: 101, hash } }),
     ]);
     await t.settle();
-    await t.run('select record_notices()');
+    await t.run('select record_notices(1000)');
     expect(await t.list('audit_log.anchor')).toHaveLength(2);
     // A month later there is another one; an organization without an entry in it gets none.
     await t.run(`update notice set step = '2001-01' where organization_id = $1`, [t.orgId]);
     await t.run(`delete from audit_chain where organization_id = $1`, [other]);
     await t.run(`update notice set step = '2001-01' where organization_id = $1`, [other]);
-    await t.run('select record_notices()');
+    await t.run('select record_notices(1000)');
     expect((await t.list('audit_log.anchor')).map(({ personId }) => personId).sort()).toEqual(
       [t.userId, t.userId, null].sort(),
     );
@@ -313,7 +315,7 @@ describe('what continues', () => {
     for (let n = 0; n < 9; n += 1) await t.make.member({ orgId: t.orgId, signedIn: true });
     const hooks = [];
     for (let n = 0; n < 20; n += 1) hooks.push(await t.make.webhook({ orgId: t.orgId }));
-    const record = () => t.run('select record_notices()');
+    const record = () => t.run('select record_notices(1000)');
     for (const { id } of hooks) await t.fail(id);
     await record();
     await record();
@@ -338,7 +340,7 @@ describe('what continues', () => {
     const t = await setUp();
     const { id } = await t.make.webhook({ orgId: t.orgId });
     await t.fail(id, '55 minutes');
-    await t.run('select record_notices()');
+    await t.run('select record_notices(1000)');
     expect(await t.list('webhook.failing')).toEqual([]);
   });
 
@@ -352,8 +354,8 @@ describe('what continues', () => {
       await t.run(`update api_key set created_at = now() - interval '90 days', expires_at = now() + $1::interval`, [
         left,
       ]);
-      await t.run('select record_notices()');
-      await t.run('select record_notices()');
+      await t.run('select record_notices(1000)');
+      await t.run('select record_notices(1000)');
       return (await t.run<{ step: string }>('select step from notice order by at, step')).map(({ step }) => step);
     };
     expect(await told('15 days')).toEqual([]);
@@ -379,7 +381,7 @@ describe('admission', () => {
     const { personId } = await t.invite('new@example.org');
     const { id } = await t.make.webhook({ orgId: t.orgId });
     await t.fail(id);
-    await t.run('select record_notices()');
+    await t.run('select record_notices(1000)');
     await t.run(`delete from enrolment where person_id = $1`, [personId]);
     await t.run(`update receiver set failing_since = null`);
     expect(await t.admit()).toEqual([]);
@@ -394,12 +396,12 @@ describe('admission', () => {
     const { id } = await t.make.webhook({ orgId: t.orgId });
     const other = await t.make.member({ orgId: t.orgId, signedIn: true });
     await t.fail(id);
-    await t.run('select record_notices()');
+    await t.run('select record_notices(1000)');
     await t.run(`insert into mail_opt_out values ($1, $2, 'webhook.failing')`, [t.orgId, t.userId]);
     await t.run(`update membership set status = 'left' where person_id = $1`, [other.userId]);
     expect((await t.admit()).map(({ kind }) => kind)).toEqual(['owner.remove']);
     await t.run(`update notice set at = at - interval '24 hours', step = 'before'`);
-    await t.run('select record_notices()');
+    await t.run('select record_notices(1000)');
     expect(await t.list('webhook.failing')).toMatchObject([{ state: 'dropped' }, { state: 'dropped' }]);
   });
 
@@ -417,7 +419,7 @@ describe('admission', () => {
     const t = await setUp();
     const first = await t.make.webhook({ orgId: t.orgId });
     await t.fail(first.id);
-    await t.run('select record_notices()');
+    await t.run('select record_notices(1000)');
     const [told] = await t.admit();
     expect(told?.facts.items).toHaveLength(1);
     const second = await t.make.webhook({ orgId: t.orgId });
@@ -431,8 +433,8 @@ describe('admission', () => {
 it('notifies of the end of a suspension those who were notified of the suspension, once', async () => {
   const t = await setUp();
   const { id } = await t.make.webhook({ orgId: t.orgId });
-  await t.run(`update webhook set state = 'suspended', suspended_reason = 'failures' where id = $1`, [id]);
-  await t.recordEntry('webhook.suspend', { webhookId: id }, null);
+  await t.suspend(id);
+  await t.run('select record_notices(1000)');
   await t.settle();
   await t.make.member({ orgId: t.orgId, signedIn: true });
   await t.run(`update webhook set state = 'active', suspended_reason = null where id = $1`, [id]);
@@ -485,7 +487,10 @@ it('does not wait without a mail server, and is purged after 30 days', async () 
   await t.run('select purge_mails()');
   expect(await t.list()).toEqual([]);
   const values = [t.orgId, 'webhook.failing', randomUUID(), 'x', '2020-01-01'];
-  await t.run('insert into notice (organization_id, kind, subject_id, step, at) values ($1, $2, $3, $4, $5)', values);
+  await t.run(
+    `insert into notice (organization_id, kind, subject_id, step, at, data) values ($1, $2, $3, $4, $5, '{}')`,
+    values,
+  );
   await t.run('select purge_mails()');
   expect(await t.run('select from notice')).toEqual([]);
 });

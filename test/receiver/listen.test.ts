@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createNetServer } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { eventTypes } from '#domain/contract/events.ts';
+import { changeTypes } from '#domain/contract/events.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { makeCertificate } from '#test/certificates.ts';
@@ -231,7 +231,7 @@ describe('npm run tool -- listen on a development stack', () => {
   it('causes each event type by a real change, as the platform', async () => {
     const { env, owner, orgId } = await setupStack();
     await owner.pool.query('update seat_plan set invoiced = 0'); // also when no seat is left
-    const args = [...eventTypes, 'client.ended', 'seat.ended'].flatMap((type) => ['--trigger', type]);
+    const args = [...changeTypes, 'client.ended', 'seat.ended'].flatMap((type) => ['--trigger', type]);
     const listen = runListen(args, env);
 
     expect(await listen.ended).toBe(0);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { eventTypes as allEventTypes, type EventType, firstEventIdAt } from '#domain/contract/events.ts';
+import { changeTypes, type EventType, firstEventIdAt } from '#domain/contract/events.ts';
 import { scopes as allScopes, type Scope } from '#domain/contract/scopes.ts';
 import type { Database } from '#domain/db/database.ts';
 import { createKey } from '#domain/keys/create.ts';
@@ -249,7 +249,7 @@ export function createFactories(database: Database) {
       fields: { orgId?: string; url?: string; eventTypes?: readonly EventType[]; description?: string } = {},
     ): Promise<MadeWebhook> {
       const { orgId = await make.organization(), url = 'https://hooks.example.com/events', description = '' } = fields;
-      const { eventTypes = allEventTypes } = fields;
+      const { eventTypes = changeTypes } = fields;
       const input = {
         organizationId: orgId,
         by: 'orgctl',

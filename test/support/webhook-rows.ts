@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg, { type Pool } from 'pg';
 import { onTestFinished } from 'vitest';
-import { type EventType, eventTypes } from '#domain/contract/events.ts';
+import { changeTypes, type EventType } from '#domain/contract/events.ts';
 import type { Database } from '#domain/db/database.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
@@ -40,7 +40,7 @@ export async function setupWebhooks() {
   const rows = {
     /** Inserts a webhook with one secret; active and subscribed to every type by default. */
     async webhook(fields: { orgId: string; eventTypes?: readonly EventType[]; state?: WebhookState }): Promise<string> {
-      const { orgId, eventTypes: types = eventTypes, state = 'active' } = fields;
+      const { orgId, eventTypes: types = changeTypes, state = 'active' } = fields;
       const id = randomUUID();
       await pool.query(
         `insert into webhook (organization_id, id, url, event_types, state, suspended_reason, number)

@@ -10,7 +10,7 @@ import { schemaComponents } from './schemas.ts';
 import { eventTag, receiverResponses, webhooks } from './webhooks.ts';
 
 /**
- * Returns the OpenAPI 3.1 document of the API: nine reads and four webhooks, generated from the
+ * Returns the OpenAPI 3.1 document of the API: nine reads and seven events, generated from the
  * declarations that serve them. It is the same for the same base URLs at any time and place, so
  * that a copy can be committed and compared.
  */
@@ -20,7 +20,7 @@ export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string>
     info: {
       title: 'Organization API',
       version: versions[0].version,
-      summary: 'One organization’s own data: nine reads and four webhooks.',
+      summary: 'One organization’s own data: nine reads and seven events.',
       description: introduction(baseUrls),
       contact: { name: 'Organization API', url: `${baseUrls.us}/docs` },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },

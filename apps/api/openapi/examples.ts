@@ -14,6 +14,7 @@ export const exampleOrgId = '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d';
 const grant = '7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f';
 const otherGrant = '51c9b86e-43a9-40b6-a568-b503a6e65de8';
 const thirdGrant = '8980d2df-7146-4f21-8b6c-d27d3224b7cb';
+const otherWebhook = '019a9f2e-8d10-7a52-8c31-0a1b2c3d4e61';
 const seat = 'c1a7d5b0-2f64-4c0e-9b8d-6e1f3a2d4c5b';
 const owner = { id: '0a1f0000-0000-7000-8000-000000000001', key: 'owner', name: 'Owner' };
 const intake = { id: '5d0e7b6a-91c3-4f28-a7d4-1b2c3d4e5f60', key: 'intake', name: 'Intake' };
@@ -283,6 +284,40 @@ export const eventExamples: Record<EventType, Example> = {
       createdAt: '2026-03-07T20:04:35.546Z',
       organization,
       data: { seatId: 'e8d7c6b5-a493-4281-9f0e-1d2c3b4a5968', grantId: otherGrant, reason: 'access_ended' },
+    },
+  },
+  'webhook.failing': {
+    summary: 'A receiver has accepted nothing for an hour',
+    value: {
+      id: '019a9f2e-8d10-7a52-8c31-5e6f7a8b9c0e',
+      type: 'webhook.failing',
+      createdAt: '2026-03-09T09:10:21.004Z',
+      organization,
+      data: { webhookId: otherWebhook, failingSince: '2026-03-09T08:09:44.120Z' },
+    },
+  },
+  'webhook.suspended': {
+    summary: 'Its receiver accepted nothing for days',
+    value: {
+      id: '019a9f2e-8d10-7a52-8c31-5e6f7a8b9c0f',
+      type: 'webhook.suspended',
+      createdAt: '2026-03-12T19:30:47.311Z',
+      organization,
+      data: { webhookId: otherWebhook, suspendedAt: '2026-03-12T19:30:02.874Z', reason: 'failures' },
+    },
+  },
+  'key.expiring': {
+    summary: 'A key expires in three days',
+    value: {
+      id: '019a9f2e-8d10-7a52-8c31-5e6f7a8b9c10',
+      type: 'key.expiring',
+      createdAt: '2026-03-15T00:00:32.590Z',
+      organization,
+      data: {
+        keyId: '019a9f2e-8d10-7a52-8c31-0a1b2c3d4e60',
+        keyPrefix: 'aln_us_Q7m2',
+        expiresAt: '2026-03-18T00:00:00.000Z',
+      },
     },
   },
 };

@@ -123,6 +123,8 @@ The events of one seat (\`seatId\` of \`seat.given\` and \`seat.ended\`) arrive 
 (\`grantId\` of \`client.started\` and \`client.ended\`): the next one waits until the one before is accepted or has
 failed at its last attempt. This can be turned off for a webhook. All others, and what you redeliver, can arrive in any
 order: also the end of a grant before the beginning of its seat.
+\`webhook.failing\`, \`webhook.suspended\` and \`key.expiring\` are about the organization’s webhooks and keys. A
+webhook gets none about itself: list them at another receiver.
 
 **Order by the event, for each subject.** The subject of \`seat.given\` and \`seat.ended\` is the seat, that of
 \`client.started\` and \`client.ended\` the grant. Of one subject the event with the later \`createdAt\` is the later

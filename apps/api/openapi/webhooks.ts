@@ -81,6 +81,9 @@ const summaries: Record<EventType, string> = {
   'client.ended': 'A family stopped working with the organization',
   'seat.given': 'A client family got a seat',
   'seat.ended': 'A seat ended',
+  'webhook.failing': 'The receiver of another webhook is failing',
+  'webhook.suspended': 'Another webhook was suspended',
+  'key.expiring': 'An API key expires soon',
 };
 
 /** `client.started` is `onClientStarted`. */

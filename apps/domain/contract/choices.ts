@@ -21,6 +21,9 @@ export const grantEndReasons = ['ended', 'moved'] as const;
 
 export const seatEndReasons = ['ended_by_organization', 'access_ended', 'subscription_ended'] as const;
 
+export const suspendReasons = ['failures', 'gone'] as const;
+export type SuspendReason = (typeof suspendReasons)[number];
+
 export const subscriptionStatuses = [
   'incomplete',
   'incomplete_expired',

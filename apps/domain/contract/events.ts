@@ -1,8 +1,10 @@
 /** The envelope and payloads of webhook events. */
 import { z } from 'zod';
-import { grantEndReasons, grantKinds, seatEndReasons } from './choices.ts';
+import { grantEndReasons, grantKinds, seatEndReasons, suspendReasons } from './choices.ts';
 
 const uuid = z.guid();
+const moment = z.iso.datetime();
+const otherWebhook = uuid.describe('Another webhook of the organization.');
 const grantKind = z.enum(grantKinds).describe('How the professional works with the family.');
 
 /** The content of `data`, per event type. */
@@ -18,12 +20,39 @@ export const eventData = {
   }),
   'seat.given': z.object({ seatId: uuid, grantId: uuid }),
   'seat.ended': z.object({ seatId: uuid, grantId: uuid, reason: z.enum(seatEndReasons) }),
+  'webhook.failing': z.object({
+    webhookId: otherWebhook,
+    failingSince: moment.describe('Since when nothing was accepted.'),
+  }),
+  'webhook.suspended': z.object({
+    webhookId: otherWebhook,
+    suspendedAt: moment,
+    reason: z
+      .enum(suspendReasons)
+      .describe('`failures`: its receiver accepted nothing for days; `gone`: it answered 410.'),
+  }),
+  'key.expiring': z.object({
+    keyId: uuid.describe('The key, as in the console.'),
+    keyPrefix: z.string().describe('Its beginning.'),
+    expiresAt: moment,
+  }),
 } as const;
 
 export type EventType = keyof typeof eventData;
 
 /** Every event type, in the order in which it is documented. */
 export const eventTypes = Object.keys(eventData) as EventType[];
+
+/** What the service finds out about the webhooks and keys of an organization, for those who operate its systems. */
+const operationalTypes = ['webhook.failing', 'webhook.suspended', 'key.expiring'] as const;
+type OperationalType = (typeof operationalTypes)[number];
+
+/** Types of events about changes of clients and seats, which is what the service's own webhooks get. */
+export type ChangeType = Exclude<EventType, OperationalType>;
+
+export const changeTypes = eventTypes.filter(
+  (type): type is ChangeType => !operationalTypes.some((one) => one === type),
+);
 
 /** When each event is sent, in a sentence for people. */
 export const eventDescriptions: Record<EventType, string> = {
@@ -32,6 +61,9 @@ export const eventDescriptions: Record<EventType, string> = {
     'A family stopped working with the organization: access ended, or the professional moved the work out.',
   'seat.given': 'The organization assigned a seat to a client family.',
   'seat.ended': 'A seat ended, with the reason.',
+  'webhook.failing': 'Another webhook’s receiver has accepted nothing for an hour; at most once a day for each.',
+  'webhook.suspended': 'Another webhook was suspended: nothing more is sent to its receiver.',
+  'key.expiring': 'An API key without a successor expires in 14 days, in 3 days or in one day.',
 };
 
 /** Returns the body of one event type. Only `test` is optional, and no real event has it. */

@@ -7,7 +7,7 @@ import {
   seatEndReasons,
   subscriptionStatuses,
 } from './choices.ts';
-import { eventTypes } from './events.ts';
+import { changeTypes } from './events.ts';
 import type { PlatformCode } from './platform-errors.ts';
 import { permissions, systemRoleKeys } from './scopes.ts';
 
@@ -180,7 +180,7 @@ export const platformViews = {
     columns: {
       organization,
       id: 'The id that receivers get, as a UUID of version 7: its order is that of time.',
-      type: `${either(eventTypes)}.`,
+      type: `${either(changeTypes)}.`,
       grant_id: 'The access that it is about.',
       created_at: 'When the change was made.',
     },

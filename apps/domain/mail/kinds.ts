@@ -17,7 +17,7 @@ export const mailKinds = [
   'key.report',
   'key.expiring',
   'webhook.failing',
-  'webhook.suspend',
+  'webhook.suspended',
   'webhook.resume',
   'audit_log.download',
   'audit_log.evidence',
@@ -35,13 +35,13 @@ export type MailKind = (typeof mailKinds)[number];
 /** What a member may turn off, with the permission of those who get it. */
 export const optionalKinds = {
   'webhook.failing': 'org.webhooks.manage',
-  'webhook.suspend': 'org.webhooks.manage',
+  'webhook.suspended': 'org.webhooks.manage',
   'key.expiring': 'org.keys.manage',
 } as const;
 export type OptionalKind = keyof typeof optionalKinds;
 
 /** Returns what a member turns off to get no mail of a kind; null when they cannot. */
 export function findOptional(kind: MailKind): OptionalKind | null {
-  if (kind === 'webhook.resume') return 'webhook.suspend';
+  if (kind === 'webhook.resume') return 'webhook.suspended';
   return kind in optionalKinds ? (kind as OptionalKind) : null;
 }

@@ -25,7 +25,7 @@ export const mailsOfActions: Readonly<Record<string, readonly MailKind[] | strin
   'webhook.test': routine,
   'webhook.tested': routine,
   'webhook.pause': hooks,
-  'webhook.suspend': ['webhook.suspend'],
+  'webhook.suspend': ['webhook.suspended'],
   'webhook.resume': ['webhook.resume'], // after a mail about the suspension
   'webhook.detach': hooks,
   'webhook.delete': hooks,

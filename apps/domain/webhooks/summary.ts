@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { SuspendReason } from '../contract/choices.ts';
 import { dayMs } from '../contract/durations.ts';
 import { firstEventIdAt } from '../contract/events.ts';
 import { isHolding, isOpen } from './deliveries.ts';
@@ -22,7 +23,7 @@ export interface WebhookHead {
   headerNames: string[];
   state: WebhookState;
   /** Null unless it is suspended: its receiver accepted nothing, or it answered 410. */
-  suspendedReason: 'failures' | 'gone' | null;
+  suspendedReason: SuspendReason | null;
   /** Since when each attempt failed; null when the last one was accepted, or none was made yet. */
   failingSince: string | null;
   /** Until when nothing is sent, because the receiver asked so with `Retry-After`; null for none. */

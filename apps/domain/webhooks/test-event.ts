@@ -13,6 +13,13 @@ const exampleData: Record<EventType, () => object> = {
   'client.ended': () => ({ grantId: randomUUID(), kind: 'attorney', reason: 'ended' }),
   'seat.given': () => ({ seatId: randomUUID(), grantId: randomUUID() }),
   'seat.ended': () => ({ seatId: randomUUID(), grantId: randomUUID(), reason: 'ended_by_organization' }),
+  'webhook.failing': () => ({ webhookId: randomUUID(), failingSince: '2026-01-01T00:00:00.000Z' }),
+  'webhook.suspended': () => ({
+    webhookId: randomUUID(),
+    suspendedAt: '2026-01-04T12:00:00.000Z',
+    reason: 'failures',
+  }),
+  'key.expiring': () => ({ keyId: randomUUID(), keyPrefix: 'aln_us_', expiresAt: '2026-01-15T00:00:00.000Z' }),
 };
 
 /** Returns the id and body of a test event: a real envelope with `"test": true` and unused ids. */

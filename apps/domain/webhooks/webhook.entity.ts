@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import type { SuspendReason } from '../contract/choices.ts';
 import type { EventType } from '../contract/events.ts';
 
 /**
@@ -24,7 +25,7 @@ const WebhookSchema = defineEntity({
     headerNames: p.array().$type<string[]>(),
     headersSealed: p.blob().strictNullable(),
     state: p.text().$type<WebhookState>(),
-    suspendedReason: p.text().$type<'failures' | 'gone'>().strictNullable(),
+    suspendedReason: p.text().$type<SuspendReason>().strictNullable(),
     stateAt: p.datetime().defaultRaw('clock_timestamp()'),
     number: p.smallint().strictNullable(),
     createdAt: p.datetime(),

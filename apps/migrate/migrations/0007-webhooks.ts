@@ -26,7 +26,8 @@ export class Webhooks extends Migration {
         event_types text[] not null
           constraint webhook_event_types_not_empty check (cardinality(event_types) > 0)
           constraint webhook_event_types_known
-            check (event_types <@ array['client.started', 'client.ended', 'seat.given', 'seat.ended']),
+            check (event_types <@ array['client.started', 'client.ended', 'seat.given', 'seat.ended',
+              'webhook.failing', 'webhook.suspended', 'key.expiring']),
         -- Whether an event waits until the one before of the same subject is settled.
         ordered boolean not null default true,
         -- Headers that its owner adds to every request, with their values sealed, and their names.

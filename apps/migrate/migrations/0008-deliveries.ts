@@ -224,7 +224,8 @@ export class Deliveries extends Migration {
     // `unblockSql` finds such a row. An event waits for no event of a type that the webhook does not
     // get any more.
     this.addSql(/* sql */ `
-      create function record_event(org uuid, event_type text, data text, subject uuid default null) returns void
+      create function record_event(org uuid, event_type text, data text, subject uuid default null,
+        except_webhook uuid default null) returns void
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         due timestamptz := clock_timestamp();
@@ -238,6 +239,7 @@ export class Deliveries extends Migration {
         with subscribed as (
           select w.id, w.ordered, w.event_types from webhook w
           where w.organization_id = org and w.state <> 'deleted' and event_type = any (w.event_types)
+            and w.id is distinct from except_webhook
         ), made as (
           insert into event (organization_id, id, type, subject_id, created_at, body, delivery_count)
           select org, event_id, event_type, subject, moment, body, count(*) from subscribed

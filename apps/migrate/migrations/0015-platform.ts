@@ -450,7 +450,7 @@ export class Platform extends Migration {
       -- What the platform's changes caused: ids, and no body.
       create view platform.event as
         select organization_id as organization, id, type, (body::jsonb -> 'data' ->> 'grantId')::uuid as grant_id,
-          created_at from public.event;
+          created_at from public.event where subject_id is not null; -- operational events have none
       grant select on platform.client_grant, platform.seat, platform.event to org_api_platform;
       grant execute on function platform.start_grant, platform.plan_end, platform.end_grant, platform.move_grant,
         platform.give_seat, platform.end_seat to org_api_platform;

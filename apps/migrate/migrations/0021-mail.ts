@@ -13,22 +13,25 @@ const personKinds = [
   'sign_in.unlink_provider',
 ];
 
-/** What people do in an organization, and the state that a webhook has: the members concerned are notified. */
+/** What people do in an organization: the members concerned are notified. */
 const keyKinds = ['key.create', 'key.change', 'key.rotate', 'key.revoke', 'key.report'];
-const webhookKinds = ['webhook.suspend', 'webhook.resume'];
+const webhookKinds = ['webhook.resume'];
 const logKinds = ['audit_log.download', 'audit_log.evidence'];
 const providerKinds = ['sso.set', 'sso.require', 'sso.accept_passwords', 'sso.remove'];
 const ownerKinds = [...logKinds, ...providerKinds, 'owner.add', 'owner.remove', 'security_contact.change'];
 
-/** What time shows: facts that no entry of the log has. */
-const noticeKinds = ['webhook.failing', 'key.expiring', 'audit_log.anchor'];
+/** What the service finds out by itself. Webhooks get the first three as operational events. */
+const noticeKinds = ['webhook.failing', 'webhook.suspended', 'key.expiring', 'audit_log.anchor'];
+
+/** What continues: one mail lists all that is true when it is sent. */
+const mergedKinds = ['webhook.failing', 'key.expiring', 'audit_log.anchor'];
 
 /** What owners get, and what the security contact gets too: all of an organization that no member may turn off. */
 const ownersGet = [...ownerKinds, 'audit_log.anchor'];
 const contactGets = [...keyKinds, ...ownersGet];
 
 /** What a member may turn off. Without mails about suspensions there are none about their end either. */
-const optionalKinds = ['webhook.failing', 'webhook.suspend', 'key.expiring'];
+const optionalKinds = ['webhook.failing', 'webhook.suspended', 'key.expiring'];
 
 const mailKinds = ['invitation', ...personKinds, ...keyKinds, ...webhookKinds, ...ownerKinds, ...noticeKinds];
 
@@ -38,10 +41,10 @@ const ownerRoleId = '0a1f0000-0000-7000-8000-000000000001';
 const listed = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
 
 /**
- * Mail: an outbox, the facts that no action records, and what members turned off. A trigger of the
+ * Mail: an outbox, the facts that the service finds out by itself, and what members turned off. A trigger of the
  * audit log writes the mails about actions, in the transaction of the action, so that no writer can forget
- * them; a step of maintenance records what time shows. Of what people typed, a mail contains the
- * organization's name and a webhook's host.
+ * them; a step of maintenance records the facts, from which come both mails and operational events. Of what
+ * people typed, a mail contains the organization's name and a webhook's host; an event contains nothing.
  */
 export class Mail extends Migration {
   override up(): void {
@@ -90,7 +93,7 @@ export class Mail extends Migration {
       create index mail_by_person on mail (organization_id, person_id, created_at);
       -- What continues is one mail: its text is made when it is sent, from what is true then.
       create unique index mail_merged on mail (organization_id, kind, person_id) nulls not distinct
-        where state = 'waiting' and kind in (${listed(noticeKinds)});
+        where state = 'waiting' and kind in (${listed(mergedKinds)});
       -- What a member may do any number of times is one mail until it is sent.
       create unique index mail_repeated on mail (organization_id, kind, person_id, coalesce(about, ''))
         nulls not distinct where state = 'waiting'
@@ -98,15 +101,18 @@ export class Mail extends Migration {
       -- An action on a sign-in is in the audit log of each of its person's organizations, and is one mail.
       create unique index mail_of_sign_in on mail (person_id, kind, created_at, address) where organization_id is null;
 
-      -- Facts that no action records. The key prevents a second mail about one: "step" is the day, or the
-      -- days that a key has left.
+      -- Facts that the service finds out by itself. The key prevents a second notice of one: "step" is the day, the
+      -- days that a key has left, or the time of a suspension.
       create table notice (
         organization_id uuid not null constraint notice_organization references organization,
         kind text not null constraint notice_kind_known check (kind in (${listed(noticeKinds)})),
         subject_id uuid not null,
         step text not null constraint notice_step_length check (length(step) between 1 and 40),
         at timestamptz not null default now(),
-        primary key (organization_id, kind, subject_id, step)
+        -- \`data\` of the event, as JSON; null: it is no event.
+        data text,
+        primary key (organization_id, kind, subject_id, step),
+        constraint notice_event_has_data check ((kind = 'audit_log.anchor') = (data is null))
       );
       create index notice_by_time on notice (at);
 
@@ -138,7 +144,7 @@ export class Mail extends Migration {
               else 'org.webhooks.manage' = any (r.permissions) end)
           and not exists (select from mail_opt_out f
             where f.organization_id = org and f.person_id = m.person_id
-              and f.kind = case what when 'webhook.resume' then 'webhook.suspend' else what end);
+              and f.kind = case what when 'webhook.resume' then 'webhook.suspended' else what end);
       end;
 
       -- Owners choose the address of the contact, so it might be a stranger's.
@@ -174,12 +180,12 @@ export class Mail extends Migration {
       begin atomic
         insert into mail (organization_id, kind, person_id, address, about, due_at)
         select org, what, r.person_id, r.address, subject,
-          clock_timestamp() + case when what in (${listed(noticeKinds)}) then interval '10 minutes' else '0' end
+          clock_timestamp() + case when what in (${listed(mergedKinds)}) then interval '10 minutes' else '0' end
         from list_mail_recipients(org, what) r
         where (except_person is null or r.person_id is distinct from except_person)
           -- The end of a suspension interests those who heard of it, once.
           and (what <> 'webhook.resume' or exists (select from mail s
-          where s.organization_id = org and s.person_id = r.person_id and s.kind = 'webhook.suspend'
+          where s.organization_id = org and s.person_id = r.person_id and s.kind = 'webhook.suspended'
             and s.about = subject and s.state = 'sent' and not exists (select from mail e
               where e.organization_id = org and e.person_id = r.person_id and e.kind = 'webhook.resume'
                 and e.about = subject and e.created_at > s.created_at)))
@@ -198,7 +204,7 @@ export class Mail extends Migration {
           on conflict do nothing;
         elsif entry.action like 'key.%' then
           perform write_mails(entry.organization_id, entry.action, entry.key_id::text);
-        elsif entry.action like 'webhook.%' then
+        elsif entry.action = 'webhook.resume' then
           perform write_mails(entry.organization_id, entry.action, detail ->> 'webhookId');
         elsif entry.action = 'audit_log.download' and detail ->> 'format' = 'evidence' then
           -- When it starts: one that is cut off before its end is known as well.
@@ -336,38 +342,75 @@ export class Mail extends Migration {
         return date_trunc('month', least(zoned, utc)) - interval '1 month';
       end $$;
 
-      -- Records what time shows. Safe to repeat. Returns how many facts are new.
-      create function record_notices() returns integer
+      -- What the service finds out now, with the data of its event. A suspension is found for a week, and its
+      -- notice is kept for longer.
+      create function list_notices() returns table (organization_id uuid, kind text, subject_id uuid, step text,
+        data text)
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select w.organization_id, 'webhook.failing', f.id, to_char(now() at time zone 'UTC', 'YYYY-MM-DD'),
+          format('{"webhookId":"%s","failingSince":"%s"}', f.id, api.utc(f.failing_since))
+        from list_failing_webhooks(null) f join webhook w on w.id = f.id
+        where not exists (select from notice n where n.organization_id = w.organization_id
+          and n.kind = 'webhook.failing' and n.subject_id = f.id and n.at > now() - interval '24 hours')
+        union all
+        select w.organization_id, 'webhook.suspended', w.id, to_char(w.state_at at time zone 'UTC',
+            'YYYY-MM-DD HH24:MI:SS.US'),
+          format('{"webhookId":"%s","suspendedAt":"%s","reason":"%s"}', w.id, api.utc(w.state_at), w.suspended_reason)
+        from webhook w where w.state = 'suspended' and w.state_at > now() - interval '7 days'
+        union all
+        select k.organization_id, 'key.expiring', e.id,
+          (select min(d) from unnest(array[14, 3, 1]) d where e.expires_at <= now() + d * interval '1 day')::text,
+          format('{"keyId":"%s","keyPrefix":"%s","expiresAt":"%s"}', e.id, split_part(k.hint, '…', 1),
+            api.utc(e.expires_at))
+        from list_expiring_keys(null) e join api_key k on k.id = e.id
+        union all
+        select c.organization_id, 'audit_log.anchor', c.organization_id, to_char(c.month, 'YYYY-MM'), null
+        from organization o left join organization_setting s on s.organization_id = o.id
+        join audit_chain c on c.organization_id = o.id and c.month = find_ended_month(s.time_zone)
+        where c.length > c.dropped_length;
+      end;
+
+      -- Records facts that are new, at most so many. Safe to repeat. Returns how many it recorded.
+      create function record_notices(at_most integer) returns integer
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
         with recorded as (
-          insert into notice (organization_id, kind, subject_id, step)
-          select w.organization_id, 'webhook.failing', f.id, to_char(now() at time zone 'UTC', 'YYYY-MM-DD')
-          from list_failing_webhooks(null) f join webhook w on w.id = f.id
-          where not exists (select from notice n where n.organization_id = w.organization_id
-            and n.kind = 'webhook.failing' and n.subject_id = f.id and n.at > now() - interval '24 hours')
-          union all
-          select k.organization_id, 'key.expiring', e.id,
-            (select min(d) from unnest(array[14, 3, 1]) d where e.expires_at <= now() + d * interval '1 day')::text
-          from list_expiring_keys(null) e join api_key k on k.id = e.id
-          union all
-          select c.organization_id, 'audit_log.anchor', c.organization_id, to_char(c.month, 'YYYY-MM')
-          from organization o left join organization_setting s on s.organization_id = o.id
-          join audit_chain c on c.organization_id = o.id and c.month = find_ended_month(s.time_zone)
-          where c.length > c.dropped_length and not exists (select from notice n where n.organization_id = o.id
-            and n.kind = 'audit_log.anchor' and n.subject_id = o.id and n.step = to_char(c.month, 'YYYY-MM'))
+          insert into notice (organization_id, kind, subject_id, step, data)
+          select l.organization_id, l.kind, l.subject_id, l.step, l.data from list_notices() l
+          where not exists (select from notice n where n.organization_id = l.organization_id and n.kind = l.kind
+            and n.subject_id = l.subject_id and n.step = l.step)
+          limit at_most
           on conflict do nothing
           returning 1
         ) select count(*)::integer from recorded;
       end;
 
+      -- The event, its deliveries and the mails, in the transaction of the fact. A webhook gets no event about
+      -- itself: it could not deliver one.
       create function notify_of_notice() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        perform write_mails(new.organization_id, new.kind, null);
+        if new.data is not null then
+          perform record_event(new.organization_id, new.kind, new.data, except_webhook => new.subject_id);
+        end if;
+        perform write_mails(new.organization_id, new.kind,
+          case new.kind when 'webhook.suspended' then new.subject_id::text end);
         return null;
       end $$;
       create trigger notice_notifies after insert on notice for each row execute function notify_of_notice();
+
+      -- Counts the facts for the ledger (0010), apart from what writes their events.
+      create function count_notices() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into ledger_count (organization_id, changes)
+        select n.organization_id, count(*) from after_change n where n.data is not null group by n.organization_id;
+        return null;
+      end $$;
+      create trigger notice_inserts_counted after insert on notice referencing new table as after_change
+        for each statement execute function count_notices();
+      alter table notice enable always trigger notice_inserts_counted;
       grant execute on function record_notices to org_api_worker;
     `);
 
@@ -410,7 +453,7 @@ export class Mail extends Migration {
         elsif m.kind like 'webhook.%' then
           select jsonb_build_array(jsonb_build_object('id', w.id, 'number', w.number, 'host', w.host)) into items
             from webhook w where w.organization_id = m.organization_id and w.id::text = m.about
-              and w.state = case m.kind when 'webhook.suspend' then 'suspended' else 'active' end;
+              and w.state = case m.kind when 'webhook.suspended' then 'suspended' else 'active' end;
           if not found then return null; end if;
         elsif m.kind like 'key.%' then
           select jsonb_build_array(jsonb_build_object('id', k.id, 'number', k.number)) into items

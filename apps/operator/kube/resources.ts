@@ -165,7 +165,15 @@ export interface WebhookSubscriptionSpec {
   /** URL that receives the events. The rules are those of the console. */
   url: string;
   /** Events that are sent. */
-  eventTypes: ('client.started' | 'client.ended' | 'seat.given' | 'seat.ended')[];
+  eventTypes: (
+    | 'client.started'
+    | 'client.ended'
+    | 'seat.given'
+    | 'seat.ended'
+    | 'webhook.failing'
+    | 'webhook.suspended'
+    | 'key.expiring'
+  )[];
   /** Whether an event of a seat or grant waits until the one before is delivered or failed. */
   ordered: boolean;
   /** The secret that signs the events. Either the operator generates it, or a Secret has it. */

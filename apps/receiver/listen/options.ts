@@ -1,5 +1,11 @@
 import { parseArgs } from 'node:util';
-import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
+import {
+  type ChangeType,
+  changeTypes,
+  type EventType,
+  eventDescriptions,
+  eventTypes,
+} from '#domain/contract/events.ts';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
 import { UsageError } from '#runtime/errors.ts';
@@ -25,7 +31,7 @@ export type ListenOptions =
       caFile: string | null;
       /** 0: any free port. */
       port: number;
-      trigger: EventType[];
+      trigger: ChangeType[];
       region: Region | null;
       organizationId: string | null;
       /** A folder in which each request is stored as it was sent, for `--verify`. */
@@ -56,6 +62,7 @@ For developers of receivers: signed events on your own machine.
                      only families that it made, never imported ones: client.started gives access to a new family,
                      client.ended ends the oldest access without a seat, seat.given gives that one a seat, and
                      seat.ended ends the oldest seat. What is missing for it is caused first, with its own event.
+                     No call causes another type: the console sends test events of each.
                      Alone, it ends when that is done
   --org ID           the organization (the stack's first);  --region us  the region (the stack's first)
   --capture FOLDER   keeps each request in a separate file, for --verify
@@ -83,7 +90,7 @@ export function readOptions(args: string[]): ListenOptions {
 }
 
 function readListen(values: ReturnType<typeof parse>, secrets: string[]): ListenOptions {
-  const trigger = readTypes('--trigger', values.trigger ?? []);
+  const trigger = readTypes('--trigger', values.trigger ?? [], changeTypes);
   const forwardTo = values['forward-to'] ?? null;
   if (forwardTo === null && trigger.length === 0) {
     throw new UsageError(
@@ -94,7 +101,7 @@ function readListen(values: ReturnType<typeof parse>, secrets: string[]): Listen
     throw new UsageError('--forward-to: give an http:// or https:// URL.');
   if (forwardTo === null && (values.exec ?? values['ca-file']) !== undefined)
     throw new UsageError('--exec and --ca-file need --forward-to, the URL of your receiver.');
-  const events = readTypes('--events', values.events === undefined ? eventTypes : [values.events]);
+  const events = readTypes('--events', values.events === undefined ? eventTypes : [values.events], eventTypes);
   return {
     task: 'listen',
     forwardTo,
@@ -140,12 +147,17 @@ function readVerify(
   return { task: 'verify', file, secrets, secretFile, toleranceSeconds };
 }
 
-function readTypes(option: string, given: readonly string[]): EventType[] {
+function readTypes<Type extends EventType>(option: string, given: readonly string[], known: readonly Type[]): Type[] {
   const types = [...new Set(given.flatMap((one) => one.split(',')).map((one) => one.trim()))];
-  const unknown = types.filter((type) => !(eventTypes as string[]).includes(type));
+  const unknown = types.filter((type) => !(known as readonly string[]).includes(type));
+  if (unknown.some((type) => (eventTypes as string[]).includes(type)))
+    throw new UsageError(
+      `${option}: no call of the platform causes ${unknown.join(', ')}; the page of the webhook in the console sends ` +
+        `test events of each type. Use ${known.join(', ')}.`,
+    );
   if (unknown.length > 0)
-    throw new UsageError(`${option}: ${unknown.join(', ')} is not an event type; use ${eventTypes.join(', ')}.`);
-  return types as EventType[];
+    throw new UsageError(`${option}: ${unknown.join(', ')} is not an event type; use ${known.join(', ')}.`);
+  return types as Type[];
 }
 
 function parse(args: string[]) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { type EventType, eventTypes } from '#domain/contract/events.ts';
+import { type ChangeType, changeTypes } from '#domain/contract/events.ts';
 import type { Transaction } from '#domain/db/database.ts';
 import { InvalidSettingsError } from '#runtime/errors.ts';
 import type { OpenStack } from './stack.ts';
@@ -20,16 +20,16 @@ const familyName = 'Example family (development)';
  */
 export async function causeEvent(
   { database, organization }: Pick<OpenStack, 'database' | 'organization'>,
-  type: EventType,
-): Promise<EventType[]> {
+  type: ChangeType,
+): Promise<ChangeType[]> {
   const caused = await database.change(async (tx) => {
     await tx.query(sql`set local role org_api_platform`);
     return causes[type](tx, organization.id);
   });
-  return caused.sort((a, b) => eventTypes.indexOf(a) - eventTypes.indexOf(b));
+  return caused.sort((a, b) => changeTypes.indexOf(a) - changeTypes.indexOf(b));
 }
 
-const causes: Record<EventType, (tx: Transaction, organizationId: string) => Promise<EventType[]>> = {
+const causes: Record<ChangeType, (tx: Transaction, organizationId: string) => Promise<ChangeType[]>> = {
   async 'client.started'(tx, organizationId) {
     await startClient(tx, organizationId);
     return ['client.started'];

@@ -134,7 +134,7 @@ export function composeText(mail: MailContent, origin: string): MailText {
         ],
         'You get one email a day while this continues.',
       );
-    case 'webhook.suspend':
+    case 'webhook.suspended':
       return ofWebhooks(
         `A webhook of ${organization} was suspended`,
         [

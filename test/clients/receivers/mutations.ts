@@ -14,7 +14,9 @@ export const mutations: Record<string, Change> = {
   'no memory of events': (sql, values) => (concerns('org_api_event', sql) ? 1 : values),
   'no order': (sql, values) => (concerns('org_api_subject', sql) ? 1 : values),
   'order per grant': (_sql, values, event) =>
-    values.map((value) => (String(value).startsWith('seat:') ? `grant:${event.data.grantId}` : value)),
+    values.map((value) =>
+      String(value).startsWith('seat:') ? `grant:${'grantId' in event.data && event.data.grantId}` : value,
+    ),
   'order by sequence': (sql, values, event) =>
     concerns('org_api_subject', sql)
       ? values.map((value) => (value === Date.parse(event.createdAt) ? 0 : value))

@@ -49,7 +49,7 @@ async function apply(event: OrgEvent, transaction: Transaction): Promise<void> {
   };
   failIfUnlucky();
   await transaction.execute('insert into effect (event_id, is_late) values (?, 0)', [event.id]);
-  const { seatId, grantId = '' }: { seatId?: string; grantId?: string } = event.data;
+  const { seatId, grantId = '' } = event.data as { seatId?: string; grantId?: string };
   const status = event.type.endsWith('.ended') ? 'ended' : 'active';
   await transaction.execute(`insert into state (subject, status) values (?, ?) ${upsert}`, [seatId ?? grantId, status]);
   failIfUnlucky();

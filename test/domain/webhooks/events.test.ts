@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endDueGrantsSql } from '#domain/clients/due-grants.ts';
-import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
+import { changeTypes, type EventType, eventEnvelope } from '#domain/contract/events.ts';
 import { setupWebhooks } from '#test/webhook-rows.ts';
 
 /**
@@ -179,7 +179,7 @@ describe('the events that triggers insert', () => {
 
     const events = await rows.events(orgId);
 
-    expect(events.map(({ type }) => type).sort()).toEqual([...eventTypes].sort());
+    expect(events.map(({ type }) => type).sort()).toEqual([...changeTypes].sort());
     for (const { id, type, body, created_at } of events) {
       const parsed = eventEnvelope(type as EventType)
         .strict()

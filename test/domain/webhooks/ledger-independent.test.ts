@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
-import { eventTypes } from '#domain/contract/events.ts';
+import { changeTypes } from '#domain/contract/events.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
@@ -60,7 +60,7 @@ async function setupCounts() {
   };
 }
 
-it.each(eventTypes)(
+it.each(changeTypes)(
   'a change that creates %s is counted on its own, so the ledger explains the event',
   async (type) => {
     const { owner, make } = await setupWebhooks();

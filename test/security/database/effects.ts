@@ -65,6 +65,11 @@ const mayAppear: Readonly<Record<string, string>> = {
   mail: `exists (select from membership m left join sign_in s on s.person_id = m.person_id
     where m.person_id = t.person_id and coalesce(t.address, m.email) in (m.email, s.email))`,
   notice: `t.at <= now()`,
+  // Operational events of notices, and no others.
+  event: `t.created_at <= clock_timestamp() and exists (select from notice n where n.organization_id = t.organization_id
+    and n.kind = t.type and n.data = (t.body::json -> 'data')::text)`,
+  delivery: `t.state = 'queued' and exists (select from event e where e.organization_id = t.organization_id
+    and e.id = t.event_id and e.type in ('webhook.failing', 'webhook.suspended', 'key.expiring'))`,
   audit_chain: 'true',
   call_sum: 'true',
   audit_purge: `t.kept_from <= now() - interval '90 days' and t.floor_days = 90`,

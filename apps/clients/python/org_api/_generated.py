@@ -1,5 +1,5 @@
 # Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-# SHA-256 of what it contains of the document: 443405af05227a21ffaefb8eaa0ae858f090f3efdc5df13f38db499ae8f99730
+# SHA-256 of what it contains of the document: 41d63f77be058c339b387dcce766ed20f7b3ed41fdc30cde151b3149da36ec59
 # SHA-256 of its generator: f870b5628c8da311f10c665a3fdf3f213a2594effee2d911393a9cee3684b912
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-# SHA-256 of what it contains of the document: 443405af05227a21ffaefb8eaa0ae858f090f3efdc5df13f38db499ae8f99730
+# SHA-256 of what it contains of the document: 41d63f77be058c339b387dcce766ed20f7b3ed41fdc30cde151b3149da36ec59
 # SHA-256 of its generator: f870b5628c8da311f10c665a3fdf3f213a2594effee2d911393a9cee3684b912
 from __future__ import annotations
 
@@ -296,6 +296,95 @@ class SeatEndedEvent(TypedDict):
     """
     organization: Organization1
     data: Data3
+    test: NotRequired[Literal[True]]
+    """
+    Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.
+    """
+
+
+class Data4(TypedDict):
+    webhookId: str
+    """
+    Another webhook of the organization.
+    """
+    failingSince: str
+    """
+    Since when nothing was accepted.
+    """
+
+
+class WebhookFailingEvent(TypedDict):
+    id: str
+    """
+    Identical on every retry, so that a repeat can be ignored.
+    """
+    type: Literal['webhook.failing']
+    createdAt: str
+    """
+    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    """
+    organization: Organization1
+    data: Data4
+    test: NotRequired[Literal[True]]
+    """
+    Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.
+    """
+
+
+class Data5(TypedDict):
+    webhookId: str
+    """
+    Another webhook of the organization.
+    """
+    suspendedAt: str
+    reason: Literal['failures', 'gone'] | str
+    """
+    `failures`: its receiver accepted nothing for days; `gone`: it answered 410.
+    """
+
+
+class WebhookSuspendedEvent(TypedDict):
+    id: str
+    """
+    Identical on every retry, so that a repeat can be ignored.
+    """
+    type: Literal['webhook.suspended']
+    createdAt: str
+    """
+    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    """
+    organization: Organization1
+    data: Data5
+    test: NotRequired[Literal[True]]
+    """
+    Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.
+    """
+
+
+class Data6(TypedDict):
+    keyId: str
+    """
+    The key, as in the console.
+    """
+    keyPrefix: str
+    """
+    Its beginning.
+    """
+    expiresAt: str
+
+
+class KeyExpiringEvent(TypedDict):
+    id: str
+    """
+    Identical on every retry, so that a repeat can be ignored.
+    """
+    type: Literal['key.expiring']
+    createdAt: str
+    """
+    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    """
+    organization: Organization1
+    data: Data6
     test: NotRequired[Literal[True]]
     """
     Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.

@@ -3,7 +3,10 @@ export type OrgEvent =
   | Envelope<'client.started', { grantId: string; kind: GrantKind }>
   | Envelope<'client.ended', { grantId: string; kind: GrantKind; reason: Open<'ended' | 'moved'> }>
   | Envelope<'seat.given', { seatId: string; grantId: string }>
-  | Envelope<'seat.ended', { seatId: string; grantId: string; reason: SeatEndReason }>;
+  | Envelope<'seat.ended', { seatId: string; grantId: string; reason: SeatEndReason }>
+  | Envelope<'webhook.failing', { webhookId: string; failingSince: string }>
+  | Envelope<'webhook.suspended', { webhookId: string; suspendedAt: string; reason: Open<'failures' | 'gone'> }>
+  | Envelope<'key.expiring', { keyId: string; keyPrefix: string; expiresAt: string }>;
 
 /** The known values, and any other. */
 type Open<Known extends string> = Known | (string & {});

@@ -63,9 +63,12 @@ function readEvent(body: Uint8Array): OrgEvent {
   throw new InvalidDeliveryError('The body is not the JSON of an event.');
 }
 
-/** Returns what an event is about: a seat, or else a grant. A grant has several seats, one after another. */
+/**
+ * Returns what an event is about: a seat, or else a grant; null: neither, so it waits for nothing. A grant has several
+ * seats, one after another.
+ */
 function findSubject(event: OrgEvent): string | null {
-  const { seatId, grantId }: { seatId?: string; grantId?: string } = event.data ?? {};
+  const { seatId, grantId } = (event.data ?? {}) as { seatId?: string; grantId?: string };
   if (seatId) return `seat:${seatId}`;
   return grantId ? `grant:${grantId}` : null;
 }

@@ -1,5 +1,5 @@
 // Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-// SHA-256 of what it contains of the document: 443405af05227a21ffaefb8eaa0ae858f090f3efdc5df13f38db499ae8f99730
+// SHA-256 of what it contains of the document: 41d63f77be058c339b387dcce766ed20f7b3ed41fdc30cde151b3149da36ec59
 // SHA-256 of its generator: 0ade03d33278411bd4c4eec076c820cc870aab90046a9d355bc3dd37b3529eee
 import type { ApiResponse, CallOptions } from './response.ts';
 
@@ -394,6 +394,115 @@ interface components {
              */
             test?: true;
         };
+        /** WebhookFailingEvent */
+        WebhookFailingEvent: {
+            /**
+             * Format: uuid
+             * @description Identical on every retry, so that a repeat can be ignored.
+             */
+            id: string;
+            /** @constant */
+            type: "webhook.failing";
+            /**
+             * Format: date-time
+             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             */
+            createdAt: string;
+            organization: {
+                /** Format: uuid */
+                id: string;
+            };
+            data: {
+                /**
+                 * Format: uuid
+                 * @description Another webhook of the organization.
+                 */
+                webhookId: string;
+                /**
+                 * Format: date-time
+                 * @description Since when nothing was accepted.
+                 */
+                failingSince: string;
+            };
+            /**
+             * @description Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.
+             * @constant
+             */
+            test?: true;
+        };
+        /** WebhookSuspendedEvent */
+        WebhookSuspendedEvent: {
+            /**
+             * Format: uuid
+             * @description Identical on every retry, so that a repeat can be ignored.
+             */
+            id: string;
+            /** @constant */
+            type: "webhook.suspended";
+            /**
+             * Format: date-time
+             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             */
+            createdAt: string;
+            organization: {
+                /** Format: uuid */
+                id: string;
+            };
+            data: {
+                /**
+                 * Format: uuid
+                 * @description Another webhook of the organization.
+                 */
+                webhookId: string;
+                /** Format: date-time */
+                suspendedAt: string;
+                /**
+                 * @description `failures`: its receiver accepted nothing for days; `gone`: it answered 410.
+                 * @enum {string}
+                 */
+                reason: "failures" | "gone" | (string & {});
+            };
+            /**
+             * @description Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.
+             * @constant
+             */
+            test?: true;
+        };
+        /** KeyExpiringEvent */
+        KeyExpiringEvent: {
+            /**
+             * Format: uuid
+             * @description Identical on every retry, so that a repeat can be ignored.
+             */
+            id: string;
+            /** @constant */
+            type: "key.expiring";
+            /**
+             * Format: date-time
+             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             */
+            createdAt: string;
+            organization: {
+                /** Format: uuid */
+                id: string;
+            };
+            data: {
+                /**
+                 * Format: uuid
+                 * @description The key, as in the console.
+                 */
+                keyId: string;
+                /** @description Its beginning. */
+                keyPrefix: string;
+                /** Format: date-time */
+                expiresAt: string;
+            };
+            /**
+             * @description Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.
+             * @constant
+             */
+            test?: true;
+        };
     };
     responses: never;
     parameters: never;
@@ -426,6 +535,9 @@ export type ClientStartedEvent = components['schemas']['ClientStartedEvent'];
 export type ClientEndedEvent = components['schemas']['ClientEndedEvent'];
 export type SeatGivenEvent = components['schemas']['SeatGivenEvent'];
 export type SeatEndedEvent = components['schemas']['SeatEndedEvent'];
+export type WebhookFailingEvent = components['schemas']['WebhookFailingEvent'];
+export type WebhookSuspendedEvent = components['schemas']['WebhookSuspendedEvent'];
+export type KeyExpiringEvent = components['schemas']['KeyExpiringEvent'];
 
 /** The version of this package. */
 export const clientVersion = "1.0.0";
@@ -455,7 +567,10 @@ export type WebhookEvent =
   | ClientStartedEvent
   | ClientEndedEvent
   | SeatGivenEvent
-  | SeatEndedEvent;
+  | SeatEndedEvent
+  | WebhookFailingEvent
+  | WebhookSuspendedEvent
+  | KeyExpiringEvent;
 
 type Unchanged = CallOptions & { ifNoneMatch: string };
 
