@@ -36,6 +36,13 @@ interface Post {
   isAbandoned: boolean;
 }
 
+interface Bound {
+  /** As many as its bucket holds, and the slots that were reserved before there was a bound. */
+  atOnce: number;
+  /** When each attempt asked that was admitted, by the clock of the world. */
+  admitted: number[];
+}
+
 class World {
   readonly engine: Engine;
   readonly posts: Post[] = [];
@@ -51,6 +58,9 @@ class World {
   readonly unordered = new Set<string>();
   /** Posts since the event or the last redelivery, without those that ended as internal errors. */
   readonly made = new Map<string, number>();
+  /** Webhooks with a bound of one post a second, by their id. */
+  readonly bounds = new Map<string, Bound>();
+  private passedSeconds = 0;
   private readonly close: () => Promise<void>;
 
   private constructor(engine: Engine, close: () => Promise<void>) {
@@ -82,12 +92,14 @@ class World {
   /** A workflow asks for an attempt, and posts when it is admitted. */
   async ask(run: Run, { repeats = false } = {}): Promise<void> {
     const id = randomUUID();
+    const askedAt = this.now();
     const first = await this.engine.ask(run, id);
     const row = repeats ? await this.engine.ask(run, id) : first;
     expect(row.decision, 'a repeated request').toBe(first.decision);
     if (row.decision === 'end' && this.workflows.get(formatDeliveryId(run)) === run)
       this.workflows.delete(formatDeliveryId(run));
     if (row.decision !== 'admitted') return;
+    this.checkBound(run, askedAt);
     const key = formatDeliveryId(run);
     const same = this.posts.filter((post) => formatDeliveryId(post.attempt) === key && post.ageSeconds < postSeconds);
     expect(same.length, 'posts of a delivery under way at once').toBe(0);
@@ -107,7 +119,33 @@ class World {
     if (workflow?.run === attempt.run && row?.state !== 'running') this.workflows.delete(key);
   }
 
+  /** Returns the time of the world in seconds. It runs by itself, too. */
+  private now = () => this.passedSeconds + performance.now() / 1_000;
+
+  async bound(hook: Hook): Promise<void> {
+    if (this.bounds.has(hook.webhookId)) return;
+    await this.engine.setPostsPerSecond(hook, 1);
+    const reserved = (await this.engine.deliveries(hook)).filter(({ hasAttempt }) => hasAttempt === false).length;
+    this.bounds.set(hook.webhookId, { atOnce: 2 + reserved, admitted: [] });
+  }
+
+  async unbound(hook: Hook): Promise<void> {
+    await this.engine.setPostsPerSecond(hook, null);
+    this.bounds.delete(hook.webhookId);
+  }
+
+  /** Checks that no time had more admissions than the bound allows. */
+  private checkBound({ webhookId }: Run, askedAt: number): void {
+    const bound = this.bounds.get(webhookId);
+    bound?.admitted.push(askedAt);
+    for (const [index, from] of bound?.admitted.entries() ?? []) {
+      const most = (bound?.atOnce ?? 0) + this.now() - from;
+      expect((bound?.admitted.length ?? 0) - index, 'attempts of a bounded webhook').toBeLessThanOrEqual(most);
+    }
+  }
+
   async pass(seconds: number): Promise<void> {
+    this.passedSeconds += seconds;
     await this.engine.pass(this.hooks, seconds);
     for (const post of this.posts) post.ageSeconds += seconds;
   }
@@ -310,7 +348,15 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   ],
   passUntilLate: [2, (world) => world.pass(130)],
   passSchedule: [1, (world) => world.pass(4_000)],
-  setClockBack: [1, (world) => world.engine.pass(world.hooks, -3_600)],
+  setClockBack: [
+    1,
+    async (world) => {
+      await world.engine.pass(world.hooks, -3_600);
+      for (const bound of world.bounds.values()) bound.admitted = []; // their buckets are full
+    },
+  ],
+  bound: [2, withHook((world, hook) => world.bound(hook))],
+  unbound: [1, withHook((world, hook) => world.unbound(hook))],
   repair: [4, (world) => world.engine.repair()],
   unblock: [2, (world) => world.engine.unblock()],
   turnOrderOff: [
