@@ -61,15 +61,20 @@ export interface PostgresFacts {
   quoting: string[];
 }
 
-const factsSql = /* sql */ `
+/** Exported for its test. */
+export const factsSql = /* sql */ `
   select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
     exists (select from pg_collation where collprovider = 'i') as "hasIcu", current_setting('fsync') as fsync,
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit",
     array(select name from (values ('log_error_verbosity', '{terse}'::text[]),
         ('log_min_error_statement', '{fatal,panic}'), ('log_parameter_max_length_on_error', '{0}'),
-        ('log_statement', '{none,ddl}'), ('log_min_duration_statement', '{-1}'), ('log_min_duration_sample', '{-1}')
-      ) as setting (name, good) where current_setting(name) <> all (good)) as quoting`;
+        ('log_statement', '{none,ddl}'), ('log_min_duration_statement', '{-1}'), ('log_min_duration_sample', '{-1}'),
+        ('log_transaction_sample_rate', '{0}'), ('debug_print_parse', '{off}'), ('debug_print_rewritten', '{off}'),
+        ('debug_print_plan', '{off}'),
+        -- Of extensions, which a server may not have.
+        ('auto_explain.log_min_duration', '{-1}'), ('pgaudit.log', '{none,ddl,""}')
+      ) as setting (name, good) where current_setting(name, true) <> all (good)) as quoting`;
 
 async function checkServer(connection: PrimaryConnection): Promise<Finding[]> {
   const { rows } = await connection.query<PostgresFacts>(factsSql);
