@@ -9,7 +9,7 @@ import { workerEnvironment } from '#test/worker.ts';
 
 const operational = ['webhook.failing', 'webhook.suspended', 'key.expiring'] as const;
 
-it('a webhook is told of another that is suspended, of one that fails and of a key that expires, once, and never of itself', {
+it('a webhook gets an event about another that is suspended, one that fails and a key that expires, and none about itself', {
   timeout: 240_000,
 }, async () => {
   const { database, owner, make } = await setupDatabase();
