@@ -184,7 +184,8 @@ async function arrange() {
     /** Returns the posts of a webhook in the order of their admission. */
     async posts({ id, receiver }: MadeWebhook & { receiver: Awaited<ReturnType<typeof startReceiver>> }) {
       const { rows } = await owner.pool.query<{ key: string; number: number; admittedAtMs: number }>(
-        `select event_id || '/' || number as key, number, extract(epoch from started_at)::float8 * 1000 as "admittedAtMs"
+        `select event_id || '/' || number as key, number,
+           extract(epoch from started_at)::float8 * 1000 as "admittedAtMs"
          from delivery_attempt where webhook_id = $1 order by started_at`,
         [id],
       );
