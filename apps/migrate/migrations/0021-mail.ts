@@ -61,8 +61,11 @@ export class Mail extends Migration {
         -- Null: the organization's security contact.
         person_id text collate "C" constraint mail_person references person,
         -- Each organization, and each person for their sign-in, has a queue of its own: one with many mails
-        -- delays none of another.
-        queue text collate "C" not null generated always as (coalesce(organization_id::text, person_id)) stored,
+        -- delays none of another. What time shows may be due for all organizations at once, so each kind of it
+        -- is one queue.
+        queue text collate "C" not null generated always as (
+          case when kind in (${listed(noticeKinds)}) then kind
+            else coalesce(organization_id::text, person_id) end) stored,
         -- Erased when the mail is settled, as is the sealed token of a link.
         address text constraint mail_address_form check (is_mail_address(address)),
         sealed bytea,
@@ -77,6 +80,8 @@ export class Mail extends Migration {
         attempted_at timestamptz,
         -- When the next attempt may be made. During one, when it counts as lost.
         due_at timestamptz default clock_timestamp(),
+        -- It is due, and stands in its queue.
+        is_ready boolean not null default false,
         -- The time of what it tells, and the Date of the mail.
         created_at timestamptz not null default now(),
         settled_at timestamptz,
@@ -84,11 +89,14 @@ export class Mail extends Migration {
         reply text constraint mail_reply_form check (reply ~ '^[A-Z0-9_. ]{1,30}$'),
         constraint mail_waiting_is_due check ((state = 'waiting') = (due_at is not null)),
         constraint mail_waiting_has_address check ((state = 'waiting') = (address is not null)),
+        constraint mail_ready_waits check (state = 'waiting' or not is_ready),
         constraint mail_settled_has_time check ((state = 'waiting') = (settled_at is null)),
         constraint mail_settled_has_no_token check (state = 'waiting' or sealed is null)
       );
-      create index mail_due on mail (queue, due_at, id) where state = 'waiting';
-      create index mail_attempted on mail (queue, attempted_at) where attempted_at is not null;
+      create index mail_due on mail (due_at, id) where state = 'waiting' and not is_ready;
+      create index mail_due_first on mail (due_at, id) where state = 'waiting' and not is_ready and attempts = 0;
+      create index mail_ready on mail (queue, due_at, id) where is_ready;
+      create index mail_attempted on mail (attempted_at) where attempted_at is not null;
       create index mail_settled on mail (settled_at) where state <> 'waiting';
       create index mail_by_person on mail (organization_id, person_id, created_at);
       -- What continues is one mail: its text is made when it is sent, from what is true then.
@@ -470,8 +478,28 @@ export class Mail extends Migration {
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
         update mail set state = outcome, reply = coalesce(answer, reply), settled_at = clock_timestamp(),
-          due_at = null, address = null, sealed = null, facts = null
+          due_at = null, is_ready = false, address = null, sealed = null, facts = null
         where id = mail_id and state = 'waiting';
+      end;
+
+      -- Puts mails that are due into their queues, at most a few hundred at once. The clock may have been set
+      -- back: before its first attempt a mail waits for ten minutes at most, and later for twelve hours.
+      create function ready_mails() returns void
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        update mail set is_ready = true where id in (
+          select a.id from (select m.id from mail m where m.state = 'waiting' and not m.is_ready
+            and m.due_at <= statement_timestamp()
+            order by m.due_at, m.id limit 100 for update skip locked) a
+          union all
+          select b.id from (select m.id from mail m where m.state = 'waiting' and not m.is_ready and m.attempts = 0
+            and m.due_at > statement_timestamp() + interval '10 minutes' and is_due(m.due_at, interval '10 minutes')
+            order by m.due_at, m.id limit 100 for update skip locked) b
+          union all
+          select c.id from (select m.id from mail m where m.state = 'waiting' and not m.is_ready
+            and m.due_at > statement_timestamp() + interval '12 hours' and is_due(m.due_at, interval '12 hours')
+            order by m.due_at, m.id limit 100 for update skip locked) c
+        );
       end;
 
       -- Admits the next attempt that is due, for five minutes, which is longer than one takes. Settles
@@ -483,26 +511,22 @@ export class Mail extends Migration {
       declare
         due mail;
         found_facts jsonb;
+        -- The queue of the last attempt.
+        last_queue text := (select m.queue from mail m where m.attempted_at is not null
+          order by m.attempted_at desc limit 1);
       begin
+        perform ready_mails();
         loop
-          -- The first mail of each queue, found by the index; of those that are due, the one whose queue had
-          -- its last attempt longest ago.
-          with recursive first as (
-            (select m.queue, m.id from mail m where m.state = 'waiting' order by m.queue, m.due_at, m.id limit 1)
-            union all
-            select n.queue, n.id from first f cross join lateral (
-              select m.queue, m.id from mail m where m.state = 'waiting' and m.queue > f.queue
-              order by m.queue, m.due_at, m.id limit 1) n
-          )
-          select m.* into due from first f join mail m on m.id = f.id
-          -- The clock may have been set back: before its first attempt a mail waits for ten minutes at most, and
-          -- later for twelve hours.
-          where m.state = 'waiting'
-            and is_due(m.due_at, case m.attempts when 0 then interval '10 minutes' else interval '12 hours' end)
-          order by (select max(a.attempted_at) from mail a where a.queue = m.queue and a.attempted_at is not null)
-              nulls first, m.due_at, m.id
-            limit 1 for update of m skip locked;
+          -- The first mail of the next queue, and after the last queue of the first one again. Each step reads
+          -- one entry of an index, whatever waits.
+          select m.* into due from mail m where m.is_ready and m.queue > coalesce(last_queue, '')
+            order by m.queue, m.due_at, m.id limit 1 for update skip locked;
+          if not found then
+            select m.* into due from mail m where m.is_ready
+              order by m.queue, m.due_at, m.id limit 1 for update skip locked;
+          end if;
           exit when not found;
+          last_queue := due.queue;
           found_facts := find_mail_facts(due);
           if found_facts is null then
             perform close_mail(due.id, 'dropped', null);
@@ -510,7 +534,7 @@ export class Mail extends Migration {
             perform close_mail(due.id, 'expired', null);
           else
             return query update mail m set attempts = m.attempts + 1, attempted_at = clock_timestamp(),
-                due_at = clock_timestamp() + interval '5 minutes', facts = coalesce(m.facts, found_facts)
+                due_at = clock_timestamp() + interval '5 minutes', is_ready = false, facts = coalesce(m.facts, found_facts)
               where m.id = due.id
               returning m.id, m.kind, m.organization_id, m.person_id, m.address, m.sealed, m.facts, m.attempts,
                 m.created_at;

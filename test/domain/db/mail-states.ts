@@ -15,6 +15,11 @@ export const wrongMailStates: [state: string, constraint: string, statement: str
     changed(`state = 'bounced', due_at = null, address = null, settled_at = now()`),
   ],
   ['a reply with an address', 'mail_reply_form', changed(`reply = '550 a@example.org'`)],
+  [
+    'a settled mail in its queue',
+    'mail_ready_waits',
+    changed(`state = 'sent', due_at = null, address = null, settled_at = now(), is_ready = true`),
+  ],
   ['a mail that waits for ever', 'mail_waiting_is_due', changed(`due_at = null`)],
   ['a mail that waits without an address', 'mail_waiting_has_address', changed(`address = null`)],
   [
