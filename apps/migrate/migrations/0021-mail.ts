@@ -534,7 +534,8 @@ export class Mail extends Migration {
             perform close_mail(due.id, 'expired', null);
           else
             return query update mail m set attempts = m.attempts + 1, attempted_at = clock_timestamp(),
-                due_at = clock_timestamp() + interval '5 minutes', is_ready = false, facts = coalesce(m.facts, found_facts)
+                due_at = clock_timestamp() + interval '5 minutes',
+                is_ready = false, facts = coalesce(m.facts, found_facts)
               where m.id = due.id
               returning m.id, m.kind, m.organization_id, m.person_id, m.address, m.sealed, m.facts, m.attempts,
                 m.created_at;
