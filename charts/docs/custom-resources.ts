@@ -82,7 +82,10 @@ function formatType(schema: Schema, indent: string): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `'${value}'`).join(' | ');
   if (schema.type === 'array') {
     const { items = {} } = schema;
-    return items.enum === undefined ? `${formatType(items, indent)}[]` : `(${formatType(items, indent)})[]`;
+    const one = formatType(items, indent);
+    if (items.enum === undefined) return `${one}[]`;
+    if (one.length <= 80) return `(${one})[]`;
+    return ['(', ...items.enum.map((value) => `${indent}  | '${value}'`), `${indent})[]`].join('\n');
   }
   if (schema.type === 'integer' || schema.type === 'number') return 'number';
   if (schema.additionalProperties !== undefined)
