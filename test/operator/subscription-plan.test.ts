@@ -11,6 +11,7 @@ const webhook: ManagedWebhook = {
   url: 'https://hooks.example.com/',
   eventTypes: ['client.started', 'seat.given'],
   ordered: true,
+  postsPerSecond: null,
   state: 'active',
   suspendedReason: null,
   failingSince: null,
@@ -85,6 +86,7 @@ const cases: Case[] = [
   ],
   ['keeps the secret when the referenced Secret is gone', { spec: { secret: secretRef } }, { secret: 'missing' }, []],
   ['changes the order', { spec: { ordered: false } }, {}, ['changeWebhook']],
+  ['bounds the posts', { spec: { postsPerSecond: 5 } }, {}, ['changeWebhook']],
   ['changes the URL', { spec: { url: 'https://other.example.com/' } }, {}, ['changeWebhook']],
   ['ignores the order of event types', { spec: { eventTypes: ['seat.given', 'client.started'] } }, {}, []],
   ['pauses', { spec: { suspend: true } }, {}, ['pauseWebhook']],
@@ -127,6 +129,12 @@ describe('the plan of a WebhookSubscription', () => {
     expect(planSubscription(subscription(parts), observed())).toEqual([
       { kind: 'changeWebhook', url: 'https://other.example.com/' },
     ]);
+  });
+
+  it('removes a bound that is not declared', () => {
+    const bounded = observed({ webhook: { ...webhook, postsPerSecond: 5 } });
+    expect(planSubscription(subscription({ spec: { postsPerSecond: 5 } }), bounded)).toEqual([]);
+    expect(planSubscription(subscription(), bounded)).toEqual([{ kind: 'changeWebhook', postsPerSecond: null }]);
   });
 });
 

@@ -34,6 +34,8 @@ describe('the schema of WebhookSubscription', () => {
     ['an unknown event', { eventTypes: ['client.moved'] }, /Unsupported value/],
     ['no event', { eventTypes: [] }, /eventTypes/],
     ['another URL than HTTP', { url: 'ftp://a.example/' }, /url/],
+    ['no post in a second', { postsPerSecond: 0 }, /postsPerSecond/],
+    ['more posts in a second than the console', { postsPerSecond: 101 }, /postsPerSecond/],
   ])('rejects %s', async (_, spec, message) => {
     const t = await setup();
     await expect(t.declare('orders', spec)).rejects.toThrow(message);
@@ -74,6 +76,22 @@ describe('a WebhookSubscription', () => {
     await vi.waitFor(async () => expect(await t.exists()).toBe(false), waiting);
     expect(await t.rows('select state from webhook')).toEqual([{ state: 'deleted' }]);
     expect(await t.actions()).toEqual(['create', 'change', 'pause', 'delete'].map((action) => `webhook.${action}`));
+  });
+
+  it('bounds the posts of its webhook, and removes a bound that it does not declare', async () => {
+    const t = await setup();
+    await t.start();
+    const bound = async () => (await t.rows('select posts_per_second from webhook'))[0];
+    const change = (postsPerSecond: number | null) =>
+      vi.waitFor(async () => expect(await bound()).toEqual({ posts_per_second: postsPerSecond }), waiting);
+    await t.declare('orders', { postsPerSecond: 5 });
+    await t.waitUntilReady();
+    expect(await bound()).toEqual({ posts_per_second: 5 });
+    await t.declare('orders', { postsPerSecond: 100 });
+    await change(100);
+    await t.declare();
+    await change(null);
+    expect(await t.actions()).toEqual(['create', 'change', 'change'].map((action) => `webhook.${action}`));
   });
 
   it('hands its webhook over to the members when it is deleted, and keeps the Secret', async () => {

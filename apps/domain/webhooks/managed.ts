@@ -17,7 +17,7 @@ import { WebhookSecret, type WebhookState } from './webhook.entity.ts';
 export interface ManagedWebhook
   extends Pick<
     WebhookHead,
-    'organizationId' | 'id' | 'url' | 'eventTypes' | 'ordered' | 'suspendedReason' | 'failingSince'
+    'organizationId' | 'id' | 'url' | 'eventTypes' | 'ordered' | 'postsPerSecond' | 'suspendedReason' | 'failingSince'
   > {
   state: Exclude<WebhookState, 'deleted'>;
   /** The newest secret: its id, and when it began to sign. */
@@ -30,8 +30,9 @@ export interface ManagedWebhook
 /** Returns the webhook that a cluster object manages and that is not deleted; null for none. */
 export async function findManagedWebhook(db: Queryable, objectUid: string): Promise<ManagedWebhook | null> {
   const [webhook] = await db.query(sql<ManagedWebhook>`
-    select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.ordered, w.state,
-      w.suspended_reason as "suspendedReason", api.utc(r.failing_since) as "failingSince", s.id as "secretId",
+    select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.ordered,
+      w.posts_per_second as "postsPerSecond", w.state, w.suspended_reason as "suspendedReason",
+      api.utc(r.failing_since) as "failingSince", s.id as "secretId",
       api.utc(s.created_at) as "secretCreatedAt", api.utc(l.settled_at) as "lastDeliveredAt"
     from webhook w
     join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id

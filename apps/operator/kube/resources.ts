@@ -176,6 +176,8 @@ export interface WebhookSubscriptionSpec {
   )[];
   /** Whether an event of a seat or grant waits until the one before is delivered or failed. */
   ordered: boolean;
+  /** The most requests that the receiver gets in a second. Without it, there is no limit. */
+  postsPerSecond?: number;
   /** The secret that signs the events. Either the operator generates it, or a Secret has it. */
   secret: {
     /** The operator generates the secret and publishes it. */

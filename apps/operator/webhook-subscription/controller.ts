@@ -60,13 +60,13 @@ export function createSubscriptionController(options: {
     },
     plan: planSubscription,
     async execute(action, resource) {
-      const { organizationId, url, eventTypes, ordered, secret } = resource.spec;
+      const { organizationId, url, eventTypes, ordered, postsPerSecond = null, secret } = resource.spec;
       if (action.kind === 'addFinalizer' || action.kind === 'removeFinalizer')
         return objects.changeFinalizer(resource, action.kind, subscriptionFinalizer);
       const { database, readWebhookSettings } = await getRegion();
       const by = getClusterObject(resource);
       if (action.kind === 'createWebhook') {
-        const fields = { organizationId, by, url, eventTypes, ordered, description: '' };
+        const fields = { organizationId, by, url, eventTypes, ordered, postsPerSecond, description: '' };
         const input = { ...fields, ...referenced(resource, secrets) };
         return createWebhook(database, input, await readWebhookSettings());
       }
@@ -108,7 +108,7 @@ export function createSubscriptionController(options: {
 const notes: Record<SubscriptionAction['kind'], Note | null> = {
   addFinalizer: null,
   createWebhook: { reason: 'WebhookCreated', message: 'The webhook is created.' },
-  changeWebhook: { reason: 'WebhookChanged', message: 'The webhook has the URL and events that are declared.' },
+  changeWebhook: { reason: 'WebhookChanged', message: 'The webhook has the fields that are declared.' },
   rotateSecret: { reason: 'SecretRotated', message: 'The webhook has a new signing secret.' },
   publishSecret: { reason: 'SecretPublished', message: 'The newest signing secret is published.' },
   pauseWebhook: { reason: 'WebhookPaused', message: 'The webhook is paused.' },

@@ -25,7 +25,13 @@ export interface ObservedSubscription {
 export type SubscriptionAction =
   | { kind: 'addFinalizer' }
   | { kind: 'createWebhook' }
-  | { kind: 'changeWebhook'; url?: string; eventTypes?: readonly string[]; ordered?: boolean }
+  | {
+      kind: 'changeWebhook';
+      url?: string;
+      eventTypes?: readonly string[];
+      ordered?: boolean;
+      postsPerSecond?: number | null;
+    }
   | { kind: 'rotateSecret' }
   | { kind: 'publishSecret' }
   | { kind: 'pauseWebhook' }
@@ -66,11 +72,14 @@ function planFields({ spec }: WebhookSubscription, webhook: ManagedWebhook): Sub
   const isUrlSame = spec.url === webhook.url;
   const areTypesSame = spec.eventTypes.toSorted().join() === webhook.eventTypes.toSorted().join();
   const isOrderSame = spec.ordered === webhook.ordered;
-  if (isUrlSame && areTypesSame && isOrderSame) return [];
+  const { postsPerSecond: bound = null } = spec;
+  const isBoundSame = bound === webhook.postsPerSecond;
+  if (isUrlSame && areTypesSame && isOrderSame && isBoundSame) return [];
   const url = isUrlSame ? {} : { url: spec.url };
   const eventTypes = areTypesSame ? {} : { eventTypes: spec.eventTypes };
   const ordered = isOrderSame ? {} : { ordered: spec.ordered };
-  return [{ kind: 'changeWebhook', ...url, ...eventTypes, ...ordered }];
+  const postsPerSecond = isBoundSame ? {} : { postsPerSecond: bound };
+  return [{ kind: 'changeWebhook', ...url, ...eventTypes, ...ordered, ...postsPerSecond }];
 }
 
 function planSecret(
