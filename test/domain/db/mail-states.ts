@@ -2,8 +2,8 @@
 const mail = `insert into mail (organization_id, kind, person_id, address)
   values ('$org', 'owner.add', '$user', 'a@example.org')`;
 const changed = (values: string) => `${mail}; update mail set ${values}`;
-const notice = (values: string) =>
-  `insert into notice (organization_id, kind, subject_id, step) values ('$org', ${values})`;
+const notice = (values: string, data = `'{}'`) =>
+  `insert into notice (organization_id, kind, subject_id, step, data) values ('$org', ${values}, ${data})`;
 
 export const wrongMailStates: [state: string, constraint: string, statement: string][] = [
   ['a mail of an unknown kind', 'mail_kind_known', changed(`kind = 'newsletter'`)],
@@ -55,6 +55,11 @@ export const wrongMailStates: [state: string, constraint: string, statement: str
     `${mail}; update mail set kind = 'audit_log.download'; ${mail}; update mail set kind = 'audit_log.download'`,
   ],
   ['a notice of an unknown kind', 'notice_kind_known', notice(`'key.create', gen_random_uuid(), 'x'`)],
+  [
+    'a notice that is an event without data',
+    'notice_event_has_data',
+    notice(`'key.expiring', gen_random_uuid(), 'x'`, 'null'),
+  ],
   ['a notice without a step', 'notice_step_length', notice(`'key.expiring', gen_random_uuid(), ''`)],
   [
     'a mail that no member may turn off, turned off',
