@@ -86,8 +86,8 @@ describe('what a member turns off', () => {
     expect(text.match(/ checked/g)).toHaveLength(3);
     expect(text).not.toContain('sends no email');
     await owner.submit(path, path, { kinds: ['key.expiring'] });
-    expect(await listOptOuts(ada.orgId)).toEqual([{ kind: 'webhook.failing' }, { kind: 'webhook.suspend' }]);
-    await owner.submit(path, path, { kinds: ['key.expiring', 'webhook.failing', 'webhook.suspend'] });
+    expect(await listOptOuts(ada.orgId)).toEqual([{ kind: 'webhook.failing' }, { kind: 'webhook.suspended' }]);
+    await owner.submit(path, path, { kinds: ['key.expiring', 'webhook.failing', 'webhook.suspended'] });
     expect(await listOptOuts(ada.orgId)).toEqual([]);
   });
 
@@ -138,4 +138,56 @@ describe('without a mail server', () => {
     const { rows } = await t.owner.pool.query(`select from mail where kind = 'invitation'`);
     expect(rows).toEqual([]);
   });
+});
+
+it('the settings say what became of the last email to the security contact, and nothing of the one before', async () => {
+  const t = shared();
+  const ada = await t.enrol();
+  const owner = t.http(ada);
+  const path = `/o/${ada.orgId}/settings`;
+  const settings = { displayName: '', timeZone: '', invitationDomains: '', sessionHours: '12' };
+  const save = (securityContact: string) => owner.submit(path, path, { ...settings, securityContact });
+  const reject = () =>
+    t.owner.pool.query(
+      `update mail set state = 'rejected', reply = '550 5.1.1', settled_at = now(), due_at = null, address = null
+       where organization_id = $1 and person_id is null and state = 'waiting'`,
+      [ada.orgId],
+    );
+  const rejected = /The mail server rejected the last email .*\(550 5\.1\.1\)\. Check the address\./s;
+  expect((await owner.get(path)).text).not.toContain('The last email');
+  await save('mistyped@example.org');
+  expect((await owner.get(path)).text).toContain('The last email waits to be sent.');
+  await reject();
+  expect((await owner.get(path)).text).toMatch(rejected);
+  const admin = t.http(await t.enrol({ orgId: ada.orgId, roleKey: 'admin' }));
+  expect((await admin.get(path)).text).toMatch(rejected);
+  // The old address gets a mail about the change as well, which is rejected too.
+  await save('it@example.org');
+  expect((await owner.get(path)).text).toContain('The last email waits to be sent.');
+  await t.owner.pool.query(
+    `update mail set state = 'sent', settled_at = now(), due_at = null, address = null where address = 'it@example.org'`,
+  );
+  await reject();
+  expect((await owner.get(path)).text).toContain('The last email was sent');
+  // A member with this address gets its mails as a member.
+  await save(ada.email);
+  await reject();
+  expect((await owner.get(path)).text).not.toContain('last email');
+});
+
+it('keys and webhooks are shown with the numbers by which emails name them', async () => {
+  const t = shared();
+  const ada = await t.enrol();
+  const owner = t.http(ada);
+  const webhook = await t.make.webhook({ orgId: ada.orgId });
+  const key = await t.make.apiKey({ creator: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
+  await t.owner.pool.query('update webhook set number = 7 where id = $1', [webhook.id]);
+  await t.owner.pool.query('update api_key set number = 9 where id = $1', [key.id]);
+  for (const [path, name] of [
+    ['/webhooks', 'Webhook 7'],
+    [`/webhooks/${webhook.id}?tab=settings`, 'Webhook 7'],
+    ['/keys', 'Key 9'],
+    [`/keys/${key.id}`, 'Key 9'],
+  ] as const)
+    expect([path, (await owner.get(`/o/${ada.orgId}${path}`)).text.includes(name)]).toEqual([path, true]);
 });

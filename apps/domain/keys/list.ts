@@ -7,6 +7,8 @@ import { ApiKey, type KeyState } from './api-key.entity.ts';
 /** A key with its use and rotation. `working`: the scopes that its creator still holds. */
 export interface KeyUsage {
   id: string;
+  /** Its number among the organization's valid keys, by which emails name it; null once it has ended. */
+  number: number | null;
   label: string;
   description: string;
   /** Blocks from which it may be used, in CIDR form; none: from every address. */
@@ -47,7 +49,7 @@ async function selectUsage(
   which: RawBuilder<unknown>,
 ): Promise<KeyUsage[]> {
   const rows = await db.query(sql<KeyUsage>`
-  select k.id, k.label, k.description, k.allowed_addresses::text[] as "allowedAddresses", k.hint,
+  select k.id, k.number, k.label, k.description, k.allowed_addresses::text[] as "allowedAddresses", k.hint,
     k.creator_id as "creatorId", coalesce(m.name, k.creator_id) as "creatorName",
     coalesce(m.status, 'left') as "creatorStatus", k.scopes,
     array(

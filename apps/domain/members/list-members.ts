@@ -9,6 +9,7 @@ import { contains } from '../db/fold.ts';
 import { buildPage, type ListPage } from '../db/list-page.ts';
 import { joinConditions, withDates } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
+import type { MailOutcome } from '../mail/find-mail.ts';
 
 export type MemberStatus = MemberAccess['status'];
 
@@ -100,13 +101,13 @@ export interface MemberDetails extends MemberRow {
   /** The one-time link that was sent to them, while it works: its creator could still create it. */
   link: { expiresAt: Date } | null;
   /** The newest email with a link; null when there was none in 30 days. */
-  invitation: { state: string; reply: string | null; at: Date } | null;
+  invitation: MailOutcome | null;
   /** Their account at the organization's provider; null when it has none. `linkedAt` null: none is linked. */
   account: { linkedAt: Date | null } | null;
 }
 
 interface DetailsRow extends MemberRow {
-  mailState: string | null;
+  mailState: MailOutcome['state'] | null;
   mailReply: string | null;
   mailAt: string | null;
   activeGrants: number;

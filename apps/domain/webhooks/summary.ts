@@ -80,8 +80,10 @@ export function completeCounts(now: Date): WebhookCounts<DeliveryCounts> {
   };
 }
 
-/** Counts for a page, each bounded: they take as long with a million deliveries as with ten. */
+/** Its number, and counts for a page, each bounded: they take as long with a million deliveries as with ten. */
 interface PageCounts {
+  /** Among the organization's webhooks, by which emails name it; null once it is deleted. */
+  number: number | null;
   /** Of the events of the last 24 hours, the newest 500 at most. */
   day: HealthCounts;
   /** Open deliveries, counted up to `openCountedTo`. */
@@ -97,7 +99,7 @@ export const openCountedTo = 10_000;
 export function pageCounts(now: Date): WebhookCounts<PageCounts> {
   const yesterday = firstEventIdAt(new Date(now.getTime() - dayMs));
   return {
-    columns: sql`, row_to_json(h) as day, ${countOpen('waiting')}, ${countOpen('held')}`,
+    columns: sql`, w.number, row_to_json(h) as day, ${countOpen('waiting')}, ${countOpen('held')}`,
     source: sql`cross join lateral (${selectHealth(sql`d.organization_id = w.organization_id and d.webhook_id = w.id
       and d.event_id >= ${yesterday}::uuid`)}) h`,
   };

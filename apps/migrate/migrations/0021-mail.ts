@@ -221,9 +221,10 @@ export class Mail extends Migration {
           perform write_mails(entry.organization_id, 'sso.accept_passwords', null);
         elsif entry.action = 'organization.change' then
           perform write_mails(entry.organization_id, 'security_contact.change', null);
-          -- The old contact as well: an attacker with an owner's sign-in would change the contact first.
-          insert into mail (organization_id, kind, address)
-          select entry.organization_id, 'security_contact.change', o.address
+          -- The old contact as well: an attacker with an owner's sign-in would change the contact first. This mail
+          -- is of the time before the change, so what becomes of it says nothing about the new address.
+          insert into mail (organization_id, kind, address, created_at)
+          select entry.organization_id, 'security_contact.change', o.address, now() - interval '1 microsecond'
           from (select detail #>> '{securityContact,from}' as address) o
           where is_mail_address(o.address) and may_mail_contact(entry.organization_id);
         else

@@ -83,6 +83,7 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
       main: true,
       cell: (key) =>
         html`<a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>
+          ${key.number === null ? nothing : html`<span class="quiet regular">Key ${key.number}</span>`}
           ${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
     },
     { heading: 'Status', whenNarrow: 'beside', cell: (key) => renderStatus(key, now) },

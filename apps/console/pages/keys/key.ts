@@ -86,6 +86,7 @@ const inactiveReason = ({ creatorName, creatorStatus }: KeyUsage): Html =>
 async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return detailList([
     key.description !== '' && ['Description', displayName(key.description)],
+    key.number !== null && ['Name in emails', `Key ${key.number}`],
     ['Key prefix', keyHintCell(key)],
     ['Key ID', copyableId('key ID', key.id)],
     ['Created', time(key.createdAt)],

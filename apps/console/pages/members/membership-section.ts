@@ -2,6 +2,7 @@ import type { MemberDetails } from '#domain/members/list-members.ts';
 import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
+import { describeMail } from '../../components/mail-outcome.ts';
 import { time } from '../../components/time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
@@ -38,18 +39,9 @@ function linkPart(visit: MemberVisit, { personId, link, invitation }: MemberDeta
     return part('link', 'Invitation link', text, buttonForm(visit, { action, button }));
   }
   const text = html`The invitation link expires ${time(link.expiresAt)}. A new link replaces it.
-    ${invitation === null ? nothing : describeInvitation(invitation)}`;
+    ${invitation === null ? nothing : describeMail(invitation)}`;
   const button = sendsMail ? 'Send new invitation' : 'Create new link';
   return part('link', 'Invite pending', text, buttonForm(visit, { action, button }));
-}
-
-/** Says what became of the email with a link. `reply`: the codes of the mail server. */
-function describeInvitation({ state, reply, at }: NonNullable<MemberDetails['invitation']>): Html {
-  if (state === 'sent') return html`The email was sent ${time(at)}.`;
-  if (state === 'waiting') return html`The email waits to be sent.`;
-  if (state === 'rejected')
-    return html`The mail server rejected the email ${time(at)} (${reply ?? 'no code'}). Check the address.`;
-  return html`The email was not sent.`;
 }
 
 function suspensionPart(visit: MemberVisit, { personId, status }: MemberDetails): Html {

@@ -11,8 +11,10 @@ import {
   sessionHoursRange,
   timeZoneNames,
 } from '#domain/identity/organization-settings.ts';
-import { type Html, html } from '#runtime/pages/html.ts';
+import { findContactMail } from '#domain/mail/find-mail.ts';
+import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { checkboxField, form, linesField, selectField, textField } from '../../components/form.ts';
+import { describeMail } from '../../components/mail-outcome.ts';
 import { notice } from '../../components/notice.ts';
 import { detailList } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
@@ -76,19 +78,26 @@ export const routes = member.formPage({
   render: (visit, state) => (isOwner(visit) ? settingsPage(visit, state) : readOnlyPage(visit)),
 });
 
-function settingsPage(visit: MemberVisit, state: FormState): Page {
+async function settingsPage(visit: MemberVisit, state: FormState): Promise<Page> {
+  const contact = await describeContactMail(visit);
   return page({
     title: 'Settings',
     body: form(visit, {
       state,
       button: 'Save settings',
       cancel: visit.at(''),
-      fields: html`${organizationFields(state)}${accessFields(state)}`,
+      fields: html`${organizationFields(state, contact)}${accessFields(state)}`,
     }),
   });
 }
 
-const organizationFields = (state: FormState): Html => html`<h2>Organization</h2>
+/** Says what became of the last email to the security contact. */
+async function describeContactMail({ console, organizationId }: MemberVisit): Promise<Html> {
+  const mail = await findContactMail(console.database, organizationId);
+  return mail === null ? nothing : describeMail(mail, 'The last email');
+}
+
+const organizationFields = (state: FormState, contact: Html): Html => html`<h2>Organization</h2>
   ${textField(state, {
     name: 'displayName',
     label: 'Display name (optional)',
@@ -113,9 +122,8 @@ const organizationFields = (state: FormState): Html => html`<h2>Organization</h2
     inputMode: 'email',
     exact: true,
     maxLength: 254,
-    hint:
-      'Gets a copy of emails about security that members can’t turn off, and each month the end of the audit log. ' +
-      'For example the address of your IT desk.',
+    hint: html`Gets a copy of emails about security that members can’t turn off, and each month the end of the audit
+      log. For example the address of your IT desk. ${contact}`,
   })}`;
 
 const accessFields = (state: FormState): Html => html`<h2>Access</h2>
@@ -148,15 +156,23 @@ async function readOnlyPage(visit: MemberVisit): Promise<Page> {
   const settings = await getSettings(visit.console.database, visit.organizationId);
   return page({
     title: 'Settings',
-    body: html`${notice('info', 'Only an owner can change these settings.')}${settingsList(settings)}`,
+    body: html`${notice('info', 'Only an owner can change these settings.')}${settingsList(
+      settings,
+      await describeContactMail(visit),
+    )}`,
   });
 }
 
-const settingsList = (settings: OrganizationSettings): Html =>
+const settingsList = (settings: OrganizationSettings, contact: Html): Html =>
   detailList([
     ['Display name', settings.displayName === null ? 'The registered name' : displayName(settings.displayName)],
     ['Time zone', settings.timeZone ?? 'Each viewer’s own'],
-    ['Security contact', settings.securityContact === null ? 'None' : readableEmail(settings.securityContact)],
+    [
+      'Security contact',
+      settings.securityContact === null
+        ? 'None'
+        : html`<bdi>${readableEmail(settings.securityContact)}</bdi> <span class="quiet">${contact}</span>`,
+    ],
     [
       'Allowed address domains',
       settings.invitationDomains.length === 0 ? 'Any' : settings.invitationDomains.join(', '),

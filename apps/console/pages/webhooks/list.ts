@@ -51,7 +51,7 @@ const columns = (visit: MemberVisit): Column<WebhookSummary>[] => [
     main: true,
     cell: (webhook) =>
       html`<a href="${visit.at(`/webhooks/${webhook.id}`)}">${webhookName(webhook)}</a>
-        <br>${copyableUrl('endpoint URL', webhook.url)}`,
+        <span class="quiet regular">Webhook ${webhook.number}</span><br>${copyableUrl('endpoint URL', webhook.url)}`,
   },
   { heading: 'Status', whenNarrow: 'beside', cell: webhookStatus },
   { heading: 'Failing since', whenNarrow: 'hidden', cell: ({ failingSince }) => relativeTime(failingSince) },

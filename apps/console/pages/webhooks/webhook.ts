@@ -147,6 +147,7 @@ const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
     ['Requests per second', webhook.postsPerSecond === null ? 'No limit' : `At most ${webhook.postsPerSecond}`],
     ['Custom headers', headerNames(webhook)],
     ['Description', webhook.description.trim() === '' ? '–' : foreignText(webhook.description)],
+    webhook.number !== null && ['Name in emails', `Webhook ${webhook.number}`],
     ['Webhook ID', copyableId('webhook ID', webhook.id)],
     ['Created', time(webhook.createdAt)],
   ])}
