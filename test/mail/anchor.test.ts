@@ -59,7 +59,7 @@ it('shows in both programs that a log was computed again, saved as its source or
       return [exitCode, lines.find((line) => /anchor/.test(line))];
     });
   };
-  const compared = '1 anchors compared, 0 are of other months or positions';
+  const compared = 'anchors compared: 1, of other months or positions: 0';
   expect(await check()).toEqual([
     [0, compared],
     [0, compared],

@@ -104,7 +104,11 @@ export function createForms(mail: MailContent, origin: string) {
   const ofWebhooks = (subject: string, sentences: string[], advice: string): MailText => ({
     subject,
     sentences,
-    facts: [['Organization', organization], ...items.map((webhook) => factOfWebhook(webhook, format))],
+    facts: [
+      ['Organization', organization],
+      ...items.map((webhook) => factOfWebhook(webhook, format)),
+      ...(items.some(({ at }) => at !== undefined) ? [] : [when]),
+    ],
     action: open('/webhooks', isOne ? 'View webhook' : 'View webhooks'),
     advice,
     reason: because(`you can manage the webhooks of ${organization}`),

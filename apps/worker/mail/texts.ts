@@ -15,9 +15,9 @@ export function composeText(mail: MailContent, origin: string): MailText {
       return {
         subject: `Invitation to join ${organization}`,
         sentences: [
-          `A member of ${organization} invited you to its organization console.`,
-          'The link works once.',
-          'It asks you to sign in, or to set up sign-in.',
+          `A member of ${organization} invited you to its console, where members manage access to its data.`,
+          'Open the link to set up your sign-in, or to sign in if you have one.',
+          'It works once.',
         ],
         facts: [
           ['Organization', organization],
@@ -126,11 +126,14 @@ export function composeText(mail: MailContent, origin: string): MailText {
         choose(`A webhook of ${organization} is failing`, `${items.length} webhooks of ${organization} are failing`),
         [
           choose(
-            'The receiver has accepted no event for more than an hour.',
+            'Its receiver has accepted no event for more than an hour.',
             'Their receivers have accepted no event for more than an hour.',
           ),
-          'Repair what fails within three days.',
-          'No event is lost yet: each is sent again until then.',
+          choose(
+            'Open the webhook to see the cause, and repair it within three days.',
+            'Open the webhooks to see the causes, and repair them within three days.',
+          ),
+          'Until then each event is sent again, and none is lost.',
         ],
         'You get one email a day while this continues.',
       );
@@ -160,7 +163,7 @@ export function composeText(mail: MailContent, origin: string): MailText {
     case 'audit_log.evidence':
       return ofOwner(
         `Evidence of ${organization} was exported`,
-        ['A part of the audit log was exported as an evidence package.'],
+        ['The download of months of the audit log as an evidence package was started.'],
         '/audit-log',
         'View audit log',
       );
@@ -188,10 +191,10 @@ export function composeText(mail: MailContent, origin: string): MailText {
     }
     case 'sso.set':
       return ofOwner(
-        `The sign-in provider of ${organization} was set`,
+        `The sign-in provider of ${organization} was set up or changed`,
         [
-          'Members can sign in with the provider that the page names.',
-          'If it replaced another one, accounts and sessions of that one ended.',
+          'Its issuer, client ID or client secret was saved, and members can sign in with it.',
+          'If it replaced another provider, the accounts and sessions of that one ended.',
           'If that one was required, passwords open the organization again.',
         ],
         '/sign-in',
@@ -214,7 +217,11 @@ export function composeText(mail: MailContent, origin: string): MailText {
     case 'sso.remove':
       return ofOwner(
         `The sign-in provider of ${organization} was removed`,
-        ['Linked accounts and the sessions that began there ended.', 'Members sign in with a password.'],
+        [
+          'Linked accounts and the sessions that began there ended.',
+          'Members sign in with a password.',
+          'Those without a password need a recovery link from support.',
+        ],
         '/sign-in',
         'View sign-in provider',
       );

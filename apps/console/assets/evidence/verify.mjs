@@ -82,7 +82,7 @@ for (const chain of manifest.months) {
   console.log(`${chain.month}: positions ${chain.from} to ${position}, end ${hash.toString('hex')}`);
 }
 const others = anchors.filter((anchor) => !checkedAnchors.has(anchor));
-console.log(`${checkedAnchors.size} anchors compared, ${others.length} are of other months or positions`);
+console.log(`anchors compared: ${checkedAnchors.size}, of other months or positions: ${others.length}`);
 console.log(`manifest.json: ${sha256(read('manifest.json')).toString('hex')}`);
 console.log(faults === 0 ? 'INTACT' : `NOT INTACT: ${faults} faults`);
 process.exitCode = faults === 0 ? 0 : 1;

@@ -92,7 +92,7 @@ for chain in manifest["months"]:
     for position, (number, _) in names.items():
         fault(f"{chain['names']}, line {number}: there is no entry at position {position.decode()}")
     print(f"{chain['month']}: positions {chain['from']} to {at}, end {state.hex()}")
-print(f"{len(compared)} anchors compared, {len(set(anchors)) - len(compared)} are of other months or positions")
+print(f"anchors compared: {len(compared)}, of other months or positions: {len(set(anchors)) - len(compared)}")
 print(f"manifest.json: {sha256(read('manifest.json')).hex()}")
 print("INTACT" if faults == 0 else f"NOT INTACT: {faults} faults")
 sys.exit(0 if faults == 0 else 1)

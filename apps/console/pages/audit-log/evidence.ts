@@ -86,25 +86,32 @@ function chooseMonths(visit: MemberVisit, chains: readonly EvidenceChain[]): Htm
       ${entries === 1 ? 'entry' : 'entries'})</option>`;
   });
   return html`<form method="get" action="${visit.at('/audit-log/evidence/zip')}">
-    <p><label for="from">First month (UTC)</label> <select id="from" name="from">${options}</select></p>
-    <p><label for="to">Last month (UTC)</label> <select id="to" name="to">${options}</select></p>
+    <div class="field"><label for="from">First month (UTC)</label>
+      <select id="from" name="from">${options}</select></div>
+    <div class="field"><label for="to">Last month (UTC)</label>
+      <select id="to" name="to">${options}</select></div>
     <p class="actions"><button type="submit">Download evidence package</button>
       <span class="quiet">The download is recorded in the log.</span></p>
   </form>`;
 }
 
 const whatItProves = html`
-  <h2>What it proves</h2>
+  <section><h2>How to verify it</h2>
+  <p>Unpack the file, open a terminal in its folder, and run <code>node verify.mjs</code> or
+    <code>python3 verify.py</code>. The last line is INTACT or NOT INTACT, and the lines above it say what differs.</p>
+  </section>
+  <section><h2>What it proves</h2>
   <ul>
     <li>Each entry has a hash that covers the entry and every entry before it. A changed, removed, added or moved
       entry changes all hashes after it, and the programs name the first line that differs.</li>
     <li>The log gets an entry with the SHA-256 of the package’s manifest, so that the package itself can be
       recognized later.</li>
-  </ul>
-  <h2>What it does not prove</h2>
+  </ul></section>
+  <section><h2>What it does not prove</h2>
   <ul>
-    <li>That the log was not computed again as a whole by a person with full rights in the database. Anchors that the
-      operator of the service keeps elsewhere show that. Ask for them, and verify the package with them.</li>
+    <li>That the log was not computed again as a whole by a person with full rights in the database. An anchor that was
+      kept elsewhere shows that: the monthly email about the end of the audit log has one, and the operator of the
+      service has others. The file’s README.txt says how to verify the package with it.</li>
     <li>That a receiver processed an event. The package lists what the service recorded of each delivery.</li>
     <li>Names that an erasure removed. The entries remain and can be verified.</li>
-  </ul>`;
+  </ul></section>`;

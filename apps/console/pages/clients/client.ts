@@ -38,7 +38,7 @@ async function clientPage(visit: MemberVisit): Promise<Page> {
         ['Kind', kindLabels[client.kind]],
         ['Access ID', copyableId('access ID', client.grantId)],
         [hasBegun(client) ? 'Since' : 'Begins', time(client.since)],
-        ['Ends', time(client.endsAt, 'No end date')],
+        [client.status === 'ended' ? 'Ended' : 'Ends', time(client.endsAt, 'No end date')],
         [
           'Status',
           html`${clientStatus(client)}

@@ -59,7 +59,10 @@ function accessRows(visit: MemberVisit, client: ClientDetails, receipt: Receipt 
     ['Access ID', copyableId('access ID', grantId)],
     ['Access began', exactTime(since)],
     ['Access ended', status === 'ended' ? exactTime(endsAt) : notEnded],
-    status === 'ended' && ['Reason', endReason === 'moved' ? 'Moved to a colleague' : 'Ended'],
+    status === 'ended' && [
+      'Reason',
+      endReason === 'moved' ? 'Moved to a colleague' : 'Ended, not moved to a colleague',
+    ],
     receipt !== null && ['Reads stopped', html`Not before ${exactTime(receipt.stoppedAt)}`],
     receipt !== null && receipt.eventId !== null && ['Event ID', copyableId('event ID', receipt.eventId)],
     receipt !== null && ['As of', exactTime(receipt.asOf)],
@@ -161,8 +164,8 @@ const formatPosition = (place: ChainPosition | null): string =>
 
 const whatItStates = html`<section aria-labelledby="states"><h2 id="states">What this receipt states</h2>
   <ul>
-    <li><strong>Reads stopped</strong>: each read that had ended before this time shows the access as active. Reads that
-      begin after the end was stored show it as ended. That follows within milliseconds, or later while the standby of
+    <li><strong>Reads stopped</strong>: reads that finished before this time showed the access as active. Reads that
+      start after the end was stored show it as ended. It is stored within milliseconds, or later while the standby of
       the database is slow.</li>
     <li><strong>Acknowledged</strong>: the receiver answered 2xx. What it then did with the event is not known
       here.</li>
