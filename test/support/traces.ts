@@ -36,14 +36,19 @@ export function listTraces(text: string): string[] {
   return [text, bytes.toString('hex'), ...base64];
 }
 
+/** A connection that may see settings of the server. */
+interface Querying {
+  owner: { pool: { query(text: string): Promise<{ rows: { folder: string }[] }> } };
+}
+
 /** Returns the folder of the run's servers. */
-async function findServers({ owner }: Pick<TestInstallation, 'owner'>): Promise<string> {
+async function findServers({ owner }: Querying): Promise<string> {
   const { rows } = await owner.pool.query(`select current_setting('data_directory') as folder`);
-  return path.join(rows[0].folder, '../..');
+  return path.join(rows[0]?.folder ?? '', '../..');
 }
 
 /** Returns the log of PostgreSQL. */
-export const readServerLog = async (installation: Pick<TestInstallation, 'owner'>) =>
+export const readServerLog = async (installation: Querying) =>
   readFile(path.join(await findServers(installation), 'postgres.log'), 'utf8');
 
 /** Returns every value of every table of Temporal's store; of bytes, each is a character. */

@@ -20,6 +20,13 @@ import type { Report } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 import { startServer } from './server-program.ts';
 
+/** The server's log quotes no row and no statement: they have names. */
+export const quietLogSettings = {
+  log_error_verbosity: 'terse',
+  log_min_error_statement: 'panic',
+  log_parameter_max_length_on_error: '0',
+};
+
 const commonSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -27,10 +34,7 @@ const commonSettings = {
   shared_buffers: '128MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // The server's log quotes no row and no statement: they have names.
-  log_error_verbosity: 'terse',
-  log_min_error_statement: 'panic',
-  log_parameter_max_length_on_error: '0',
+  ...quietLogSettings,
 };
 
 /** For data that is deleted soon. POSIX shared memory of a killed server would stay in /dev/shm. */

@@ -57,7 +57,7 @@ export interface PostgresFacts {
   fsync: string;
   fullPageWrites: string;
   synchronousCommit: string;
-  /** Settings by which the server's log quotes rows, statements or their values. */
+  /** Settings by which the server's log quotes rows, statements or their values; `… of ROLE` if only for one. */
   quoting: string[];
 }
 
@@ -67,14 +67,26 @@ export const factsSql = /* sql */ `
     exists (select from pg_collation where collprovider = 'i') as "hasIcu", current_setting('fsync') as fsync,
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit",
-    array(select name from (values ('log_error_verbosity', '{terse}'::text[]),
-        ('log_min_error_statement', '{fatal,panic}'), ('log_parameter_max_length_on_error', '{0}'),
+    array(select case when role is null then name else format('%s of %s', name, role) end
+      from (values ('log_error_verbosity', '{terse}'::text[]),
+        -- A connection that is ended is a FATAL error, which quotes its statement.
+        ('log_min_error_statement', '{panic}'), ('log_parameter_max_length_on_error', '{0}'),
         ('log_statement', '{none,ddl}'), ('log_min_duration_statement', '{-1}'), ('log_min_duration_sample', '{-1}'),
-        ('log_transaction_sample_rate', '{0}'), ('debug_print_parse', '{off}'), ('debug_print_rewritten', '{off}'),
-        ('debug_print_plan', '{off}'),
+        ('log_transaction_sample_rate', '{0}'),
+        ('log_min_messages', '{debug1,info,notice,warning,error,log,fatal,panic}'),
+        ('debug_print_parse', '{off}'), ('debug_print_rewritten', '{off}'), ('debug_print_plan', '{off}'),
         -- Of extensions, which a server may not have.
-        ('auto_explain.log_min_duration', '{-1}'), ('pgaudit.log', '{none,ddl,""}')
-      ) as setting (name, good) where current_setting(name, true) <> all (good)) as quoting`;
+        ('auto_explain.log_min_duration', '{-1}'), ('pgaudit.log', '{none,ddl,""}'), ('pgaudit.role', '{""}')
+      ) as setting (name, good)
+      cross join lateral (
+        select null as role, current_setting(name, true) as value
+        union all
+        select coalesce(nullif(setrole, 0)::regrole::text, current_database()), substr(given, length(name) + 2)
+        from pg_db_role_setting cross join unnest(setconfig) as given
+        where setdatabase in (0, (select oid from pg_database where datname = current_database()))
+          and starts_with(given, name || '=')
+      ) as given
+      where value <> all (good)) as quoting`;
 
 async function checkServer(connection: PrimaryConnection): Promise<Finding[]> {
   const { rows } = await connection.query<PostgresFacts>(factsSql);
