@@ -41,6 +41,7 @@ it('no reference to a Secret has a key of its own: neither a Region’s nor a We
       organizationId: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d',
       url: 'https://hooks.example.com/',
       eventTypes: ['client.started'],
+      headersSecretRef: ref,
       secret: { secretRef: ref },
     },
   };

@@ -13,7 +13,7 @@ const shared = shareInstallation(setupDatabase);
 describe('an operator that is killed', () => {
   it('is killed below in every action', () => {
     const plan = path.join(import.meta.dirname, '../../apps/operator/webhook-subscription/plan.ts');
-    const planned = [...readFileSync(plan, 'utf8').matchAll(/^ {2}\| \{ kind: '(\w+)'/gm)].map(([, name]) => name);
+    const planned = [...readFileSync(plan, 'utf8').matchAll(/^ {2}\| \{\s+kind: '(\w+)'/gm)].map(([, name]) => name);
 
     expect(planned.length).toBeGreaterThan(5);
     const killed = transitions.flatMap(({ actions }) => actions);

@@ -12,6 +12,7 @@ const webhook: ManagedWebhook = {
   eventTypes: ['client.started', 'seat.given'],
   ordered: true,
   postsPerSecond: null,
+  headerNames: [],
   state: 'active',
   suspendedReason: null,
   failingSince: null,
@@ -26,10 +27,12 @@ const observed = (fields: Partial<ObservedSubscription> = {}): ObservedSubscript
   isAllowed: true,
   webhook,
   secret: 'current',
+  headers: 'current',
   ...fields,
 });
 const secretRef = { secretRef: { name: 'own' }, rotation: { overlap: '1h' } };
 const rotating = { generate: { secretName: 'orders' }, rotation: { every: '24h', overlap: '1h' } };
+const withHeaders = { headersSecretRef: { name: 'gateway' } };
 const bare = { finalizers: [] };
 const deleted = { deletionTimestamp: '2026-03-01T00:00:00Z' };
 
@@ -88,6 +91,19 @@ const cases: Case[] = [
   ['changes the order', { spec: { ordered: false } }, {}, ['changeWebhook']],
   ['bounds the posts', { spec: { postsPerSecond: 5 } }, {}, ['changeWebhook']],
   ['changes the URL', { spec: { url: 'https://other.example.com/' } }, {}, ['changeWebhook']],
+  ['sets headers that differ', { spec: withHeaders }, { headers: 'stale' }, ['changeWebhook']],
+  [
+    'neither creates a webhook without its headers',
+    { spec: withHeaders },
+    { webhook: null, secret: 'missing', headers: 'missing' },
+    [],
+  ],
+  [
+    'nor changes a field while its headers are for another server',
+    { spec: { ...withHeaders, url: 'https://other.example.com/', suspend: true } },
+    { headers: 'elsewhere' },
+    ['pauseWebhook'],
+  ],
   ['ignores the order of event types', { spec: { eventTypes: ['seat.given', 'client.started'] } }, {}, []],
   ['pauses', { spec: { suspend: true } }, {}, ['pauseWebhook']],
   ['resumes', {}, { webhook: { ...webhook, ...paused } }, ['resumeWebhook']],
@@ -128,6 +144,13 @@ describe('the plan of a WebhookSubscription', () => {
     const parts = { spec: { url: 'https://other.example.com/' } };
     expect(planSubscription(subscription(parts), observed())).toEqual([
       { kind: 'changeWebhook', url: 'https://other.example.com/' },
+    ]);
+  });
+
+  it('sets headers with a new URL, also those that are as declared', () => {
+    const spec = { url: 'https://other.example.com/', ...withHeaders };
+    expect(planSubscription(subscription({ spec }), observed())).toEqual([
+      { kind: 'changeWebhook', url: spec.url, setsHeaders: true },
     ]);
   });
 

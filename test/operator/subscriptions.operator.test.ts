@@ -2,8 +2,9 @@
 import { EventsV1Api, type V1Secret } from '@kubernetes/client-node';
 import { describe, expect, it, vi } from 'vitest';
 import { changeWebhook } from '#domain/webhooks/change.ts';
-import { secretLabel } from '../../apps/operator/webhook-subscription/secrets.ts';
-import { testAllowList } from '../support/secrets.ts';
+import { unsealHeaders } from '#domain/webhooks/seal.ts';
+import { originAnnotation, secretLabel } from '../../apps/operator/webhook-subscription/secrets.ts';
+import { testAllowList, testSealingKeys } from '../support/secrets.ts';
 import { setupDeclared, waiting } from './declared.ts';
 import { shareApiServer } from './share-api-server.ts';
 
@@ -12,6 +13,14 @@ const server = shareApiServer();
 const generate = { generate: { secretName: 'orders' } };
 
 const setup = () => setupDeclared(server());
+
+/** Returns the URL of the only webhook, and the custom headers that are sent there. */
+async function sent(t: Awaited<ReturnType<typeof setup>>) {
+  const [webhook] = await t.rows<{ id: string; url: string; headers_sealed: Buffer | null }>('select * from webhook');
+  const { id: webhookId = '', url, headers_sealed: sealed } = webhook ?? {};
+  const headers = sealed ? unsealHeaders(sealed, { organizationId: t.orgId, webhookId }, testSealingKeys) : [];
+  return { url, headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])) };
+}
 
 const decodeSecret = (secret: V1Secret): string => Buffer.from(secret.data?.secret ?? '', 'base64').toString('utf8');
 
@@ -92,6 +101,60 @@ describe('a WebhookSubscription', () => {
     await t.declare();
     await change(null);
     expect(await t.actions()).toEqual(['create', 'change', 'change'].map((action) => `webhook.${action}`));
+  });
+
+  it('gives its webhook the headers of a Secret, for the server that the Secret names and no other', async () => {
+    const t = await setup();
+    await t.start();
+    const value = 'Bearer marker-of-the-gateway';
+    const put = (headers: Record<string, string>, more: object = {}) =>
+      server().apply({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'gateway', namespace: t.namespace, ...more },
+        data: Object.fromEntries(
+          Object.entries(headers).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
+        ),
+      });
+    const declare = (spec: object = { headersSecretRef: { name: 'gateway' } }) => t.declare('orders', { ...spec });
+    const labels = { [secretLabel]: 'orders' };
+    const mark = (origin: string) => ({ labels, annotations: { [originAnnotation]: origin } });
+    const shows = (condition: string) =>
+      vi.waitFor(async () => expect(await t.conditions()).toContain(`Ready ${condition}`), waiting);
+    const sends = (headers: object, url = 'https://hooks.example.com/in') =>
+      vi.waitFor(async () => expect(await sent(t)).toEqual({ url, headers }), waiting);
+
+    await put({ Authorization: value }, { ...mark('https://hooks.example.com'), labels: { [secretLabel]: 'other' } });
+    await declare();
+    await shows('False HeadersNotFound');
+    await put({ Authorization: value }, { labels });
+    await shows('False HeadersOfOtherServer');
+    expect(await t.rows('select from webhook')).toEqual([]);
+    await put({ Authorization: `${value}\n` }, mark('https://hooks.example.com'));
+    await t.waitUntilReady();
+    await sends({ Authorization: value });
+
+    await put({ authorization: 'Bearer next', 'X-Tenant': 'alder' }, mark('https://hooks.example.com'));
+    await sends({ authorization: 'Bearer next', 'X-Tenant': 'alder' });
+    await put({ Host: 'a.example' }, mark('https://hooks.example.com'));
+    await shows('False HeaderReserved');
+    await put({ 'X-Tenant': 'alder' }, mark('https://hooks.example.com'));
+    await sends({ 'X-Tenant': 'alder' });
+    await t.waitUntilReady();
+
+    const moved = { url: 'https://other.example.com/', headersSecretRef: { name: 'gateway' } };
+    await declare(moved);
+    await shows('False HeadersOfOtherServer');
+    await sends({ 'X-Tenant': 'alder' });
+    await put({ 'X-Tenant': 'alder' }, mark('https://other.example.com'));
+    await sends({ 'X-Tenant': 'alder' }, 'https://other.example.com/');
+    await declare({ url: 'https://other.example.com/' });
+    await sends({}, 'https://other.example.com/');
+    await t.waitUntilReady();
+
+    const told = await t.rows('select detail from audit_entry');
+    const events = await server().kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace: t.namespace });
+    expect(JSON.stringify([await t.read(), told, events])).not.toMatch(/marker|Bearer|alder/);
   });
 
   it('hands its webhook over to the members when it is deleted, and keeps the Secret', async () => {

@@ -79,13 +79,13 @@ function assertHeaderName(name: string): void {
     );
 }
 
-/** @throws WebhookError `header_value_invalid`, without the value. */
-function assertHeaderValue(value: string): void {
+/** @throws WebhookError `header_value_invalid`, with the header's name and without the value. */
+function assertHeaderValue(name: string, value: string): void {
   if (valueForm.test(value) && value.length <= headerValueMaxCharacters) return;
   throw new WebhookError(
     'header_value_invalid',
-    `Enter a value of 1 to ${headerValueMaxCharacters.toLocaleString('en')} visible ASCII characters. Spaces and ` +
-      'tabs are allowed inside it.',
+    `Enter a value for ${name} of 1 to ${headerValueMaxCharacters.toLocaleString('en')} visible ASCII characters. ` +
+      'Spaces and tabs are allowed inside it.',
   );
 }
 
@@ -104,7 +104,7 @@ export function changeHeaders(
   const { organizationId, id: webhookId, headerNames: from, headersSealed } = webhook;
   for (const { name, value } of changes) {
     assertHeaderName(name);
-    if (value !== null) assertHeaderValue(value);
+    if (value !== null) assertHeaderValue(name, value);
   }
   const changed = new Set(changes.map(({ name }) => fold(name)));
   if (changed.size < changes.length)

@@ -9,7 +9,7 @@ import {
   webhookDeleted,
 } from './access.ts';
 import { maxHealthDeliveries } from './health.ts';
-import { type SealingKeys, unsealSecret } from './seal.ts';
+import { type CustomHeader, type SealingKeys, unsealHeaders, unsealSecret } from './seal.ts';
 import type { WebhookHead } from './summary.ts';
 import { WebhookSecret, type WebhookState } from './webhook.entity.ts';
 
@@ -17,7 +17,15 @@ import { WebhookSecret, type WebhookState } from './webhook.entity.ts';
 export interface ManagedWebhook
   extends Pick<
     WebhookHead,
-    'organizationId' | 'id' | 'url' | 'eventTypes' | 'ordered' | 'postsPerSecond' | 'suspendedReason' | 'failingSince'
+    | 'organizationId'
+    | 'id'
+    | 'url'
+    | 'eventTypes'
+    | 'ordered'
+    | 'postsPerSecond'
+    | 'headerNames'
+    | 'suspendedReason'
+    | 'failingSince'
   > {
   state: Exclude<WebhookState, 'deleted'>;
   /** The newest secret: its id, and when it began to sign. */
@@ -31,8 +39,8 @@ export interface ManagedWebhook
 export async function findManagedWebhook(db: Queryable, objectUid: string): Promise<ManagedWebhook | null> {
   const [webhook] = await db.query(sql<ManagedWebhook>`
     select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.ordered,
-      w.posts_per_second as "postsPerSecond", w.state, w.suspended_reason as "suspendedReason",
-      api.utc(r.failing_since) as "failingSince", s.id as "secretId",
+      w.posts_per_second as "postsPerSecond", w.header_names as "headerNames", w.state,
+      w.suspended_reason as "suspendedReason", api.utc(r.failing_since) as "failingSince", s.id as "secretId",
       api.utc(s.created_at) as "secretCreatedAt", api.utc(l.settled_at) as "lastDeliveredAt"
     from webhook w
     join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
@@ -51,22 +59,28 @@ export async function findManagedWebhook(db: Queryable, objectUid: string): Prom
 
 /**
  * Returns the newest signing secret of a webhook, so that an operator that was killed after storing
- * a secret can still publish it where its receiver reads it.
+ * a secret can still publish it where its receiver reads it, and the custom headers.
  *
  * @throws WebhookError when the webhook is deleted, not there, or managed by another.
- * @throws SecretNotUnsealedError when none of the keys unseals it.
+ * @throws SecretNotUnsealedError when none of the keys unseals one of them.
  */
-export async function getNewestSecret(
+export async function getSealedValues(
   db: Queryable,
   request: WebhookRequest,
   sealingKeys: SealingKeys,
-): Promise<{ id: string; secret: string }> {
+): Promise<{ id: string; secret: string; headers: CustomHeader[] }> {
   const { organizationId, webhookId } = request;
   const webhook = await assertMayUse(db, request);
   if (webhook === null) throw noSuchWebhook();
   if (webhook.state === 'deleted') throw webhookDeleted();
   const { id, sealed } = await db.findOneOrFail(WebhookSecret, { organizationId, webhookId, validUntil: null });
-  return { id, secret: unsealSecret(Buffer.from(sealed), { organizationId, webhookId }, sealingKeys) };
+  const owner = { organizationId, webhookId };
+  const { headersSealed } = webhook;
+  return {
+    id,
+    secret: unsealSecret(Buffer.from(sealed), owner, sealingKeys),
+    headers: headersSealed === null ? [] : unsealHeaders(Buffer.from(headersSealed), owner, sealingKeys),
+  };
 }
 
 /**

@@ -178,6 +178,13 @@ export interface WebhookSubscriptionSpec {
   ordered: boolean;
   /** The most requests that the receiver gets in a second. Without it, there is no limit. */
   postsPerSecond?: number;
+  /**
+   * Secret of custom headers: each key is the name of a header that every request has. It needs the
+   * label `orgapi.dev/webhook-subscription` with the name of this object, and the annotation
+   * `orgapi.dev/webhook-origin` with the scheme and host of `url`, such as
+   * `https://hooks.example.com`. Without it, there are no custom headers.
+   */
+  headersSecretRef?: SecretRef;
   /** The secret that signs the events. Either the operator generates it, or a Secret has it. */
   secret: {
     /** The operator generates the secret and publishes it. */

@@ -3,13 +3,16 @@ import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.t
 import type { ClusterObject } from '#domain/access/authority.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { detachWebhook, findManagedWebhook, getNewestSecret } from '#domain/webhooks/managed.ts';
+import type { HeaderChange } from '#domain/webhooks/headers.ts';
+import { detachWebhook, findManagedWebhook, getSealedValues, type ManagedWebhook } from '#domain/webhooks/managed.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
+import type { CustomHeader } from '#domain/webhooks/seal.ts';
 import { type Controller, type Note, ReconcileError, readSeconds } from '../kube/custom-resource.ts';
 import { customObjects } from '../kube/objects.ts';
 import { kinds, type WebhookSubscription } from '../kube/resources.ts';
 import type { GetRegion } from '../region/access.ts';
 import {
+  type HeadersState,
   type ObservedSubscription,
   planSubscription,
   type SecretState,
@@ -37,7 +40,7 @@ export function createSubscriptionController(options: {
   async function observeDeletion({ metadata }: WebhookSubscription): Promise<ObservedSubscription> {
     const region = await options.getRegion();
     const webhook = region && (await findManagedWebhook(region.database, metadata.uid));
-    return { now: new Date(), isAllowed: true, webhook, secret: 'missing' };
+    return { now: new Date(), isAllowed: true, webhook, secret: 'missing', headers: 'current' };
   }
   const objects = customObjects(options.api, kinds.WebhookSubscription);
   return {
@@ -50,12 +53,13 @@ export function createSubscriptionController(options: {
       const { organizationId } = resource.spec;
       const webhook = await findManagedWebhook(database, resource.metadata.uid);
       const request = webhook && { organizationId, webhookId: webhook.id, by: getClusterObject(resource) };
-      const newest = request && (await getNewestSecret(database, request, sealingKeys));
+      const sealed = request && (await getSealedValues(database, request, sealingKeys));
       return {
         now: new Date(),
         isAllowed: allowedOrganizations.includes('*') || allowedOrganizations.includes(organizationId),
         webhook,
-        secret: compareSecret(resource, newest?.secret, secrets),
+        secret: compareSecret(resource, sealed?.secret, secrets),
+        headers: compareHeaders(secrets.findHeaders(resource), sealed?.headers ?? []),
       };
     },
     plan: planSubscription,
@@ -67,7 +71,7 @@ export function createSubscriptionController(options: {
       const by = getClusterObject(resource);
       if (action.kind === 'createWebhook') {
         const fields = { organizationId, by, url, eventTypes, ordered, postsPerSecond, description: '' };
-        const input = { ...fields, ...referenced(resource, secrets) };
+        const input = { ...fields, headers: getHeaders(resource, secrets), ...referenced(resource, secrets) };
         return createWebhook(database, input, await readWebhookSettings());
       }
       const webhook = await findManagedWebhook(database, resource.metadata.uid);
@@ -75,9 +79,12 @@ export function createSubscriptionController(options: {
       const request = { organizationId, webhookId: webhook.id, by };
       switch (action.kind) {
         case 'changeWebhook': {
-          const { kind: _, ...change } = action;
-          const { allow } = await readWebhookSettings();
-          return changeWebhook(database, { ...request, ...change }, allow);
+          const { kind: _, setsHeaders, ...change } = action;
+          const { allow, sealingKeys } = await readWebhookSettings();
+          const headers = setsHeaders
+            ? { headers: { changes: listChanges(webhook, resource, secrets), sealingKeys } }
+            : {};
+          return changeWebhook(database, { ...request, ...change, ...headers }, allow);
         }
         case 'rotateSecret': {
           const overlapSeconds = readSeconds(secret.rotation.overlap);
@@ -87,7 +94,7 @@ export function createSubscriptionController(options: {
         case 'publishSecret': {
           if (secret.generate === undefined) return;
           const { sealingKeys } = await readWebhookSettings();
-          const newest = await getNewestSecret(database, request, sealingKeys);
+          const newest = await getSealedValues(database, request, sealingKeys);
           return secrets.publish(resource, secret.generate.secretName, newest.secret);
         }
         case 'pauseWebhook':
@@ -139,6 +146,30 @@ function compareSecret(resource: WebhookSubscription, newest: string | undefined
   const isOwnedRight = published.hasOwnerReference === (spec.reclaimPolicy === 'delete');
   const isLabelledRight = published.labelledFor === metadata.name;
   return published.value === newest && isOwnedRight && isLabelledRight ? 'current' : 'stale';
+}
+
+/** Compares declared custom headers with those of the webhook. */
+function compareHeaders(declared: ReturnType<Secrets['findHeaders']>, stored: readonly CustomHeader[]): HeadersState {
+  if (typeof declared === 'string') return declared;
+  const list = (headers: readonly CustomHeader[]) =>
+    JSON.stringify(headers.map(({ name, value }) => [name, value]).toSorted());
+  return list(declared) === list(stored) ? 'current' : 'stale';
+}
+
+/** Sets all headers that are declared, and removes the others. */
+function listChanges({ headerNames }: ManagedWebhook, resource: WebhookSubscription, secrets: Secrets): HeaderChange[] {
+  const declared = getHeaders(resource, secrets);
+  const names = new Set(declared.map(({ name }) => name.toLowerCase()));
+  const others = headerNames.filter((name) => !names.has(name.toLowerCase()));
+  return [...declared, ...others.map((name) => ({ name, value: null }))];
+}
+
+/** Returns the custom headers that are declared. */
+function getHeaders(resource: WebhookSubscription, secrets: Secrets): CustomHeader[] {
+  const headers = secrets.findHeaders(resource);
+  if (typeof headers === 'string')
+    throw new ReconcileError('HeadersNotFound', 'The Secret of the headers has changed.');
+  return headers;
 }
 
 /** Returns the secret of a reference; nothing when the secret is generated. */

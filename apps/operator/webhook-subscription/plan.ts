@@ -13,6 +13,13 @@ export const subscriptionFinalizer = 'orgapi.dev/webhook';
  */
 export type SecretState = 'current' | 'stale' | 'missing' | 'foreign';
 
+/**
+ * The declared custom headers, compared with the webhook's. `current`: they are the same, or there
+ * are none. `stale`: others. `missing`: there is no such Secret, or not the label with this
+ * subscription's name. `elsewhere`: its annotation names another server than the URL's.
+ */
+export type HeadersState = 'current' | 'stale' | 'missing' | 'elsewhere';
+
 export interface ObservedSubscription {
   now: Date;
   /** Whether the Region allows the organization. */
@@ -20,6 +27,7 @@ export interface ObservedSubscription {
   /** Null: there is none yet, or it is deleted. */
   webhook: ManagedWebhook | null;
   secret: SecretState;
+  headers: HeadersState;
 }
 
 export type SubscriptionAction =
@@ -31,6 +39,8 @@ export type SubscriptionAction =
       eventTypes?: readonly string[];
       ordered?: boolean;
       postsPerSecond?: number | null;
+      /** Whether the custom headers become those that are declared. */
+      setsHeaders?: true;
     }
   | { kind: 'rotateSecret' }
   | { kind: 'publishSecret' }
@@ -43,16 +53,18 @@ export type SubscriptionAction =
 /** Returns what is left to do for a subscription, in order. */
 export function planSubscription(resource: WebhookSubscription, observed: ObservedSubscription): SubscriptionAction[] {
   const { metadata, spec } = resource;
-  const { webhook, secret } = observed;
+  const { webhook, secret, headers } = observed;
   if (metadata.deletionTimestamp !== undefined) return planDeletion(resource, observed);
   if (!observed.isAllowed) return [];
   const finalizer: SubscriptionAction[] = metadata.finalizers?.includes(subscriptionFinalizer)
     ? []
     : [{ kind: 'addFinalizer' }];
   const isSecretUsable = spec.secret.generate === undefined ? secret !== 'missing' : secret !== 'foreign';
-  if (webhook === null) return isSecretUsable ? [...finalizer, ...planCreation(resource)] : [];
+  const areHeadersUsable = headers === 'current' || headers === 'stale';
+  if (webhook === null) return isSecretUsable && areHeadersUsable ? [...finalizer, ...planCreation(resource)] : [];
+  const fields = areHeadersUsable ? planFields(resource, webhook, headers) : [];
   const secretActions = isSecretUsable ? planSecret(resource, observed, webhook) : [];
-  return [...finalizer, ...planFields(resource, webhook), ...secretActions, ...planState(resource, webhook)];
+  return [...finalizer, ...fields, ...secretActions, ...planState(resource, webhook)];
 }
 
 function planDeletion({ spec }: WebhookSubscription, { webhook }: ObservedSubscription): SubscriptionAction[] {
@@ -68,18 +80,26 @@ function planCreation({ spec }: WebhookSubscription): SubscriptionAction[] {
   return actions;
 }
 
-function planFields({ spec }: WebhookSubscription, webhook: ManagedWebhook): SubscriptionAction[] {
+function planFields(
+  { spec }: WebhookSubscription,
+  webhook: ManagedWebhook,
+  headers: HeadersState,
+): SubscriptionAction[] {
   const isUrlSame = spec.url === webhook.url;
   const areTypesSame = spec.eventTypes.toSorted().join() === webhook.eventTypes.toSorted().join();
   const isOrderSame = spec.ordered === webhook.ordered;
   const { postsPerSecond: bound = null } = spec;
   const isBoundSame = bound === webhook.postsPerSecond;
-  if (isUrlSame && areTypesSame && isOrderSame && isBoundSame) return [];
+  const areHeadersSame = headers === 'current';
+  if (isUrlSame && areTypesSame && isOrderSame && isBoundSame && areHeadersSame) return [];
   const url = isUrlSame ? {} : { url: spec.url };
   const eventTypes = areTypesSame ? {} : { eventTypes: spec.eventTypes };
   const ordered = isOrderSame ? {} : { ordered: spec.ordered };
   const postsPerSecond = isBoundSame ? {} : { postsPerSecond: bound };
-  return [{ kind: 'changeWebhook', ...url, ...eventTypes, ...ordered, ...postsPerSecond }];
+  // With a new URL also those that stay: the service takes no value along to another server.
+  const isUnset = areHeadersSame && (isUrlSame || spec.headersSecretRef === undefined);
+  const setsHeaders = isUnset ? {} : { setsHeaders: true as const };
+  return [{ kind: 'changeWebhook', ...url, ...eventTypes, ...ordered, ...postsPerSecond, ...setsHeaders }];
 }
 
 function planSecret(

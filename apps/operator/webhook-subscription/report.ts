@@ -3,7 +3,7 @@ import { createConditions } from '../controller/conditions.ts';
 import type { Failure, Report, ReportedCondition } from '../kube/custom-resource.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 import type { ObservedSubscription } from './plan.ts';
-import { secretLabel } from './secrets.ts';
+import { originAnnotation, secretLabel } from './secrets.ts';
 
 const ready = createConditions('Ready');
 const published = createConditions('SecretPublished');
@@ -32,12 +32,13 @@ export function reportSubscription(
     id: webhook?.id,
     activeKeyId: webhook?.secretId,
     lastDeliveredAt: webhook?.lastDeliveredAt ?? undefined,
-    conditions: [evaluateReadiness(observed, secret, failure), secret, evaluateDelivery(webhook)],
+    conditions: [evaluateReadiness(resource, observed, secret, failure), secret, evaluateDelivery(webhook)],
   };
 }
 
 function evaluateReadiness(
-  { isAllowed, webhook }: ObservedSubscription,
+  { metadata, spec }: WebhookSubscription,
+  { isAllowed, webhook, headers }: ObservedSubscription,
   secret: ReportedCondition,
   failure: Failure | undefined,
 ): ReportedCondition {
@@ -45,6 +46,15 @@ function evaluateReadiness(
   if (!isAllowed) {
     const remedy = 'Add its id to spec.allowedOrganizations of the Region.';
     return ready.fails('OrganizationNotAllowed', `The Region does not allow this organization. ${remedy}`);
+  }
+  const { name } = spec.headersSecretRef ?? {};
+  if (headers === 'missing') {
+    const label = `${secretLabel}=${metadata.name}`;
+    return ready.fails('HeadersNotFound', `There is no Secret ${name} with the label ${label}.`);
+  }
+  if (headers === 'elsewhere') {
+    const remedy = `Annotate it with ${originAnnotation}=${URL.parse(spec.url)?.origin}.`;
+    return ready.fails('HeadersOfOtherServer', `Secret ${name} is not for the server of the URL. ${remedy}`);
   }
   if (secret.status !== 'True') return { ...secret, type: 'Ready' };
   if (webhook === null) return ready.fails('Pending', 'The webhook is not created yet.');

@@ -6,6 +6,12 @@ import type { GetRegion } from '../region/access.ts';
 import { createSubscriptionController } from './controller.ts';
 import { Secrets } from './secrets.ts';
 
+const listSecretNames = ({ secret, headersSecretRef }: WebhookSubscription['spec']) => [
+  secret.generate?.secretName,
+  secret.secretRef?.name,
+  headersSecretRef?.name,
+];
+
 /**
  * Makes the runner of WebhookSubscription with its watch of Secrets. A Secret that changes wakes the
  * subscriptions that name it.
@@ -34,8 +40,7 @@ export function createSubscriptionRunner(options: {
   });
   function wakeSubscriptions(secretName: string): void {
     for (const { metadata, spec } of subscriptions.list() as WebhookSubscription[])
-      if ([spec.secret.generate?.secretName, spec.secret.secretRef?.name].includes(secretName))
-        subscriptions.touch(metadata.name);
+      if (listSecretNames(spec).includes(secretName)) subscriptions.touch(metadata.name);
   }
 
   return {

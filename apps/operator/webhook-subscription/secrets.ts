@@ -1,4 +1,5 @@
 import type { CoreV1Api, KubeConfig, KubernetesObjectApi, V1Secret } from '@kubernetes/client-node';
+import type { CustomHeader } from '#domain/webhooks/seal.ts';
 import { describeConflicts, listConflicts, nullOn } from '../kube/client.ts';
 import { ReconcileError } from '../kube/custom-resource.ts';
 import { applyObject, buildOwnerReference } from '../kube/objects.ts';
@@ -10,6 +11,11 @@ import { ObjectWatch } from '../kube/watch.ts';
  * the one subscription that may use it, so who labels a Secret decides that, and not who names it.
  */
 export const secretLabel = 'orgapi.dev/webhook-subscription';
+/**
+ * Annotation of a Secret of custom headers: the scheme, host and port that may get its values. So
+ * who may change a subscription, but no Secret, cannot send them anywhere else.
+ */
+export const originAnnotation = 'orgapi.dev/webhook-origin';
 /** Id of the subscription that published a Secret. */
 const ownerAnnotation = 'orgapi.dev/subscription-uid';
 const signingKey = 'secret';
@@ -69,6 +75,19 @@ export class Secrets {
     const secret = this.#get(spec.secret.secretRef?.name ?? '');
     if (secret?.metadata?.labels?.[secretLabel] !== metadata.name) return null;
     return readValue(secret);
+  }
+
+  /**
+   * Returns the custom headers that a subscription declares; `missing` and `elsewhere` as
+   * `HeadersState` explains them.
+   */
+  findHeaders({ metadata, spec }: WebhookSubscription): CustomHeader[] | 'missing' | 'elsewhere' {
+    if (spec.headersSecretRef === undefined) return [];
+    const secret = this.#get(spec.headersSecretRef.name);
+    if (secret?.metadata?.labels?.[secretLabel] !== metadata.name) return 'missing';
+    const origin = URL.parse(secret.metadata.annotations?.[originAnnotation] ?? '')?.origin;
+    if (origin === undefined || origin !== URL.parse(spec.url)?.origin) return 'elsewhere';
+    return Object.keys(secret.data ?? {}).map((name) => ({ name, value: readValue(secret, name)?.trim() ?? '' }));
   }
 
   /** Returns what was published under this name; null when no Secret with the label has it. */
@@ -132,7 +151,7 @@ export class Secrets {
   }
 }
 
-function readValue(secret: V1Secret): string | null {
-  const value = secret.data?.[signingKey];
+function readValue(secret: V1Secret, key = signingKey): string | null {
+  const value = secret.data?.[key];
   return value === undefined ? null : Buffer.from(value, 'base64').toString('utf8');
 }

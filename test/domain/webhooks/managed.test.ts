@@ -6,7 +6,7 @@ import type { ClusterObject } from '#domain/access/authority.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { detachWebhook, findManagedWebhook, getNewestSecret } from '#domain/webhooks/managed.ts';
+import { detachWebhook, findManagedWebhook, getSealedValues } from '#domain/webhooks/managed.ts';
 import { cancelRedelivery, countRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
@@ -95,8 +95,8 @@ describe('a webhook that a cluster object manages', () => {
     const t = await setupManaged();
     const found = await findManagedWebhook(t.db, t.by.objectUid);
     expect(found).toMatchObject({ id: t.created.id, state: 'active', url: t.input.url, lastDeliveredAt: null });
-    const newest = await getNewestSecret(t.db, t.request, testSealingKeys);
-    expect(newest).toEqual({ id: found?.secretId, secret: t.created.secret });
+    const newest = await getSealedValues(t.db, t.request, testSealingKeys);
+    expect(newest).toEqual({ id: found?.secretId, secret: t.created.secret, headers: [] });
 
     const settledAt = new Date('2026-03-01T10:00:00.000Z');
     const webhook = { orgId: t.organizationId, ...t.created };
@@ -118,7 +118,7 @@ describe('a webhook that a cluster object manages', () => {
     const secret = generateSecret();
     const { id } = await rotateSecret(t.db, { ...t.request, secret, overlapSeconds: 0 }, testSealingKeys);
     expect(id).toBe(t.created.id);
-    expect(await getNewestSecret(t.db, t.request, testSealingKeys)).toMatchObject({ secret });
+    expect(await getSealedValues(t.db, t.request, testSealingKeys)).toMatchObject({ secret });
     const rejected = await rotateSecret(t.db, { ...t.request, secret: 'whsec_t00short' }, testSealingKeys).catch(
       (error: unknown) => error,
     );
