@@ -6,9 +6,10 @@ import json
 import random
 import re
 import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, Dict, Generator, Generic, Mapping, MutableMapping, NamedTuple, Optional, Tuple, TypeVar, Union
+from typing import Any, Generic, NamedTuple, Optional, TypeVar, Union
 from urllib.parse import quote
 
 from ._generated import VERSION
@@ -65,7 +66,7 @@ class OrgApiError(Exception):
 
 class Request(NamedTuple):
     url: str
-    headers: Dict[str, str]  # without the key
+    headers: dict[str, str]  # without the key
     key: Key
     timeout: float
 
@@ -79,15 +80,6 @@ class Response(NamedTuple):
         return f"<Response {self.status}>"
 
 
-class Wait(NamedTuple):
-    seconds: float
-
-
-# A read yields requests and waits, gets what came of each, and returns its response.
-Outcome = Union[Response, OrgApiError, None]
-Steps = Generator[Union[Request, Wait], Outcome, ApiResponse[Any]]
-
-
 class Core:
     """A client with one key.
 
@@ -98,6 +90,9 @@ class Core:
     304: a dict will do. ``clock`` has ``monotonic`` and ``sleep``, for tests. Raises ValueError.
     """
 
+    _exchange: Callable[[Request], Awaitable[Union[Response, OrgApiError]]]
+    _wait: Callable[[float], Awaitable[None]]
+
     def __init__(
         self,
         key: Optional[str] = None,
@@ -106,7 +101,7 @@ class Core:
         timeout: float = 30,
         max_retries: int = 2,
         max_wait: float = 90,
-        cache: Optional[MutableMapping[str, Tuple[str, bytes]]] = None,
+        cache: Optional[MutableMapping[str, tuple[str, bytes]]] = None,
         clock: Any = None,
     ) -> None:
         self._key = read_key(key)
@@ -115,7 +110,7 @@ class Core:
         self._clock = clock or time
         self._free_at = 0.0  # when the key has a request left again, by RateLimit of the last response without any
 
-    def _steps(self, path: str, organization_id: str, if_none_match: Optional[str]) -> Steps:
+    async def _call(self, path: str, organization_id: str, if_none_match: Optional[str]) -> ApiResponse[Any]:
         path = path.replace("{orgId}", quote(organization_id, safe=""))
         cached = self._cache.get(path) if self._cache is not None and not if_none_match else None
         headers = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "org-api-python/" + VERSION}
@@ -126,8 +121,8 @@ class Core:
             until_free = self._free_at - self._clock.monotonic()
             if 0 < until_free <= left:  # for a longer wait than is left, the server's 429 says so at once
                 left -= until_free
-                yield Wait(until_free)
-            got = yield Request(self._base_url + path, headers, self._key, self._timeout)
+                await self._wait(until_free)
+            got = await self._exchange(Request(self._base_url + path, headers, self._key, self._timeout))
             if isinstance(got, Response):
                 rate_limit = _read_rate_limit(got)
                 if rate_limit and rate_limit.remaining == 0:
@@ -135,17 +130,16 @@ class Core:
                 if got.status == 200 or (got.status == 304 and "If-None-Match" in headers):
                     return self._accept(path, got, cached, rate_limit)
                 got = _describe_error(got)
-            assert got is not None
             if got.status != 429 or got.retry_after is None:
                 failures += 1
             wait = _choose_wait(got, failures, left)
             if failures > self._max_retries or wait is None:
                 raise got
             left -= wait
-            yield Wait(wait)
+            await self._wait(wait)
 
     def _accept(
-        self, path: str, got: Response, cached: Optional[Tuple[str, bytes]], rate_limit: Optional[RateLimit]
+        self, path: str, got: Response, cached: Optional[tuple[str, bytes]], rate_limit: Optional[RateLimit]
     ) -> ApiResponse[Any]:
         is_unchanged, etag, request_id = got.status == 304, got.headers.get("etag", ""), got.headers.get("request-id")
         data = _parse(got.body if not is_unchanged else cached[1] if cached else b"null")

@@ -5,19 +5,13 @@ import io
 import socket
 import time
 import zlib
+from base64 import b64encode
+from contextlib import closing
 from functools import partial
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, Optional, Union
-from urllib.error import HTTPError
-from urllib.request import (
-    AbstractHTTPHandler,
-    HTTPHandler,
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    ProxyHandler,
-    build_opener,
-)
-from urllib.request import Request as UrlRequest
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from ._core import OrgApiError, Request, Response
 
@@ -29,7 +23,7 @@ class Exchange:
         self._socket: Optional[socket.socket] = None
         self._has_ended = False
 
-    def begin_response(self, sock: socket.socket) -> None:
+    def begin(self, sock: socket.socket) -> None:
         self._socket = sock
         if self._has_ended:
             raise ConnectionAbortedError
@@ -65,47 +59,9 @@ class _BoundedReader(io.RawIOBase):
 
 
 class _BoundedResponse(HTTPResponse):
-    def __init__(
-        self, sock: socket.socket, *args: Any, deadline: float, exchange: Exchange, **options: Any
-    ) -> None:
+    def __init__(self, sock: socket.socket, *args: Any, deadline: float, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        exchange.begin_response(sock)
         self.fp = io.BufferedReader(_BoundedReader(self.fp.detach(), sock, deadline))
-
-
-class _Outgoing(UrlRequest):
-    exchange: Exchange
-
-
-class _Bounded(AbstractHTTPHandler):
-    def do_open(self, http_class: Any, req: Any, **arguments: Any) -> Any:
-        deadline = time.monotonic() + (req.timeout or 0)
-
-        def connect(host: str, **options: Any) -> Any:
-            connection = http_class(host, **options)
-            connection.response_class = partial(_BoundedResponse, deadline=deadline, exchange=req.exchange)
-            return connection
-
-        return super().do_open(connect, req, **arguments)
-
-
-class _Http(_Bounded, HTTPHandler):
-    pass
-
-
-class _Https(_Bounded, HTTPSHandler):
-    pass
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-# Proxies (HTTPS_PROXY) and certificates (SSL_CERT_FILE) are the system's. A server on this machine is reached
-# without a proxy, which would read the key.
-_remote = build_opener(_Https, _NoRedirect)
-_local = build_opener(_Http, _NoRedirect, ProxyHandler({}))
 
 
 def send(request: Request, exchange: Optional[Exchange] = None) -> Union[Response, OrgApiError]:
@@ -113,23 +69,41 @@ def send(request: Request, exchange: Optional[Exchange] = None) -> Union[Respons
     try:
         return _send(request, exchange or Exchange())
     except (OSError, HTTPException, EOFError, zlib.error) as error:
-        reason = getattr(error, "reason", error)
-        is_timeout = isinstance(reason, (TimeoutError, socket.timeout)) or "timed out" in str(reason)
-        code, words = ("timeout", "in time") if is_timeout else ("connection", f"({type(reason).__name__})")
+        is_timeout = isinstance(error, (TimeoutError, socket.timeout)) or "timed out" in str(error)
+        code, words = ("timeout", "in time") if is_timeout else ("connection", f"({type(error).__name__})")
         return OrgApiError(code, f"No response of the API {words}.")
 
 
 def _send(request: Request, exchange: Exchange) -> Response:
-    outgoing = _Outgoing(request.url, headers={**request.headers, "Authorization": request.key.header})
-    outgoing.exchange = exchange
-    opener = _remote if request.url.startswith("https:") else _local
-    try:
-        received: Any = opener.open(outgoing, timeout=request.timeout)
-    except HTTPError as other:  # any status but 2xx
-        received = other
-    with received:
-        body = received.read()
-        headers = {name.lower(): value for name, value in received.headers.items()}
+    url = urlsplit(request.url)
+    response_class: Any = partial(_BoundedResponse, deadline=time.monotonic() + request.timeout)
+    with closing(_create_connection(url, request.timeout)) as connection:
+        connection.response_class = response_class
+        connection.connect()
+        exchange.begin(connection.sock)
+        connection.request("GET", url.path, headers={**request.headers, "Authorization": request.key.header})
+        with connection.getresponse() as received:
+            body = received.read()
+            headers = {name.lower(): value for name, value in received.headers.items()}
     if headers.get("content-encoding") == "gzip":
         body = gzip.decompress(body)
-    return Response(received.status if hasattr(received, "status") else received.code, headers, body)
+    return Response(received.status, headers, body)
+
+
+def _create_connection(url: SplitResult, timeout: float) -> HTTPConnection:
+    """The system names proxies (HTTPS_PROXY) and certificates (SSL_CERT_FILE).
+
+    A server on this machine is reached without a proxy, which would read the key.
+    """
+    host, port = url.hostname or "", url.port
+    if url.scheme == "http":
+        return HTTPConnection(host, port, timeout=timeout)
+    proxy = "" if proxy_bypass(url.netloc) else getproxies().get("https", "")
+    if not proxy:
+        return HTTPSConnection(host, port, timeout=timeout)
+    to = urlsplit(proxy if "://" in proxy else "http://" + proxy)
+    connection = HTTPSConnection(to.hostname or "", to.port, timeout=timeout)
+    login = f"{unquote(to.username or '')}:{unquote(to.password or '')}".encode()
+    authorization = {"Proxy-Authorization": "Basic " + b64encode(login).decode()} if to.username else {}
+    connection.set_tunnel(host, port or 443, authorization)
+    return connection
