@@ -1,4 +1,4 @@
-import { type Html, html, nothing } from '#runtime/pages/html.ts';
+import { attributes, type Html, html, nothing } from '#runtime/pages/html.ts';
 import type { Parameter, Reference, Schema } from './document.ts';
 import { inlineMarkdown } from './markdown.ts';
 
@@ -27,20 +27,29 @@ function findObject(schema: Schema, resolve: Resolve): Schema | null {
   return inner === undefined ? null : findObject(inner, resolve);
 }
 
-/** Renders the fields of an object, or of the elements of a list, each with its own in turn. */
-export function fields(schema: Schema, resolve: Resolve): Html {
+/**
+ * Renders the fields of an object, or of the elements of a list, each with its own in turn: those of
+ * `schema` itself, and of its fields, are open.
+ */
+export function fields(schema: Schema, resolve: Resolve, depth = 0): Html {
   const found = findObject(schema, resolve);
   if (found === null) return nothing;
   const required = new Set(found.required);
   return html`<dl class="fields">${Object.entries(found.properties ?? {}).map(([name, property]) => {
     const { enum: values, description } = resolve(property);
     const text = property.description ?? description;
-    const inner = fields(property, resolve);
+    const inner = fields(property, resolve, depth + 1);
+    const isListed = values?.every((value) => text?.includes(`\`${value}\``));
+    const details =
+      inner === nothing
+        ? nothing
+        : html`<details${attributes({ open: depth === 0 })}><summary>Fields of <code>${name}</code></summary>${inner}
+</details>`;
     return html`<div><dt><code>${name}</code> <span class="type">${describeType(property, resolve)}${
       required.has(name) ? '' : ', sometimes'
-    }</span></dt><dd>${text ? html`<p>${inlineMarkdown(text)}</p>` : nothing}${values ? enumValues(values) : nothing}${
-      inner === nothing ? nothing : html`<details><summary>Fields of <code>${name}</code></summary>${inner}</details>`
-    }</dd></div>`;
+    }</span></dt><dd>${text ? html`<p>${inlineMarkdown(text)}</p>` : nothing}${
+      values && !isListed ? enumValues(values) : nothing
+    }${details}</dd></div>`;
   })}</dl>`;
 }
 

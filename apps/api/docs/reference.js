@@ -139,9 +139,10 @@ function result({ id, title, text }, words) {
 function snippet(text, words) {
   const lower = text.toLowerCase();
   const first = Math.min(...words.map((word) => lower.indexOf(word)).filter((at) => at >= 0));
-  const from = Number.isFinite(first) ? Math.max(0, first - 50) : 0;
+  const from = Number.isFinite(first) && first > 50 ? text.lastIndexOf(' ', first - 50) + 1 : 0;
+  const to = from + 150 < text.length ? text.lastIndexOf(' ', from + 150) : text.length;
   const escaped = words.map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
-  const shown = `${from > 0 ? '…' : ''}${text.slice(from, from + 150)}${from + 150 < text.length ? '…' : ''}`;
+  const shown = `${from > 0 ? '… ' : ''}${text.slice(from, to)}${to < text.length ? ' …' : ''}`;
   return shown
     .split(new RegExp(`(${escaped.join('|')})`, 'gi'))
     .map((part, at) => (at % 2 === 1 ? element('mark', { textContent: part }) : part));

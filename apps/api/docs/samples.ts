@@ -22,7 +22,7 @@ export function environmentSample(keyPrefix: string, orgId: string, baseUrl: str
 
 /**
  * Returns the complete program of a read in each language, the one source of the page, the Markdown and the tests
- * that run them. Each takes `ORG_API_KEY` and `ORG_ID` from the environment and prints the answer. TypeScript and
+ * that run them. Each takes `ORG_API_KEY` and `ORG_ID` from the environment and prints the response. TypeScript and
  * Python use the clients, the others what their language has.
  */
 export function samples({ id, path }: Pick<Read, 'id' | 'path'>, baseUrl: string): Record<Language, string> {
@@ -43,8 +43,8 @@ import json, os
 from org_api import OrgApi
 
 api = OrgApi()  # the key is in ORG_API_KEY
-answer = api.${toSnakeCase(id)}(os.environ["ORG_ID"])
-print(json.dumps(answer.data))`,
+response = api.${toSnakeCase(id)}(os.environ["ORG_ID"])
+print(json.dumps(response.data))`,
     go: goSample(start, end),
     java: javaSample(start, end),
   };

@@ -155,9 +155,11 @@ export function errorRow(code: ErrorCode, { errorExamples }: Reference): Html {
           )}</ul></details>`
     }`,
     code: example
-      ? codeBox(html`<b class="bad">${example.status}</b> ${inlineMarkdown(example.when)}`, json(example.body), {
-          label: code,
-        })
+      ? codeBox(
+          html`<b class="bad">${example.status}</b> <span>${inlineMarkdown(example.when)}</span>`,
+          json(example.body),
+          { label: code },
+        )
       : null,
   });
 }

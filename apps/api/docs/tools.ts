@@ -15,8 +15,8 @@ export const tools: readonly Tool[] = [
     heading: 'Clients for TypeScript and Python',
     text:
       '`@org-api/client` runs on Node, Deno, Bun and at the edge, `org-api` on Python 3.9 and newer. Both wait as ' +
-      'long as a 429 or 503 says, keep answers by their `ETag`, and never print a key. The samples use them. They ' +
-      'are files of each release.',
+      'long as a 429 or 503 says, keep responses by their `ETag`, and never print a key. The samples use them. ' +
+      'They are files of each release.',
     title: 'Install',
     code: 'npm install ./org-api-client-*.tgz\npip install ./org_api-*.whl',
   },
@@ -33,13 +33,13 @@ export const tools: readonly Tool[] = [
     id: 'certify',
     heading: 'Try a receiver',
     text:
-      '`listen` sends the events of a service on your machine to your receiver, and prints its answers. `certify` ' +
+      '`listen` sends the events of a service on your machine to your receiver, and prints its responses. `certify` ' +
       'tries about thirty scenarios: a bad signature, an old timestamp, a repeat, two events in the wrong order, a ' +
       'redirect. It reports what failed, why it matters and how to fix it, and ends with an exit code for CI. With ' +
       '`--state-url` your receiver also reports what it applied; `--help` has the form.',
     title: 'From a checkout of the project',
     code:
-      'npm run tool -- listen --forward-to http://127.0.0.1:3000/ --secret-file FILE\n' +
-      'npm run tool -- certify http://127.0.0.1:3000/ --secret-file FILE',
+      'npm run tool -- listen --secret-file FILE \\\n  --forward-to http://127.0.0.1:3000/\n' +
+      'npm run tool -- certify --secret-file FILE \\\n  http://127.0.0.1:3000/',
   },
 ];

@@ -11,7 +11,7 @@ export const versions: readonly [Version, ...Version[]] = [
   {
     version: '1.0.0',
     changes: [
-      'Nine reads, with `ETag` and 304, `RateLimit` headers and eleven error codes.',
+      'Nine reads, with `ETag` and 304, `RateLimit` headers and twelve error codes.',
       'Seven event types, signed in the forms of Standard Webhooks and of `Service-Signature`, with 13 attempts.',
       'Bodies of 1,400 bytes or more in br or gzip.',
     ],

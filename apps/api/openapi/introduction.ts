@@ -71,7 +71,7 @@ RateLimit: "key";r=118;t=41
 \`\`\`
 
 Here 118 requests are left, and one more becomes available in 41 seconds. Above the limit the answer is 429 with
-\`Retry-After\`; refused requests do not count, and a lone caller that waits that
+\`Retry-After\`; rejected requests do not count, and a lone caller that waits that
 long is admitted. An address that sends no key of this server more than ${failedAuthenticationsPerMinute} times a minute
 gets 429 for more of the same; requests with a key of this server are not affected.`;
 
@@ -92,7 +92,7 @@ const errorRow = (code: ErrorCode): string => {
 const errors = `\
 # Errors
 
-Every refusal is JSON. Decide by \`error\`; \`message\` is for people and may change.
+Every error response is JSON. Decide by \`error\`; \`message\` is for people and may change.
 
 \`\`\`json
 {
@@ -109,20 +109,25 @@ const events = `\
 # Webhooks
 
 Webhooks are registered in the console: an https address and the event types it wants. Each event is posted to it as
-JSON. Answer with a 2xx status within 10 seconds, before you do the work; anything
-else is a refusal, and the event is sent again: by default after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12,
-20 and 24 hours. The event’s id stays the same, so a repeat can be ignored.
+JSON.
+
+**Answer with a 2xx status within 10 seconds**, before you do the work; anything else is a refusal, and the event is
+sent again: by default after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24 hours. The event’s id
+stays the same, so a repeat can be ignored.
 A 429 or 503 with \`Retry-After\` delays everything of the webhook for that time, an hour at most; one delivery goes
 first then. A 410 suspends the webhook until a member resumes it.
+
 A body has at most ${eventBytesAtMost / 1024} KiB, and the headers of a delivery 8 KiB.
 Every delivery names its webhook in \`webhook-endpoint\`: a receiver of several webhooks chooses by it the secrets with
 which it checks the signature.
 An organization can add headers of its own to the deliveries of a webhook, such as the key of a gateway. They never
 replace a header that is named here. It can also limit the requests per second of a webhook; what is above waits.
+
 The events of one seat (\`seatId\` of \`seat.given\` and \`seat.ended\`) arrive in order, and so do those of one grant
 (\`grantId\` of \`client.started\` and \`client.ended\`): the next one waits until the one before is accepted or has
 failed at its last attempt. This can be turned off for a webhook. All others, and what you redeliver, can arrive in any
 order: also the end of a grant before the beginning of its seat.
+
 \`webhook.failing\`, \`webhook.suspended\` and \`key.expiring\` are about the organization’s webhooks and keys. A
 webhook gets none about itself: list them at another receiver.
 
@@ -135,10 +140,9 @@ another.
 
 \`webhook-sequence\` is no order of events. It counts the events of one webhook in the order in which the service
 first took them up to send them, so a number that never arrives is an event that you missed: redeliver it in the
-console. Two webhooks count apart.
-Recognize repeats by the event id, not by this number.
-A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none
-of it.
+console. Two webhooks count apart. Recognize repeats by the event id, not by this number.
+
+A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none of it.
 
 On your request, and never otherwise, your receiver is checked: a correctly signed test event that it has to accept
 with a 2xx status, and a badly signed one that it has to refuse with another.
@@ -156,14 +160,23 @@ signatures with \`Service-Signature\`, or these steps:
 \`\`\`js
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-function isGenuine(body, header, secret, nowSeconds = Date.now() / 1000) {
-  const parts = header.split(',').map((part) => part.split('='));
+function isGenuine(
+  body, header, secret, nowSeconds = Date.now() / 1000,
+) {
+  const parts = header.split(',').map((p) => p.split('='));
   const t = parts.find(([name]) => name === 't')?.[1];
-  const expected = createHmac('sha256', secret).update(\`\${t}.\`).update(body).digest();
-  const fresh = Math.abs(nowSeconds - Number(t)) <= 300;
-  return fresh && parts.some(([name, hex]) => {
+  const expected = createHmac('sha256', secret)
+    .update(\`\${t}.\`)
+    .update(body)
+    .digest();
+  const isFresh = Math.abs(nowSeconds - Number(t)) <= 300;
+  return isFresh && parts.some(([name, hex]) => {
     const given = Buffer.from(hex ?? '', 'hex');
-    return name === 'v1' && given.length === expected.length && timingSafeEqual(given, expected);
+    return (
+      name === 'v1' &&
+      given.length === expected.length &&
+      timingSafeEqual(given, expected)
+    );
   });
 }
 \`\`\`
