@@ -43,7 +43,18 @@ const mayChange: Readonly<Record<string, readonly string[]>> = {
   delivery_attempt: ['response', 'response_encoding'],
   erasure: ['completed_at', 'logged', 'logged_completed', 'tried_at'],
   grant_end: ['notified_entry_id'],
-  mail: ['state', 'attempts', 'attempted_at', 'due_at', 'settled_at', 'reply', 'address', 'sealed', 'facts'],
+  mail: [
+    'state',
+    'attempts',
+    'attempted_at',
+    'is_ready',
+    'due_at',
+    'settled_at',
+    'reply',
+    'address',
+    'sealed',
+    'facts',
+  ],
 };
 
 /** In which rows they may, as a condition on the row before (`b`) and after (`t`). */
