@@ -30,7 +30,7 @@ export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()
 /** Rows that one statement links, or sums: 0.3 s of work. The next run follows a second later. */
 export const entriesPerAppend = 20_000;
 const anchorsPerRun = 500;
-const noticesPerRun = 1_000;
+const noticesPerRun = 200;
 /**
  * Ten seconds are short beside the days that a webhook has failed by then, and for the numbers of
  * the console.
@@ -99,7 +99,7 @@ const statement = <Row extends pg.QueryResultRow>(
  * Returns the steps of maintenance. Each second: due grants begin and end, expired secrets are purged, and
  * new entries of the audit log are linked into their hash chains. Every ten seconds: failing
  * webhooks are suspended, and new calls are added to their sums. Each minute: responses that came
- * after an erasure are erased, and webhooks that fail and keys that expire become notices. Each
+ * after an erasure are erased, and webhooks that fail or were suspended and keys that expire become notices. Each
  * hour: chains are anchored (once a day each), partitions are created ahead, and what is older than
  * its retention is purged.
  */

@@ -1,6 +1,6 @@
 /** Each event as a receiver gets them: headers, signatures and body. */
 import { expect, it, vi } from 'vitest';
-import { changeTypes } from '#domain/contract/events.ts';
+import { eventTypes } from '#domain/contract/events.ts';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -20,7 +20,9 @@ it('each event type is posted with unchanged headers, signatures and body', {
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
   const professional = await make.member();
-  const { secret } = await make.webhook({ orgId: professional.orgId, url: `${receiver.url}/hooks/golden` });
+  const { orgId } = professional;
+  const { secret } = await make.webhook({ orgId, url: `${receiver.url}/hooks/golden`, eventTypes });
+  const others = [await make.webhook({ orgId }), await make.webhook({ orgId })] as const;
   await startTestWorker(database);
 
   const posted = async (count: number) =>
@@ -38,9 +40,25 @@ it('each event type is posted with unchanged headers, signatures and body', {
     [grant.id],
   );
   await posted(4);
+  const notices = [
+    [`update receiver set failing_since = now() - interval '2 hours' where webhook_id = $1`, others[0].id],
+    [`update webhook set state = 'suspended', suspended_reason = 'gone' where id = $1`, others[1].id],
+    [
+      `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, number, created_at,
+         expires_at) select $1, $2, decode(repeat('00', 32), 'hex'), 1, 'aln_us_Q7m2…9zXk', '{org.read}', 1,
+         now() - interval '1 year', now() + interval '13 days'`,
+      orgId,
+      professional.userId,
+    ],
+  ] as const;
+  for (const [index, [statement, ...values]] of notices.entries()) {
+    await owner.pool.query(statement, [...values]);
+    await owner.pool.query('select record_notices(10)');
+    await posted(5 + index);
+  }
 
   const getEventType = (post: { body: Buffer }): string => JSON.parse(String(post.body)).type;
-  expect(receiver.received.map(getEventType).toSorted()).toEqual(changeTypes.toSorted());
+  expect(receiver.received.map(getEventType).toSorted()).toEqual(eventTypes.toSorted());
   const ordered = receiver.received.toSorted((one, other) => (getEventType(one) < getEventType(other) ? -1 : 1));
   const stable = createStable();
   const posts = ordered.map(({ headers, body, path }) => {

@@ -164,7 +164,7 @@ class FaultyReceiver {
     const { kind = 'attorney' } = event.data;
     if (fault === 'rejects unknown values' && !['attorney', 'neutral'].includes(kind)) return 422;
     if (fault === 'needs a grant' && event.data.grantId === undefined) return 422;
-    const types = ['client.started', 'client.ended', 'seat.given', 'seat.ended', 'key.expiring'];
+    const types = ['client.started', 'client.ended', 'seat.given', 'seat.ended', 'webhook.suspended', 'key.expiring'];
     if (fault === 'rejects unknown types' && !types.includes(event.type)) return 422;
     return event.test && fault === 'rejects test events' ? 404 : null;
   }

@@ -228,6 +228,12 @@ describe('npm run tool -- listen on a development stack', () => {
     expect(rows).toEqual([{ state: 'deleted' }, { state: 'active' }]);
   });
 
+  it('rejects a type that no call of the platform causes, and says who sends it', async () => {
+    const listen = runListen(['--trigger', 'key.expiring'], {});
+    expect(await listen.ended).toBe(2);
+    expect(listen.output.text).toMatch(/no call of the platform causes key\.expiring; .* the console sends\s+test/);
+  });
+
   it('causes each event type by a real change, as the platform', async () => {
     const { env, owner, orgId } = await setupStack();
     await owner.pool.query('update seat_plan set invoiced = 0'); // also when no seat is left

@@ -62,7 +62,7 @@ export const eventDescriptions: Record<EventType, string> = {
   'seat.given': 'The organization assigned a seat to a client family.',
   'seat.ended': 'A seat ended, with the reason.',
   'webhook.failing': 'Another webhook’s receiver has accepted nothing for an hour; at most once a day for each.',
-  'webhook.suspended': 'Another webhook was suspended: nothing more is sent to its receiver.',
+  'webhook.suspended': 'Another webhook was suspended: nothing is sent to its receiver until it is resumed.',
   'key.expiring': 'An API key without a successor expires in 14 days, in 3 days or in one day.',
 };
 
@@ -74,8 +74,8 @@ export function eventEnvelope(type: EventType) {
     createdAt: z.iso
       .datetime()
       .describe(
-        'When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one ' +
-          'seat or grant.',
+        'When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat ' +
+          'or grant.',
       ),
     organization: z.object({ id: uuid }),
     data: eventData[type],

@@ -40,8 +40,8 @@ export interface Ledger {
    */
   stuck: number;
   /**
-   * The difference of independent counts and rows: changes of access and seats against the events
-   * of an organization, and assigned sequence numbers against the deliveries of a webhook that have
+   * The difference of independent counts and rows: changes of access and seats, and notices, against the
+   * events of an organization, and assigned sequence numbers against the deliveries of a webhook that have
    * one. Unless it is 0, events were deleted with their deliveries, or a trigger was disabled.
    */
   unexplained: number;
@@ -131,7 +131,7 @@ export async function listLedgerFaults(
 
 function explain({ kind, state, counted, found }: FaultRow): string {
   if (kind === 'events_differ')
-    return `The organization’s access and seats changed ${counted} times, and there are ${found} events of it.`;
+    return `The organization’s changes and notices should have caused ${counted} events, and it has ${found}.`;
   if (kind === 'numbers_differ')
     return `The webhook has assigned ${counted} sequence numbers, and ${found} of its deliveries have one.`;
   switch (state) {

@@ -19,7 +19,7 @@ const exampleData: Record<EventType, () => object> = {
     suspendedAt: '2026-01-04T12:00:00.000Z',
     reason: 'failures',
   }),
-  'key.expiring': () => ({ keyId: randomUUID(), keyPrefix: 'aln_us_', expiresAt: '2026-01-15T00:00:00.000Z' }),
+  'key.expiring': () => ({ keyId: randomUUID(), keyPrefix: 'aln_us_0000', expiresAt: '2026-01-15T00:00:00.000Z' }),
 };
 
 /** Returns the id and body of a test event: a real envelope with `"test": true` and unused ids. */

@@ -50,7 +50,7 @@ export class Ledger extends Migration {
         organization_id uuid not null,
         -- Null: of the organization.
         webhook_id uuid,
-        -- Changes of access and seats that should have created an event.
+        -- Changes of access and seats, and notices, that should have created an event.
         changes bigint not null default 0,
         -- Events that are rolled up.
         events bigint not null default 0,

@@ -403,8 +403,13 @@ export class Mail extends Migration {
         if new.data is not null then
           perform record_event(new.organization_id, new.kind, new.data, except_webhook => new.subject_id);
         end if;
-        perform write_mails(new.organization_id, new.kind,
-          case new.kind when 'webhook.suspended' then new.subject_id::text end);
+        -- A mail that cannot be written fails no event, and no notice of another organization.
+        begin
+          perform write_mails(new.organization_id, new.kind,
+            case new.kind when 'webhook.suspended' then new.subject_id::text end);
+        exception when others then
+          raise warning 'mails about a notice were not written: %', sqlstate;
+        end;
         return null;
       end $$;
       create trigger notice_notifies after insert on notice for each row execute function notify_of_notice();

@@ -1,3 +1,4 @@
+// cspell:ignore tgenabled
 /** Events about webhooks and keys: the same facts as the mails, recorded by maintenance. */
 import { describe, expect, it } from 'vitest';
 import { suspendReasons } from '#domain/contract/choices.ts';
@@ -155,6 +156,28 @@ describe('an operational event', () => {
     await t.run(`update webhook set state_at = now() - interval '8 days' where id = $1`, [id]);
     await t.record();
     expect(await count()).toBe(2);
+  });
+
+  it('is counted for replicated notices too, and is not in the platform’s view of events', async () => {
+    const t = await setUp();
+    const triggers = await t.run<{ mode: string }>(
+      `select tgenabled as mode from pg_trigger where tgname = 'notice_inserts_counted'`,
+    );
+    expect(triggers).toEqual([{ mode: 'A' }]);
+    await t.webhook();
+    await t.fail(await t.webhook(['client.started']));
+    await t.record();
+    expect(await t.run('select type from event')).toEqual([{ type: 'webhook.failing' }]);
+    expect(await t.run('select type from platform.event')).toEqual([]);
+  });
+
+  it('is recorded when its mails cannot be written', async () => {
+    const t = await setUp();
+    const subscriber = await t.webhook();
+    await t.fail(await t.webhook(['client.started']));
+    await t.run('alter table mail rename to gone');
+    expect(await t.record()).toBe(1);
+    expect((await t.told()).map(({ webhookId }) => webhookId)).toEqual([subscriber]);
   });
 
   it('that is missing with its deliveries is unexplained, and so is one whose counter is off', async () => {

@@ -1,5 +1,5 @@
 # Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-# SHA-256 of what it contains of the document: 41d63f77be058c339b387dcce766ed20f7b3ed41fdc30cde151b3149da36ec59
+# SHA-256 of what it contains of the document: d3abb04240a178029270eb5507c931dfd5a68169d1ddc27f7f433f0c9af564ee
 # SHA-256 of its generator: f870b5628c8da311f10c665a3fdf3f213a2594effee2d911393a9cee3684b912
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class ClientStartedEvent(TypedDict):
     type: Literal['client.started']
     createdAt: str
     """
-    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
     """
     organization: Organization1
     data: Data
@@ -245,7 +245,7 @@ class ClientEndedEvent(TypedDict):
     type: Literal['client.ended']
     createdAt: str
     """
-    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
     """
     organization: Organization1
     data: Data1
@@ -268,7 +268,7 @@ class SeatGivenEvent(TypedDict):
     type: Literal['seat.given']
     createdAt: str
     """
-    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
     """
     organization: Organization1
     data: Data2
@@ -292,7 +292,7 @@ class SeatEndedEvent(TypedDict):
     type: Literal['seat.ended']
     createdAt: str
     """
-    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
     """
     organization: Organization1
     data: Data3
@@ -321,7 +321,7 @@ class WebhookFailingEvent(TypedDict):
     type: Literal['webhook.failing']
     createdAt: str
     """
-    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
     """
     organization: Organization1
     data: Data4
@@ -351,7 +351,7 @@ class WebhookSuspendedEvent(TypedDict):
     type: Literal['webhook.suspended']
     createdAt: str
     """
-    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
     """
     organization: Organization1
     data: Data5
@@ -381,7 +381,7 @@ class KeyExpiringEvent(TypedDict):
     type: Literal['key.expiring']
     createdAt: str
     """
-    When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+    When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
     """
     organization: Organization1
     data: Data6

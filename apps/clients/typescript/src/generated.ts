@@ -1,5 +1,5 @@
 // Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-// SHA-256 of what it contains of the document: 41d63f77be058c339b387dcce766ed20f7b3ed41fdc30cde151b3149da36ec59
+// SHA-256 of what it contains of the document: d3abb04240a178029270eb5507c931dfd5a68169d1ddc27f7f433f0c9af564ee
 // SHA-256 of its generator: 0ade03d33278411bd4c4eec076c820cc870aab90046a9d355bc3dd37b3529eee
 import type { ApiResponse, CallOptions } from './response.ts';
 
@@ -266,7 +266,7 @@ interface components {
             type: "client.started";
             /**
              * Format: date-time
-             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             * @description When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
              */
             createdAt: string;
             organization: {
@@ -302,7 +302,7 @@ interface components {
             type: "client.ended";
             /**
              * Format: date-time
-             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             * @description When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
              */
             createdAt: string;
             organization: {
@@ -343,7 +343,7 @@ interface components {
             type: "seat.given";
             /**
              * Format: date-time
-             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             * @description When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
              */
             createdAt: string;
             organization: {
@@ -373,7 +373,7 @@ interface components {
             type: "seat.ended";
             /**
              * Format: date-time
-             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             * @description When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
              */
             createdAt: string;
             organization: {
@@ -405,7 +405,7 @@ interface components {
             type: "webhook.failing";
             /**
              * Format: date-time
-             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             * @description When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
              */
             createdAt: string;
             organization: {
@@ -441,7 +441,7 @@ interface components {
             type: "webhook.suspended";
             /**
              * Format: date-time
-             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             * @description When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
              */
             createdAt: string;
             organization: {
@@ -479,7 +479,7 @@ interface components {
             type: "key.expiring";
             /**
              * Format: date-time
-             * @description When the change happened, in UTC, always with milliseconds: compared as text it orders the events of one seat or grant.
+             * @description When it happened or was found, in UTC with milliseconds: compared as text it orders the events of one seat or grant.
              */
             createdAt: string;
             organization: {

@@ -52,10 +52,12 @@ export const compatibility: readonly Scenario[] = [
     async run(probe) {
       const data = {
         keyId: randomUUID(),
-        keyPrefix: 'aln_us_',
+        keyPrefix: 'aln_us_0000',
         expiresAt: new Date(Date.now() + 86_400_000).toISOString(),
       };
       await probe.accept('a key.expiring', probe.event('key.expiring', data));
+      const suspended = { webhookId: randomUUID(), suspendedAt: new Date().toISOString(), reason: 'gone' };
+      await probe.accept('a webhook.suspended', probe.event('webhook.suspended', suspended));
       return true;
     },
   },
