@@ -39,7 +39,7 @@ export const tools: readonly Tool[] = [
       '`--state-url` your receiver also reports what it applied; `--help` has the form.',
     title: 'From a checkout of the project',
     code:
-      'npm run tool -- listen --secret-file FILE \\\n  --forward-to http://127.0.0.1:3000/\n' +
-      'npm run tool -- certify --secret-file FILE \\\n  http://127.0.0.1:3000/',
+      'npm run tool -- listen --forward-to http://127.0.0.1:3000/ --secret-file FILE\n' +
+      'npm run tool -- certify http://127.0.0.1:3000/ --secret-file FILE',
   },
 ];
