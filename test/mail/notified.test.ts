@@ -10,6 +10,7 @@ import { assignRole, reinstateMember, removeMember, suspendMember, unassignRole 
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation } from '#test/setup.ts';
+import { makeSignedInOwner } from '#test/signed-in-owner.ts';
 import { knownActions } from '../../apps/console/components/action-sentences.ts';
 import { importFile } from '../../apps/import/document/import-file.ts';
 
@@ -19,10 +20,7 @@ const shared = shareInstallation(setupDatabase);
 
 async function setUp() {
   const { owner, make, database } = shared();
-  const run = async <T extends object>(text: string, values: unknown[] = []) =>
-    (await owner.pool.query<T>(text, values)).rows;
-  const orgId = await make.organization();
-  const { userId } = await make.member({ orgId, signedIn: true });
+  const { run, orgId, userId } = await makeSignedInOwner({ owner, make });
   const webhook = await make.webhook({ orgId });
   return {
     owner,

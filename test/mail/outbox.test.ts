@@ -9,6 +9,7 @@ import { createKey } from '#domain/keys/create.ts';
 import { mailKinds, optionalKinds } from '#domain/mail/kinds.ts';
 import { testKeySecrets, testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { makeSignedInOwner } from '#test/signed-in-owner.ts';
 import { admitMailSql } from '../../apps/worker/mail/sql.ts';
 
 interface MailRow {
@@ -22,10 +23,7 @@ interface MailRow {
 
 async function setUp() {
   const { owner, make, database } = await setupDatabase();
-  const run = async <T extends object>(text: string, values: unknown[] = []) =>
-    (await owner.pool.query<T>(text, values)).rows;
-  const orgId = await make.organization();
-  const { userId } = await make.member({ orgId, signedIn: true });
+  const { run, orgId, userId } = await makeSignedInOwner({ owner, make });
   /** Makes a member, whom the other owners have heard of. */
   const member = async (fields: Parameters<typeof make.member>[0]) => {
     const made = await make.member(fields);

@@ -5,6 +5,7 @@ import { suspendReasons } from '#domain/contract/choices.ts';
 import { changeTypes, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { makeSignedInOwner } from '#test/signed-in-owner.ts';
 
 const operationalTypes = eventTypes.filter((type) => !(changeTypes as string[]).includes(type));
 
@@ -16,10 +17,7 @@ interface Told {
 
 async function setUp() {
   const { owner, make, database } = await setupDatabase();
-  const run = async <T extends object>(text: string, values: unknown[] = []) =>
-    (await owner.pool.query<T>(text, values)).rows;
-  const orgId = await make.organization();
-  const { userId } = await make.member({ orgId, signedIn: true });
+  const { run, orgId, userId } = await makeSignedInOwner({ owner, make });
   const webhook = async (eventTypes: readonly string[] = operationalTypes, of = orgId) => {
     const { id } = await make.webhook({ orgId: of });
     await run('update webhook set event_types = $2 where id = $1', [id, eventTypes]);
