@@ -36,8 +36,15 @@ it('of three large bodies, the one that finds no free encoder for 5 s gets 503 a
     await giveGrants(owner, creator, 1_000);
     keys.push(await make.apiKey({ creator }));
   }
-  // Opens the API's connections: their passwords are hashed by the threads that are held below.
-  await Promise.all(keys.map(({ key, orgId }) => api.get(`/v1/orgs/${orgId}/clients`, { key })));
+  // Opens a connection of the API for each read: their passwords are hashed by the threads that are held below.
+  const openConnections = async () => {
+    await Promise.all(keys.map(({ key, orgId }) => api.get(`/v1/orgs/${orgId}/clients`, { key })));
+    const { rowCount } = await owner.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'org-api'`,
+    );
+    return rowCount;
+  };
+  await expect.poll(openConnections).toBe(keys.length);
   const release = holdThreads();
   const statuses: number[] = [];
   const reads = keys.map(async ({ key, orgId }) => {
