@@ -10,7 +10,8 @@ export interface Target {
 }
 
 /**
- * Posts a body. `headers` are names and values in turn, which keeps spelling, order and repetition. Follows no
+ * Posts a body over a connection of its own, as deliveries are posted: over one that Node keeps, a receiver that closes
+ * after its response without announcing it resets the next post. `headers` are names and values in turn, which keeps spelling, order and repetition. Follows no
  * redirect.
  *
  * @throws Error of Node without a response within `timeoutMs`.
@@ -20,7 +21,12 @@ export function post(
   { headers, body, timeoutMs }: { headers: readonly string[]; body: Buffer; timeoutMs: number },
 ): Promise<IncomingMessage> {
   const url = new URL(text);
-  const options = { method: 'POST', headers: [...headers, 'Host', url.host], signal: AbortSignal.timeout(timeoutMs) };
+  const options = {
+    agent: false,
+    method: 'POST',
+    headers: [...headers, 'Host', url.host],
+    signal: AbortSignal.timeout(timeoutMs),
+  };
   return new Promise((resolve, reject) => {
     const request =
       url.protocol === 'https:'

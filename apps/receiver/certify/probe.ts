@@ -115,7 +115,6 @@ export class Probe {
       Accept: '*/*',
       'User-Agent': 'org-api-webhooks/1.0',
       'Content-Length': String(body.length),
-      Connection: 'close',
       ...sending.headers,
     };
     onSend?.(event);
