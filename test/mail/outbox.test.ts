@@ -6,7 +6,6 @@ import { writeInvitation } from '#domain/identity/mail-invitation.ts';
 import { changeSettings, getSettings } from '#domain/identity/organization-settings.ts';
 import { changeAddress } from '#domain/identity/orgctl-actions.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { mailKinds, optionalKinds } from '#domain/mail/kinds.ts';
 import { testKeySecrets, testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeSignedInOwner } from '#test/signed-in-owner.ts';
@@ -74,19 +73,6 @@ async function setUp() {
     },
   };
 }
-
-it('has the kinds that the constraint has', async () => {
-  const { run } = await setUp();
-  const listed = async (constraint: string) => {
-    const [row] = await run<{ text: string }>(
-      `select pg_get_constraintdef(oid) as text from pg_constraint where conname = $1`,
-      [constraint],
-    );
-    return [...(row?.text.matchAll(/'([a-z_.]+)'/g) ?? [])].map(([, kind]) => kind).sort();
-  };
-  expect(await listed('mail_kind_known')).toEqual([...mailKinds].sort());
-  expect(await listed('mail_opt_out_kind_known')).toEqual(Object.keys(optionalKinds).sort());
-});
 
 describe('an action of a person', () => {
   it('is mailed to the confirmed members who have its permission, in its transaction', async () => {

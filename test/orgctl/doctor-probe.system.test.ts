@@ -78,6 +78,10 @@ describe('the operator’s probe', () => {
     const renewed = (await createProbe('--renew', 'yes')).json<ProbeSecret>();
 
     expect(renewed.organizationId).toBe(first.organizationId);
+    // A new type of the contract changes nothing for a probe.
+    const types = await owner.pool.query(`select event_types as types from webhook order by created_at`);
+    const four = ['client.started', 'client.ended', 'seat.given', 'seat.ended'];
+    expect(types.rows).toEqual([{ types: four }, { types: four }]);
     const { rows } = await owner.pool.query(
       `select (select count(*)::int from organization) as organizations, (select count(*)::int from api_key
         where revoked_at is null) as keys,

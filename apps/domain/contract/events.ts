@@ -44,7 +44,7 @@ export type EventType = keyof typeof eventData;
 export const eventTypes = Object.keys(eventData) as EventType[];
 
 /** What the service finds out about the webhooks and keys of an organization, for those who operate its systems. */
-const operationalTypes = ['webhook.failing', 'webhook.suspended', 'key.expiring'] as const;
+export const operationalTypes = ['webhook.failing', 'webhook.suspended', 'key.expiring'] as const;
 type OperationalType = (typeof operationalTypes)[number];
 
 /** Types of events about changes of clients and seats, which is what the service's own webhooks get. */

@@ -12,11 +12,13 @@ import {
   referralStates,
   seatEndReasons,
   subscriptionStatuses,
+  suspendReasons,
 } from '#domain/contract/choices.ts';
-import { eventTypes } from '#domain/contract/events.ts';
+import { eventTypes, operationalTypes } from '#domain/contract/events.ts';
 import { validKeysPerOrganization } from '#domain/contract/limits.ts';
 import { permissions, scopes, systemRoleKeys } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes } from '#domain/identity/limits.ts';
+import { mailKinds, optionalKinds } from '#domain/mail/kinds.ts';
 import { WebhookError } from '#domain/webhooks/errors.ts';
 import { changeHeaders } from '#domain/webhooks/headers.ts';
 import { isProvenSql } from '#domain/webhooks/ledger-statements.ts';
@@ -52,6 +54,11 @@ const define = (name: string) =>
 
 it.each<[constraint: string, values: readonly string[]]>([
   ['webhook_event_types_known', eventTypes],
+  ['webhook_suspended_reason_known', suspendReasons],
+  // What maintenance finds: the operational events, and the anchor, which is a mail alone.
+  ['notice_kind_known', [...operationalTypes, 'audit_log.anchor']],
+  ['mail_kind_known', mailKinds],
+  ['mail_opt_out_kind_known', Object.keys(optionalKinds)],
   ['seat_end_reason_known', seatEndReasons],
   ['organization_kind_known', organizationKinds],
   ['membership_status_known', memberStatuses],
