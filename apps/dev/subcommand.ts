@@ -30,8 +30,8 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
     charts: { run: ['charts/docs/main.ts'], summary: 'writes schemas and READMEs of the charts and custom resources' },
     pictures: {
       run: [vitest, 'run', '--project', 'long', 'test/console/pictures'],
-      summary: 'takes the pictures of the console in apps/console/pictures',
-      environment: { PICTURES: 'apps/console/pictures' },
+      summary: 'takes the pictures of the documents in docs/pictures',
+      environment: { PICTURES: 'docs/pictures' },
     },
     guarantees: {
       run: [vitest, 'list', '--no-static-parse', '--project', 'quick', '--project', 'system'],
