@@ -2,6 +2,11 @@
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 
+  export const interactionPolicy: {
+    base(): { add(prompt: object, position: number): void };
+    Prompt: new (options: { name: string; requestable: boolean }) => object;
+  };
+
   export default class Provider {
     constructor(issuer: string, configuration: object);
     callback(): (request: IncomingMessage, response: ServerResponse) => void;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import Provider from 'oidc-provider';
+import Provider, { interactionPolicy } from 'oidc-provider';
 import { generateSync } from 'otplib';
 import { StartupError } from '#runtime/errors.ts';
 import { type Html, html, nothing, trusted } from '#runtime/pages/html.ts';
@@ -57,6 +57,8 @@ export function createOpenIdProvider(options: {
   store?: ProviderStore;
 }): RequestListener {
   const { issuer, clients, accounts, key, store = new ProviderStore() } = options;
+  const policy = interactionPolicy.base();
+  policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0);
   const provider = new Provider(issuer, {
     adapter: (kind: string) => store.of(kind),
     jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, use: 'sig', alg: 'RS256' }] },
@@ -69,7 +71,7 @@ export function createOpenIdProvider(options: {
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },
     ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600, AuthorizationCode: 60 },
-    interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/choose/${uid}` },
+    interactions: { policy, url: (_context: unknown, { uid }: { uid: string }) => `/choose/${uid}` },
     findAccount: (_context: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
     async loadExistingGrant({ oidc }: { oidc: { session: { accountId: string }; client: { clientId: string } } }) {
       const grant = new provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
@@ -84,7 +86,10 @@ export function createOpenIdProvider(options: {
     if (page !== 'choose') return handle(request, response);
     if (account !== undefined && accounts.includes(account))
       return void provider
-        .interactionFinished(request, response, { login: { accountId: account, remember: false } })
+        .interactionFinished(request, response, {
+          login: { accountId: account, remember: false },
+          select_account: {},
+        })
         .catch(() => response.writeHead(400).end('This sign-in has expired. Start again at the console.'));
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end(renderChoice(accounts, uid));

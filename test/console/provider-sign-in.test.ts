@@ -492,6 +492,50 @@ describe('an account is linked', () => {
     expect((await visitor.submit('/account', path)).text).toContain('Confirm your identity');
   });
 
+  it('after a choice at the provider, which remembers one; the one that is linked already changes nothing', async () => {
+    const t = await setup();
+    const jar = new Map<string, string>();
+    const path = `/account/providers/${t.member.orgId}/link`;
+    await t.provider.browse(await begin(t.http(), t.slug), jar);
+    t.provider.behavior.account = 'account-2';
+    const signsIn = t.http();
+    const remembered = await complete(signsIn, await t.provider.browse(await begin(signsIn, t.slug), jar));
+    expect(remembered.to).toBe(atSecondFactor);
+    const first = t.http(await t.enrol({ orgId: t.member.orgId }));
+    expect(findProviderUrl(await first.submit('/account', path)).searchParams.get('prompt')).toBe(null);
+
+    const visitor = t.http(t.member);
+    const link = async () =>
+      complete(visitor, await t.provider.browse(findProviderUrl(await visitor.submit('/account', path)), jar));
+    const find = async () => {
+      const { rows } = await t.owner.pool.query(
+        `select subject, created_at, (select count(*) from audit_entry a where a.action = 'sign_in.link_provider'
+           and a.person_id = s.person_id) as entries from sso_subject s where provider_id = $1`,
+        [t.providerId],
+      );
+      return rows;
+    };
+    expect((await link()).to).toBe('/account');
+    const linked = await find();
+    expect(linked).toMatchObject([{ subject: 'account-2', entries: '1' }]);
+    expect((await visitor.get('/account')).text).toContain('Account linked.');
+    expect((await link()).to).toBe('/account');
+    expect(await find()).toEqual(linked);
+    expect((await visitor.get('/account')).text).toContain('This account is linked already. To link another account,');
+  });
+
+  it('after a sign-in at a provider that says that it lets nobody choose', async () => {
+    const t = await setup();
+    const published = (await (await fetch(t.provider.issuer + discovery)).json()) as object;
+    t.provider.behavior.answer = (route, response) =>
+      route === discovery && sendJson(response, { ...published, prompt_values_supported: ['none', 'login'] });
+    const visitor = t.http(t.member);
+    const url = findProviderUrl(await visitor.submit('/account', `/account/providers/${t.member.orgId}/link`));
+    expect(url.searchParams.get('prompt')).toBe('login');
+    t.provider.behavior.account = 'account-2';
+    expect((await complete(visitor, await t.provider.browse(url))).to).toBe('/account');
+  });
+
   it('never for another session than the one that began it, nor one that another member has', async () => {
     const t = await setup();
     const colleague = await t.enrol({ orgId: t.member.orgId });

@@ -8,6 +8,7 @@ import {
   stopServer,
 } from '../../apps/dev/openid-provider.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { hiddenFields } from './http-visitor.ts';
 import { allowSockets } from './socket-guard.ts';
 
 /** The claims of an ID token. */
@@ -73,9 +74,11 @@ export async function startLyingProvider(callback: string) {
   allowSockets('OpenID provider', issuer);
   onTestFinished(() => stopServer(server));
 
-  /** Follows the provider's redirects as a browser, and returns the address that leads back to the console. */
-  async function browse(url: string | URL): Promise<URL> {
-    const jar = new Map<string, string>();
+  /**
+   * Follows the provider's redirects as a browser, and returns the address that leads back to the console. The provider
+   * remembers who signed in with the cookies of `jar`.
+   */
+  async function browse(url: string | URL, jar = new Map<string, string>()): Promise<URL> {
     let at = new URL(url);
     for (let step = 0; step < 10; step += 1) {
       const location = await open(at, jar);
@@ -99,15 +102,19 @@ export async function startLyingProvider(callback: string) {
 }
 
 /** Opens a page of the provider with its cookies. Returns where it redirects to; null: it lists the accounts. */
-async function open(at: URL, jar: Map<string, string>): Promise<string | null> {
+async function open(at: URL, jar: Map<string, string>, form?: URLSearchParams): Promise<string | null> {
   const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
-  const response = await fetch(at, { redirect: 'manual', headers: { cookie } });
+  const sent = form === undefined ? {} : { method: 'POST', body: form };
+  const response = await fetch(at, { redirect: 'manual', headers: { cookie }, ...sent });
   for (const line of response.headers.getSetCookie()) {
     const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
     jar.set(name, value);
   }
-  await response.arrayBuffer();
+  const text = await response.text();
   const location = response.headers.get('location');
-  if (location === null && !at.pathname.startsWith('/choose/')) throw new Error(`${at.pathname}: ${response.status}`);
-  return location;
+  if (location !== null || at.pathname.startsWith('/choose/')) return location;
+  // It first signs out the account that it remembers, by a form that a script sends.
+  const [, action] = /<form method="post" action="([^"]*)"/.exec(text) ?? [];
+  if (action === undefined) throw new Error(`${at.pathname}: ${response.status}`);
+  return open(new URL(action), jar, new URLSearchParams(hiddenFields(text, action)));
 }

@@ -69,21 +69,25 @@ export class OpenIdProviders {
   /**
    * Prepares a sign-in: the address to go to, and what the answer is checked by.
    *
+   * @param asksForAccount - lets the person choose an account, also when the provider remembers one. A provider that
+   * says that it can't let them choose asks for a sign-in instead, which every provider can.
    * @throws IdentityError `sign_in_rejected`, `provider_unavailable`, `busy`
    */
-  async begin(client: OpenIdClient): Promise<ProviderChallenge & { url: URL }> {
+  async begin(client: OpenIdClient, asksForAccount: boolean): Promise<ProviderChallenge & { url: URL }> {
     const [state, nonce, verifier] = [oidc.randomState(), oidc.randomNonce(), oidc.randomPKCECodeVerifier()];
     const code_challenge = await oidc.calculatePKCECodeChallenge(verifier);
-    const url = await this.#within(client, async () =>
-      oidc.buildAuthorizationUrl(await this.#remember(client), {
+    const url = await this.#within(client, async () => {
+      const config = await this.#remember(client);
+      return oidc.buildAuthorizationUrl(config, {
         redirect_uri: this.redirectUri(client.organizationId),
         scope: 'openid',
         state,
         nonce,
         code_challenge,
         code_challenge_method: 'S256',
-      }),
-    );
+        ...(asksForAccount ? { prompt: findAccountPrompt(config) } : {}),
+      });
+    });
     // A page leads there, so it must not be a script or a file.
     if (url.protocol !== 'https:' && url.protocol !== new URL(client.issuer).protocol) throw isUnavailable();
     return { url, state, nonce, verifier };
@@ -172,6 +176,12 @@ export class OpenIdProviders {
       else this.#waiting.delete(organizationId);
     }
   }
+}
+
+/** Returns the value of `prompt` (OpenID Connect Core, 3.1.2.1) with which a provider asks for an account. */
+function findAccountPrompt(config: oidc.Configuration): string {
+  const supported = config.serverMetadata().prompt_values_supported;
+  return Array.isArray(supported) && !supported.includes('select_account') ? 'login' : 'select_account';
 }
 
 /** Codes of `openid-client` for no answer, or for one that is not a provider's. */

@@ -27,7 +27,8 @@ export async function leadToProvider(
   const client = await findOpenIdClient(database, by, factors.sealingKeys);
   if (client === null)
     throw new IdentityError('sign_in_rejected', 'No organization with this short name has a sign-in provider.');
-  const { url, ...challenge } = await withoutShare(visit, () => openId.begin(client));
+  const asksForAccount = purpose.kind === 'link' && purpose.replacesAccount;
+  const { url, ...challenge } = await withoutShare(visit, () => openId.begin(client, asksForAccount));
   const { providerId } = client;
   const token = await storeWaitingSignIn(database, { ...challenge, providerId, purpose, returnTo }, now());
   return page({

@@ -30,7 +30,7 @@ export interface ProviderChallenge {
 /** What the provider's answer is for. */
 export type ProviderPurpose =
   | { kind: 'sign_in' }
-  | { kind: 'link'; session: Session }
+  | { kind: 'link'; session: Session; replacesAccount: boolean }
   | { kind: 'enrol'; token: string };
 
 /** A sign-in that was begun, as its answer finds it. */
@@ -146,7 +146,7 @@ const isWithinReach = ({ providerId }: Pick<Session, 'providerId'>) =>
  * Links the account that a provider has named to the person of a full session, who must be an active member of its
  * organization. It replaces their other account there and ends the other sessions that began with that one. The
  * session is the one that began it, with a fresh second factor; one that began at a provider links no account
- * elsewhere.
+ * elsewhere. Returns false, and changes nothing, when the account is linked to them already.
  *
  * @throws IdentityError `sign_in_rejected`, `account_in_use` when another member has the account.
  */
@@ -154,21 +154,25 @@ export async function linkAccount(
   database: Database,
   linked: { providerId: string; subject: string; sessionId: string; session: Session | null; visitor: Visitor },
   now: () => Date = () => new Date(),
-): Promise<void> {
+): Promise<boolean> {
   const { providerId, subject, sessionId, session, visitor } = linked;
   if (session === null || session.id !== sessionId) throw unknownAccount();
   assertFull(session);
   const { personId } = session;
-  await database
+  return database
     .change(async (tx) => {
-      const [member] = await tx.query(sql`
-        select from sso_provider p join membership m on m.organization_id = p.organization_id
+      const [member] = await tx.query(sql<{ isLinked: boolean }>`
+        select exists (select from sso_subject s where s.provider_id = p.id and s.person_id = m.person_id
+          and s.subject = ${subject}) as "isLinked"
+        from sso_provider p join membership m on m.organization_id = p.organization_id
         where p.id = ${providerId}::uuid and m.person_id = ${personId} and ${consoleAccess()} = 'open'
           and ${isWithinReach(session)}`);
       if (member === undefined) throw unknownAccount();
+      if (member.isLinked) return false;
       await insertSubject(tx, { providerId, subject, personId }, now());
       await tx.nativeDelete(ConsoleSession, { personId, providerId, id: { $ne: session.id } });
       await recordPersonEntry(tx, { personId, action: 'sign_in.link_provider', visitor, detail: { providerId } });
+      return true;
     })
     .catch((error: unknown) => {
       throw findAccountProblem(error);

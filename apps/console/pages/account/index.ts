@@ -59,8 +59,10 @@ export const routes = [
     async act(visit) {
       const { providers } = await listSignInMethods(visit.console.database, visit.session);
       const organizationId = visit.params.orgId ?? '';
-      if (!providers.some((one) => one.organizationId === organizationId)) throw new NotFoundError();
-      return leadToProvider(visit, { organizationId }, { kind: 'link', session: visit.session });
+      const provider = providers.find((one) => one.organizationId === organizationId);
+      if (provider === undefined) throw new NotFoundError();
+      const replacesAccount = provider.linkedAt !== null;
+      return leadToProvider(visit, { organizationId }, { kind: 'link', session: visit.session, replacesAccount });
     },
     rerender: accountPage,
   }),

@@ -14,7 +14,7 @@ import { form, hiddenField, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { type FormState, getText, line } from '../../web/form.ts';
 import { clearBegun, getOpenIdClient, leadToProvider } from '../../web/provider-sign-in.ts';
-import { type Page, page, type RouteResponse, redirect } from '../../web/response.ts';
+import { type Flash, type Page, page, type RouteResponse, redirect } from '../../web/response.ts';
 import { returnPath } from '../../web/return-path.ts';
 import { anyone } from '../../web/route.ts';
 import { withoutShare } from '../../web/shares.ts';
@@ -98,9 +98,9 @@ async function complete(visit: Visit): Promise<RouteResponse> {
       return redirect('/enrol/factor', { providerSignIn: null });
     }
     if (sessionId !== null) {
-      await linkAccount(database, { providerId, subject, sessionId, session, visitor }, now);
+      const isNew = await linkAccount(database, { providerId, subject, sessionId, session, visitor }, now);
       await clearBegun(visit);
-      return redirect('/account', { flash: 'Account linked. You can now sign in with it.', providerSignIn: null });
+      return redirect('/account', { flash: describeLink(isNew), providerSignIn: null });
     }
     const started = await signInWithProvider(database, { providerId, subject, visitor }, now);
     await clearBegun(visit);
@@ -114,6 +114,14 @@ async function complete(visit: Visit): Promise<RouteResponse> {
     return isTemporary(error) ? againPage(error, purpose) : rejectedPage(error, purpose);
   }
 }
+
+const describeLink = (isNew: boolean): Flash =>
+  isNew
+    ? { kind: 'good', text: 'Account linked. You can now sign in with it.' }
+    : {
+        kind: 'warning',
+        text: 'This account is linked already. To link another account, sign out at your provider, then try again.',
+      };
 
 const isTemporary = ({ reason }: IdentityError): boolean => reason === 'provider_unavailable' || reason === 'busy';
 
