@@ -11,8 +11,8 @@ export interface Target {
 
 /**
  * Posts a body over a connection of its own, as deliveries are posted: over one that Node keeps, a receiver that closes
- * after its response without announcing it resets the next post. `headers` are names and values in turn, which keeps spelling, order and repetition. Follows no
- * redirect.
+ * after its response without announcing it resets the next post. `headers` are names and values in turn, which keeps
+ * spelling, order and repetition. Follows no redirect.
  *
  * @throws Error of Node without a response within `timeoutMs`.
  */
