@@ -1,6 +1,4 @@
 /** The generated files are those of the committed OpenAPI document, by the digests that they carry. */
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, it } from 'vitest';
 import {
   getPythonInputs,
@@ -10,7 +8,7 @@ import {
   readVersion,
   typescriptFile,
 } from '../../apps/clients/generate/digests.ts';
-import { readModel } from '../../apps/clients/generate/document.ts';
+import { readModel, readText } from '../../apps/clients/generate/document.ts';
 
 const model = readModel();
 
@@ -20,9 +18,18 @@ const files = [
 ];
 
 it.each(files)('%s: run npm run tool -- clients', (name, inputs) => {
-  const text = readFileSync(path.join(import.meta.dirname, '../../apps/clients', name), 'utf8');
-  const header = text.split('\n', 3).map((line) => line.replace(/^(\/\/|#) /, ''));
+  const header = readText(name)
+    .split('\n', 3)
+    .map((line) => line.replace(/^(\/\/|#) /, ''));
   expect(header).toEqual(listHeaderLines(model, inputs));
+});
+
+it('every enum of the document is open in both languages, for values that the server learns later', () => {
+  const enums = JSON.stringify(model.schemas).split('"enum":').length - 1;
+  expect(enums).toBeGreaterThan(5);
+  const [typescript = '', python = ''] = [typescriptFile, pythonFiles[1]].map(readText);
+  expect(typescript.split('(string & {})')).toHaveLength(enums + 1);
+  expect(python.match(/Literal\[[^\]]+\]\s*\| str\b/g)).toHaveLength(enums);
 });
 
 it('a digest changes with a schema, a read and the generator, and a version must be that of the document', () => {

@@ -1,10 +1,13 @@
 /** The packages as a release publishes them, and the programs of this machine that can run them. */
 import { execFile, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
+import { generateSecret } from '#domain/webhooks/secret.ts';
+import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { npmPackages } from '#test/npm-packages.ts';
 import { pythonEnvironment } from '#test/python-environment.ts';
 import type { OnFinished } from '#test/setup.ts';
@@ -58,11 +61,17 @@ function readInstallLine(folder: string): string {
 export const findPrograms = (...programs: string[]): string[] =>
   programs.filter((program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0);
 
-/** Returns every Python from 3.9 that is on PATH or that pyenv has installed. */
-export function findPythons(): string[] {
+/** Returns every Python from 3.9 that is on PATH or that pyenv has installed, by its version: `3.13`. */
+export function findPythons(): Map<string, string> {
   const { PYENV_ROOT = path.join(homedir(), '.pyenv') } = process.env;
   const installed = globSync(path.join(PYENV_ROOT, 'versions/3.{9,1[0-9]}.*/bin/python3'));
-  return findPrograms('python3.9', 'python3.13', 'python3', ...installed);
+  const readVersion = 'import sys; print("%d.%d" % sys.version_info[:2])';
+  return new Map(
+    [...installed, 'python3.9', 'python3.14', 'python3'].flatMap((program) => {
+      const { status, stdout } = spawnSync(program, ['-c', readVersion], { encoding: 'utf8' });
+      return status === 0 ? [[stdout.trim(), program] as const] : [];
+    }),
+  );
 }
 
 /** Starts a server that answers every read with one family, for a program with the settings of a partner. */
@@ -71,6 +80,17 @@ export async function startPartner(key: string) {
   const server = await startFaultServer([{ status: 200, headers: { ETag: '"a"' }, body }]);
   const env = { PATH: process.env.PATH ?? '', ORG_API_KEY: key, ORG_API_BASE_URL: server.url };
   return { server, env };
+}
+
+/** Returns the environment of a receiver to which a webhook of its own delivers an event, by variables of the tests. */
+export function inventDelivery() {
+  const [id, secret] = [randomUUID(), generateSecret()];
+  const createdAt = new Date().toISOString();
+  const data = { grantId: randomUUID(), kind: 'attorney' };
+  const body = JSON.stringify({ id, type: 'client.started', createdAt, organization: { id: randomUUID() }, data });
+  const signature = signatureHeaders({ id, timestampSeconds: Math.floor(Date.now() / 1_000), body, secrets: [secret] });
+  const headers = { ...signature, 'webhook-endpoint': randomUUID(), 'webhook-sequence': '1' };
+  return { PATH: process.env.PATH ?? '', WEBHOOK_SECRET: secret, HEADERS: JSON.stringify(headers), BODY: body };
 }
 
 /** Runs a program as a partner. Returns what it prints. */

@@ -1,12 +1,14 @@
 /** The packages as a release publishes them, installed in empty projects. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { endChild } from '#test/end-child.ts';
 import { shareInstallation } from '#test/setup.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
+import { samples } from '../../apps/api/docs/samples.ts';
+import { endpoints } from '../../apps/api/endpoints.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { packClients } from '../../charts/release/clients.ts';
 import {
@@ -14,17 +16,23 @@ import {
   findPrograms,
   findPythons,
   installPackages,
+  inventDelivery,
   repository,
   runAsPartner,
   startPartner,
   tools,
 } from './installed-packages.ts';
+import { openPostgres } from './receivers/own-databases.ts';
 import { readBlocks, readTypescriptReceiver } from './receivers/readme-receivers.ts';
 
 const timeout = 600_000;
 const orgId = '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d';
 const key = `aln_us_${'k'.repeat(43)}`;
 const installed = shareInstallation(installPackages);
+const shown = endpoints.map(
+  ({ operationId: id, resource }) =>
+    [id, samples({ id, path: `/v1/orgs/{orgId}${resource}` }, 'https://us.test')] as const,
+);
 
 it('a release packs four packages, with the same bytes each time', { timeout }, () => {
   const { packed, packages } = installed();
@@ -49,11 +57,10 @@ describe('the TypeScript client in an empty project', () => {
      console.log(data.clients[0].family);`;
   const writeProgram = (project: string) => writeFileSync(path.join(project, 'main.js'), program);
 
-  it('reads the roster on Node', { timeout }, async () => {
+  it('reads the roster on Node 20 and on the newest', { timeout }, async () => {
     const { project } = installed();
     writeProgram(project);
-    for (const node of findPrograms(process.execPath, '/usr/bin/node'))
-      expect(await runAsPartner(key, [node, 'main.js'], project)).toBe('Rossi');
+    for (const node of await findNodes()) expect(await runAsPartner(key, [node, 'main.js'], project)).toBe('Rossi');
   });
 
   it('reads the roster on Deno, with rights for two variables and one host only', { timeout }, async () => {
@@ -109,18 +116,69 @@ describe('the TypeScript client in an empty project', () => {
   });
 });
 
-it('the Python client reads the roster on each Python of this machine', { timeout }, async () => {
-  const { project, python: target } = installed();
-  const read = `from org_api import OrgApi; print(OrgApi().get_firm_roster("${orgId}").data["clients"][0]["family"])`;
-  const pythons = findPythons();
-  expect(pythons).toContain('python3');
-  for (const python of pythons) {
-    const command = [python, '-B', '-W', 'error', '-c', read];
-    expect(await runAsPartner(key, command, project, { PYTHONPATH: target }), python).toBe('Rossi');
+it('the TypeScript kit takes a delivery once on Node 20 and on the newest', { timeout }, async () => {
+  const { project } = installed();
+  symlinkSync(path.join(repository, 'node_modules/pg'), path.join(project, 'node_modules/pg'));
+  const program = `import { postgres, receive, schema } from '@org-api/receiver';
+    import { Pool } from 'pg';
+    const { BODY, DATABASE, HEADERS, WEBHOOK_SECRET } = process.env;
+    const pool = new Pool({ connectionString: DATABASE });
+    for (const statement of schema) await pool.query(statement);
+    const headers = new Headers(JSON.parse(HEADERS));
+    const options = { secrets: () => [WEBHOOK_SECRET], database: postgres(pool), apply: async () => {} };
+    const take = () => receive((name) => headers.get(name), Buffer.from(BODY), options);
+    console.log(await take(), await take());
+    await pool.end();`;
+  writeFileSync(path.join(project, 'receiver.js'), program);
+  const { database } = await openPostgres();
+  for (const node of await findNodes()) {
+    const env = { ...inventDelivery(), DATABASE: database };
+    const { stdout } = await execute(node, ['receiver.js'], { cwd: project, env });
+    expect(stdout).toBe('applied repeat\n');
   }
 });
 
-it('tsc accepts what the READMEs of the TypeScript packages show', { timeout }, async () => {
+const pythons = findPythons();
+// The oldest is listed where it is not installed too, as skipped.
+describe.each([...new Set(['3.9', ...pythons.keys()])])('the Python packages on Python %s', (version) => {
+  const python = pythons.get(version) ?? '';
+  const run = [python, '-B', '-W', 'error', '-c'] as const;
+
+  it.runIf(python)('read the roster', { timeout }, async () => {
+    const { project, python: target } = installed();
+    const read = `from org_api import OrgApi; print(OrgApi().get_firm_roster("${orgId}").data["clients"][0]["family"])`;
+    expect(await runAsPartner(key, [...run, read], project, { PYTHONPATH: target })).toBe('Rossi');
+  });
+
+  it.runIf(python)('take a delivery once', { timeout }, async () => {
+    const [program, ...args] = run;
+    const env = { ...inventDelivery(), PYTHONPATH: installed().python };
+    const { stdout } = await execute(program, [...args, pythonReceiver], { cwd: temporaryFolder(), env });
+    expect(stdout).toBe('applied repeat\n');
+  });
+});
+
+const pythonReceiver = `
+import json, sqlite3
+from os import environ
+from org_api_receiver import SCHEMA, receive, sqlite
+
+def transaction():
+    return sqlite(lambda: sqlite3.connect("receiver.sqlite"))
+
+with transaction() as tx:
+    for statement in SCHEMA:
+        tx.execute(statement, ())
+
+def take():
+    headers, body = json.loads(environ["HEADERS"]), environ["BODY"].encode()
+    secrets = lambda endpoint: [environ["WEBHOOK_SECRET"]]
+    return receive(headers, body, secrets=secrets, transaction=transaction, apply=lambda event, tx: None)
+
+print(take(), take())
+`;
+
+it('tsc accepts what the READMEs of the TypeScript packages and the reference show', { timeout }, async () => {
   const { project } = installed();
   const types = path.join(project, 'node_modules/@types');
   mkdirSync(types);
@@ -138,6 +196,7 @@ it('tsc accepts what the READMEs of the TypeScript packages show', { timeout }, 
     'postgres.ts': readTypescriptReceiver('pg'),
     'node-sqlite.ts': readTypescriptReceiver('node:sqlite'),
     'better-sqlite3.ts': readTypescriptReceiver('better-sqlite3'),
+    ...Object.fromEntries(shown.map(([id, code]) => [`${id}.ts`, code.typescript])),
   };
   for (const [name, code] of Object.entries(files)) writeFileSync(path.join(project, name), code);
   const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
@@ -146,7 +205,7 @@ it('tsc accepts what the READMEs of the TypeScript packages show', { timeout }, 
   expect(result.stdout).toBe('');
 });
 
-it('mypy accepts the Python packages, and what their READMEs show', { timeout }, async () => {
+it('mypy accepts the Python packages, and what their READMEs and the reference show', { timeout }, async () => {
   const { python: target } = installed();
   const folder = temporaryFolder();
   const client = readBlocks('python', 'python').join('\n');
@@ -160,9 +219,19 @@ it('mypy accepts the Python packages, and what their READMEs show', { timeout },
     expect(stdout).toMatch(/^Success/);
   };
   await check('--strict', '-p', 'org_api', '-p', 'org_api_receiver');
-  await check('--strict', 'client.py');
+  for (const [id, code] of shown) writeFileSync(path.join(folder, `${id}.py`), code.python);
+  await check('--strict', 'client.py', ...shown.map(([id]) => `${id}.py`));
   await check('--check-untyped-defs', 'receiver.py');
 });
+
+/** Returns the oldest Node that the packages support, and the newest. */
+async function findNodes(): Promise<string[]> {
+  const packages = await tools.npm();
+  const [oldest = ''] = globSync(path.join(packages, 'node-*/bin/node'));
+  const { stdout } = await execute(oldest, ['--version']);
+  expect(stdout).toMatch(/^v20\./);
+  return [oldest, process.execPath];
+}
 
 /** Returns the program of a package that has one for each platform, in a package of its own. */
 async function findBinary(name: 'deno' | 'bun' | 'workerd'): Promise<string> {
