@@ -4,6 +4,7 @@ import { openBrowser } from '#test/chromium.ts';
 import { shareApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { violations } from '../../console/browser.ts';
+import { giveGrants } from '../bounds/readers.ts';
 
 const wide = { width: 1280, height: 850 };
 const phone = { width: 390, height: 844 };
@@ -41,6 +42,18 @@ describe('the reference page at /docs', () => {
     return { page, complaints, strangers };
   }
 
+  /** Enters a key, and sends a read with it. */
+  async function send(page: Page, { key, orgId }: { key: string; orgId: string }, operationId = 'getOrg') {
+    await page.locator('#key-box').evaluate((box: { open: boolean }) => {
+      box.open = true;
+    });
+    await page.getByLabel('API key').fill(key);
+    await page.getByLabel('Organization ID').fill(orgId);
+    await page.keyboard.press('Enter');
+    await page.locator(`#${operationId} .try button`).click();
+    await page.locator(`#${operationId} output`, { hasText: 'Status 200' }).waitFor();
+  }
+
   it.each([
     ['light', wide],
     ['light', phone],
@@ -50,8 +63,10 @@ describe('the reference page at /docs', () => {
     'has no accessibility violation, no scrolling sideways and nothing that its policy rejects: %s, %o',
     async (colorScheme, viewport) => {
       const { page, complaints, strangers } = await visit('/docs', { colorScheme, viewport });
-      await page.locator('#search').waitFor();
-      for (const details of await page.locator('.text details').all())
+      await send(page, await installation().make.apiKey());
+      await page.locator('#search').fill('retry');
+      await page.locator('#results mark').first().waitFor();
+      for (const details of await page.locator('#key-box, .text details').all())
         await details.evaluate((one: { open: boolean }) => {
           one.open = true;
         });
@@ -115,11 +130,7 @@ describe('the reference page at /docs', () => {
     const { page, complaints, strangers } = await visit('/docs#getOrg');
     await page.locator('#getOrg .try button').click();
     expect(await page.locator('#getOrg output').innerText()).toContain('Enter your key');
-    await page.getByLabel('API key').fill(key);
-    await page.getByLabel('Organization ID').fill(orgId);
-    await page.keyboard.press('Enter');
-    await page.locator('#getOrg .try button').click();
-    await page.locator('#getOrg output', { hasText: 'Status 200' }).waitFor();
+    await send(page, { key, orgId });
     const response = await page.locator('#getOrg .try pre').innerText();
     expect(response).toMatch(/^ETag: "[\w-]+"\nRateLimit: "key";r=119;t=\d+\n/);
     expect(response).toContain(`"id": "${orgId}"`);
@@ -130,10 +141,25 @@ describe('the reference page at /docs', () => {
     const stored = await page.evaluate(`[${read('localStorage')}, ${read('sessionStorage')}, document.cookie]`);
     expect(stored).toEqual([[], [], '']);
     expect(page.url()).not.toContain(key);
+    // A page in the browser's memory comes back with its fields, and this browser keeps none there.
+    await page.evaluate("dispatchEvent(new Event('pagehide'))");
+    expect(await page.locator('#api-key').inputValue()).toBe('');
+    expect(await page.locator('.try .box').count()).toBe(0);
     await page.goto(`${new URL(page.url()).origin}/llms.txt`);
     await page.goBack();
-    expect(await page.getByLabel('API key').inputValue()).toBe('');
+    expect(await page.locator('#api-key').inputValue()).toBe('');
     expect([complaints, strangers]).toEqual([[], []]);
+  });
+
+  it('shows the first 20,000 characters of a response', async () => {
+    const { make, owner } = installation();
+    const creator = await make.member();
+    await giveGrants(owner, creator, 200);
+    const { page } = await visit('/docs');
+    await send(page, await make.apiKey({ creator }), 'getFirmRoster');
+    const text = await page.locator('#getFirmRoster .try pre').innerText();
+    expect(text).toMatch(/\n… and \d{4,} more characters$/);
+    expect(text.split('\n\n')[1]?.indexOf('\n…')).toBe(20_000);
   });
 
   it('shows an error response with its code', async () => {

@@ -101,6 +101,14 @@ describe('the reference at /docs', () => {
     expect(ids.size).toBe([...page.matchAll(/ id="/g)].length);
   });
 
+  it('leads to clients, kits, certify, the changelog and every file from its contents', () => {
+    const contents = page.split('<nav')[1]?.split('</nav>')[0] ?? '';
+    const files = ['/v1/openapi.json', '/v1/postman-collection.json', '/docs.md', '/llms.txt'];
+    for (const link of ['#clients', '#kits', '#certify', '#changelog', ...files])
+      expect(contents).toContain(`href="${link}"`);
+    expect(shown).toContain('npm run tool -- certify ');
+  });
+
   it('escapes what a base URL contains', () => {
     const hostile = publicPages({ baseUrls: { us: 'https://a.test/<script>"', ca: 'https://b.test' }, region: 'us' });
     const text = hostile('/docs')?.body.toString() ?? '';
