@@ -13,6 +13,7 @@ export const faults = {
   'accepts what is of the future': 'rejects-future-timestamp',
   'verifies parsed JSON': 'verifies-bytes',
   'compares the first signature only': 'accepts-rotation',
+  'compares the last signature only': 'accepts-rotation',
   'has one of two secrets': 'accepts-each-secret',
   'rejects repeats': 'accepts-repeat',
   'applies repeats': 'applies-repeat-once',
@@ -24,9 +25,11 @@ export const faults = {
   'ignores the sequence': 'orders-within-millisecond',
   'compares sequences as text': 'orders-within-millisecond',
   'orders per grant': 'keeps-seats-apart',
+  'ends every seat at once': 'keeps-seats-apart',
   'orders clients with their seats': 'keeps-clients-and-seats-apart',
   'rejects unknown members': 'accepts-unknown-members',
-  'rejects unknown values': 'accepts-unknown-values',
+  'rejects unknown kinds': 'accepts-unknown-values',
+  'rejects unknown reasons': 'accepts-unknown-values',
   'rejects unknown types': 'accepts-unknown-type',
   'needs a grant': 'accepts-operational-event',
   'rejects test events': 'accepts-test-event',
@@ -46,7 +49,7 @@ interface Event {
   id: string;
   type: string;
   createdAt: string;
-  data: { grantId?: string; seatId?: string; kind?: string };
+  data: { grantId?: string; seatId?: string; kind?: string; reason?: string };
   test?: true;
 }
 
@@ -141,6 +144,7 @@ class FaultyReceiver {
     if (ageSeconds < -300 && fault !== 'accepts what is of the future') return false;
     let signatures = given.split(' ');
     if (fault === 'compares the first signature only') signatures = signatures.slice(0, 1);
+    if (fault === 'compares the last signature only') signatures = signatures.slice(-1);
     if (fault === 'reads two signatures' && signatures.length > 2) return false;
     const signed = fault === 'verifies parsed JSON' ? JSON.stringify(JSON.parse(body.toString())) : body;
     // It trusts headers whose body it could not find: one that names another id.
@@ -161,12 +165,17 @@ class FaultyReceiver {
     if (fault === 'answers 410 to an end' && event.type === 'client.ended') return 410;
     const known = ['id', 'type', 'createdAt', 'organization', 'data', 'test'];
     if (fault === 'rejects unknown members' && Object.keys(event).some((name) => !known.includes(name))) return 422;
-    const { kind = 'attorney' } = event.data;
-    if (fault === 'rejects unknown values' && !['attorney', 'neutral'].includes(kind)) return 422;
+    if (this.#rejectsValue(event)) return 422;
     if (fault === 'needs a grant' && event.data.grantId === undefined) return 422;
     const types = ['client.started', 'client.ended', 'seat.given', 'seat.ended', 'webhook.suspended', 'key.expiring'];
     if (fault === 'rejects unknown types' && !types.includes(event.type)) return 422;
     return event.test && fault === 'rejects test events' ? 404 : null;
+  }
+
+  #rejectsValue({ data: { kind = 'attorney', reason = 'ended' } }: Event): boolean {
+    if (this.#fault === 'rejects unknown kinds') return !['attorney', 'neutral'].includes(kind);
+    const reasons = ['ended', 'moved', 'ended_by_organization', 'access_ended', 'subscription_ended'];
+    return this.#fault === 'rejects unknown reasons' && !reasons.includes(reason);
   }
 
   /** Whether the event is later than the last one of its subject. */
@@ -192,5 +201,7 @@ class FaultyReceiver {
     const state = type.endsWith('.ended') ? 'ended' : 'active';
     if (type.startsWith('client.')) this.#grants[grantId] = state;
     if (type.startsWith('seat.')) this.#seats[seatId] = state;
+    if (this.#fault === 'ends every seat at once' && type === 'seat.ended')
+      for (const seat of Object.keys(this.#seats)) this.#seats[seat] = 'ended';
   }
 }
