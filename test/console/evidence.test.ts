@@ -19,7 +19,8 @@ async function arrange() {
     ada.orgId,
   ]);
   await t.owner.pool.query(
-    `${insert} select $1, $2, 'member.change', null, jsonb_build_object('memberId', $2::text, 'note', E'Zoë\t"' || n)
+    `${insert} select $1, $2, 'member.change', null,
+       jsonb_build_object('memberId', $2::text, 'note', E'Zoë \uFFFD\t"' || n)
      from generate_series(1, 5) n`,
     [ada.orgId, ada.personId],
   );
@@ -81,12 +82,16 @@ it('names the first line of each kind of change', { timeout: 120_000 }, async ()
   const counted = lines.findIndex((line) => line.includes('"api.rate_limited"'));
   const last = lines.length - 1;
   /** Writes a package whose manifest agrees with its files, so that only the chain can differ. */
-  const write = (changed: string[], changedNames = names) => {
+  const write = (changed: string[] | Buffer, changedNames = names) => {
     const copy = temporaryFolder();
     cpSync(folder, copy, { recursive: true });
-    writeFileSync(path.join(copy, log), changed.map((line) => `${line}\n`).join(''));
+    const text = Buffer.isBuffer(changed) ? changed : changed.map((line) => `${line}\n`).join('');
+    writeFileSync(path.join(copy, log), text);
     writeFileSync(path.join(copy, `names-${month}.txt`), changedNames.map((line) => `${line}\n`).join(''));
-    const files = manifest.files.map(({ file }: { file: string }) => ({ file, sha256: sha256(read(copy, file)) }));
+    const files = manifest.files.map(({ file }: { file: string }) => ({
+      file,
+      sha256: sha256(readFileSync(path.join(copy, file))),
+    }));
     writeFileSync(path.join(copy, 'manifest.json'), JSON.stringify({ ...manifest, files }));
     return copy;
   };
@@ -113,6 +118,13 @@ it('names the first line of each kind of change', { timeout: 120_000 }, async ()
   expectFault(write(lines.toSpliced(9, 1)), changedAt(9));
   expectFault(write(lines.toSpliced(11, 0, at(11))), changedAt(12));
   expectFault(write(lines.with(20, at(21)).with(21, at(20))), changedAt(20));
+  // A byte that is no text, where a program that decodes it reads the same character.
+  const bytes = readFileSync(path.join(folder, log)).toString('latin1');
+  const replacement = Buffer.from('\uFFFD').toString('latin1');
+  expectFault(
+    write(Buffer.from(bytes.replace(replacement, '\xff'), 'latin1')),
+    changedAt(lines.findIndex((line) => line.includes('\uFFFD'))),
+  );
   const ends = (position: number) =>
     `${log} ends at position ${position}, and not as manifest.json says: its last lines were changed`;
   expectFault(write(lines.slice(0, -1)), ends(last));
@@ -124,6 +136,11 @@ it('names the first line of each kind of change', { timeout: 120_000 }, async ()
   expectFault(
     write(lines, [...names, `99999\t${salt}\t${text}`]),
     `names-${month}.txt, line ${names.length + 1}: there is no entry at position 99999`,
+  );
+  const noText = [write(lines), `names-${month}.txt`] as const;
+  writeFileSync(path.join(...noText), Buffer.concat([Buffer.from(`${names.join('\n')}\n`), Buffer.from([0xff, 0x0a])]));
+  expect(verify(noText[0]).lines).toContain(
+    `NOT INTACT: names-${month}.txt, line ${names.length + 1}: there is no entry at position \xff`,
   );
   expectFault(
     write(lines, [...names, names[0] ?? '']),

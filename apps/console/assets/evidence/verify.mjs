@@ -12,11 +12,12 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const [folder = '.', anchorsFile] = process.argv.slice(2);
-const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest();
+// Each byte is one character, so that nothing is decoded: hashes are of bytes.
+const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part, 'latin1'), createHash('sha256')).digest();
 const read = (file) => readFileSync(path.join(folder, file));
 const readLines = (bytes) =>
   bytes
-    .toString('utf8')
+    .toString('latin1')
     .split('\n')
     .filter((line) => line !== '');
 const manifest = JSON.parse(read('manifest.json').toString('utf8'));

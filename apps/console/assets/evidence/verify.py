@@ -63,7 +63,7 @@ for chain in manifest["months"]:
     for number, line in enumerate(read_lines(read(chain["names"])), 1):
         position, salt, text = (line.split(b"\t") + [b"", b""])[:3]
         if position in names:
-            fault(f"{chain['names']}, line {number}: position {position.decode()} is there twice")
+            fault(f"{chain['names']}, line {number}: position {position.decode('latin-1')} is there twice")
         names[position] = (number, sha256(from_hex(salt), text).hex())
     start = sha256(f"audit log {manifest['organizationId']} {chain['month']}".encode()).hex()
     if chain["from"] == 1 and start != chain["hashBefore"]:
@@ -90,7 +90,7 @@ for chain in manifest["months"]:
     if at != chain["to"] or state.hex() != chain["hashAfter"]:
         fault(f"{chain['log']} ends at position {at}, and not as manifest.json says: its last lines were changed")
     for position, (number, _) in names.items():
-        fault(f"{chain['names']}, line {number}: there is no entry at position {position.decode()}")
+        fault(f"{chain['names']}, line {number}: there is no entry at position {position.decode('latin-1')}")
     print(f"{chain['month']}: positions {chain['from']} to {at}, end {state.hex()}")
 print(f"anchors compared: {len(compared)}, of other months or positions: {len(set(anchors)) - len(compared)}")
 print(f"manifest.json: {sha256(read('manifest.json')).hex()}")
