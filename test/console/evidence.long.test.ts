@@ -20,6 +20,13 @@ async function arrange(entries: number) {
   return unpack(t, ada);
 }
 
+/** Returns the processor time (s) of this process and of the programs that it has run: fields 14 to 17 of proc(5). */
+function readProcessorSeconds(): number {
+  const [, fields = ''] = readFileSync('/proc/self/stat', 'utf8').split(') ');
+  const ticks = fields.split(' ').slice(11, 15).map(Number);
+  return ticks.reduce((sum, each) => sum + each, 0) / 100;
+}
+
 it('names the line of each of 100 changes in 10,000 entries', { timeout: 1_800_000 }, async () => {
   const folder = await arrange(10_000);
   expect(verify(folder).lines.at(-1)).toBe('INTACT');
@@ -52,9 +59,8 @@ it('names the line of each of 100 changes in 10,000 entries', { timeout: 1_800_0
 });
 
 it('exports and verifies 100,000 entries within a minute of processor time', { timeout: 1_800_000 }, async () => {
-  const before = process.cpuUsage();
+  const before = readProcessorSeconds();
   const folder = await arrange(100_000);
   expect(verify(folder).lines.at(-1)).toBe('INTACT');
-  const { user, system } = process.cpuUsage(before);
-  expect((user + system) / 1_000_000).toBeLessThan(60);
+  expect(readProcessorSeconds() - before).toBeLessThan(60);
 });
