@@ -131,7 +131,14 @@ describe('without a mail server', () => {
     const t = without();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const owner = t.http(ada);
-    expect((await owner.get(`/o/${ada.orgId}/notifications`)).text).toContain('This installation sends no email.');
+    const manager = t.http(await t.enrol({ orgId: ada.orgId, permissions: ['org.members.manage'] }));
+    const pages = [
+      [owner, 'notifications'],
+      [owner, 'settings'],
+      [manager, 'settings'],
+    ] as const;
+    for (const [visitor, name] of pages)
+      expect((await visitor.get(`/o/${ada.orgId}/${name}`)).text).toContain('This installation sends no email.');
     const path = `/o/${ada.orgId}/members/invite`;
     expect((await owner.get(path)).text).toContain('No email is sent.');
     expect((await owner.submit(path, path, typed)).text).toMatch(/enrol#/);

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { type OptionalKind, optionalKinds } from '#domain/mail/kinds.ts';
 import { listOptOuts, replaceOptOuts } from '#domain/mail/opt-outs.ts';
-import { html, nothing } from '#runtime/pages/html.ts';
+import { html } from '#runtime/pages/html.ts';
 import { choiceField, form } from '../../components/form.ts';
 import { optionalLabels } from '../../components/mail-kinds.ts';
-import { notice } from '../../components/notice.ts';
+import { withoutMail } from '../../components/mail-outcome.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
@@ -36,7 +36,7 @@ function notificationsPage(visit: MemberVisit, state: FormState): Page {
   return page({
     title: 'Email notifications',
     breadcrumbs: [['Your account', '/account']],
-    body: html`${visit.console.sendsMail ? nothing : notice('warning', 'This installation sends no email.')}
+    body: html`${withoutMail(visit.console)}
       <p>Emails about the security of your sign-in, about API keys that are created, revoked or opened to other
         addresses, and about owners, the sign-in provider and exports of the audit log can’t be turned off.</p>
       ${form(visit, {

@@ -14,7 +14,7 @@ import {
 import { findContactMail } from '#domain/mail/find-mail.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { checkboxField, form, linesField, selectField, textField } from '../../components/form.ts';
-import { describeMail } from '../../components/mail-outcome.ts';
+import { describeMail, withoutMail } from '../../components/mail-outcome.ts';
 import { notice } from '../../components/notice.ts';
 import { detailList } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
@@ -82,12 +82,12 @@ async function settingsPage(visit: MemberVisit, state: FormState): Promise<Page>
   const contact = await describeContactMail(visit);
   return page({
     title: 'Settings',
-    body: form(visit, {
+    body: html`${withoutMail(visit.console)}${form(visit, {
       state,
       button: 'Save settings',
       cancel: visit.at(''),
       fields: html`${organizationFields(state, contact)}${accessFields(state)}`,
-    }),
+    })}`,
   });
 }
 
@@ -156,7 +156,7 @@ async function readOnlyPage(visit: MemberVisit): Promise<Page> {
   const settings = await getSettings(visit.console.database, visit.organizationId);
   return page({
     title: 'Settings',
-    body: html`${notice('info', 'Only an owner can change these settings.')}${settingsList(
+    body: html`${withoutMail(visit.console)}${notice('info', 'Only an owner can change these settings.')}${settingsList(
       settings,
       await describeContactMail(visit),
     )}`,
