@@ -89,7 +89,7 @@ type Change = [name: string, values: { from: unknown; to: unknown }];
 function listChanges(before: OrganizationSettings, after: OrganizationSettings): Change[] {
   const names = Object.keys(nothingSet) as (keyof OrganizationSettings)[];
   return names
-    .filter((name) => String(before[name]) !== String(after[name]))
+    .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
     .map((name) => [name, { from: before[name], to: after[name] }]);
 }
 

@@ -74,6 +74,14 @@ describe('settings', () => {
     ]);
   });
 
+  it('differ from nothing also by a text that says so', async () => {
+    const { set, db, organizationId } = await setupOwner();
+    await set({ displayName: 'null' });
+    expect((await getSettings(db, organizationId)).displayName).toBe('null');
+    await set({ displayName: null });
+    expect((await getSettings(db, organizationId)).displayName).toBeNull();
+  });
+
   it('are changed by owners of the organization only', async () => {
     const { set, enrol, db, organizationId } = await setupOwner();
     const administrator = await enrol({ orgId: organizationId, permissions: ['org.members.manage'] });
