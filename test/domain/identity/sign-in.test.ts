@@ -58,6 +58,25 @@ describe('signing in', () => {
     ]);
   });
 
+  it('is mailed to the person from a browser that they had not used before, and only then', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    /** Signs in with a browser's cookie, and returns it with the mails about sign-ins until then. */
+    const signInFrom = async (browser: string | null) => {
+      t.pass(minuteMs);
+      const from = { ...visitor, browser };
+      const half = await signIn(t.db, { email: person.email, password: goodPassword, visitor: from }, t.now);
+      const code = { code: codeAt(person.secret, t.now()), visitor: from };
+      const done = await verifyTotp(t.db, await t.session(half.token), code, settings, t.now);
+      const { rowCount } = await t.owner.pool.query(`select from mail where kind = 'sign_in.complete'`);
+      return { browser: done.browser, mails: rowCount };
+    };
+    const first = await signInFrom(null);
+    const again = await signInFrom(first.browser);
+    const other = await signInFrom(null);
+    expect([first.mails, again.mails, other.mails]).toEqual([1, 1, 2]);
+  });
+
   it('allows ten minutes between the first and the second step', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
