@@ -159,6 +159,31 @@ describe('in a browser', () => {
     expectQuiet(visit);
   });
 
+  it('a receipt on paper has neither frame nor links of the console, and each time also in UTC', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const grant = await t.make.grant({ professional: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
+    await t.owner.pool.query(
+      `update client_grant set status = 'ended', end_reason = 'ended', ends_at = now() where id = $1`,
+      [grant.id],
+    );
+    const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    const { page } = visit;
+    await page.goto(`/o/${ada.orgId}/clients/${grant.id}/receipt`);
+    await ready(page);
+    const ofScreen = page.locator('nav, header.top, main button, .screen-only');
+    const visible = async () => (await ofScreen.all()).length - (await ofScreen.filter({ visible: false }).count());
+    expect(await visible()).toBeGreaterThan(3);
+    await page.emulateMedia({ media: 'print' });
+    expect(await visible()).toBe(0);
+    expect(await page.getByText('Reads stopped', { exact: true }).first().isVisible()).toBe(true);
+    const after = await page.evaluate(`getComputedStyle(document.querySelector('main time'), '::after').content`);
+    expect(after).toMatch(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
+    expectQuiet(visit);
+  });
+
   it('everything except passkeys works without a script and by keyboard', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();

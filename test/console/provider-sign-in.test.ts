@@ -248,6 +248,16 @@ describe('a response is rejected, and no session starts', () => {
 });
 
 describe('the provider', () => {
+  it('is asked what it publishes again after a minute', async () => {
+    const t = await setup(await setupConsole());
+    const countAfter = async (ms: number) => {
+      t.pass(ms);
+      await begin(t.http(), t.slug);
+      return t.provider.requests.length;
+    };
+    expect([await countAfter(0), await countAfter(59_000), await countAfter(2_000)]).toEqual([1, 1, 2]);
+  });
+
   it('that hangs, redirects or sends without end ends the sign-in with a sentence; passwords still work', async () => {
     const t = await setup();
     const responses: ((path: string, response: ServerResponse) => boolean)[] = [

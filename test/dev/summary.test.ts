@@ -23,3 +23,11 @@ it.each([
   const text = formatSummary([started], 'stack.json');
   expect(text.split(`psql '${stack.platformDatabaseUrl}'`)).toHaveLength(2);
 });
+
+it('npm start names the inbox, in which all mails to members arrive', () => {
+  const started = { stack: { ...stack, organizations: [] }, sampleOwner: null, ends: [], provider: null };
+  expect(formatSummary([{ ...started, inbox: 'http://127.0.0.1:7/' }], 'stack.json')).toMatch(
+    /^ {2}Inbox {6}http:\/\/127\.0\.0\.1:7\/ {3}\(mails/m,
+  );
+  expect(formatSummary([{ ...started, inbox: null }], 'stack.json')).not.toContain('Inbox');
+});
