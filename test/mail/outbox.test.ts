@@ -9,6 +9,7 @@ import { createKey } from '#domain/keys/create.ts';
 import { testKeySecrets, testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeSignedInOwner } from '#test/signed-in-owner.ts';
+import { tryMs } from '../../apps/worker/mail/smtp.ts';
 import { admitMailSql } from '../../apps/worker/mail/sql.ts';
 
 interface MailRow {
@@ -114,6 +115,20 @@ describe('an action of a person', () => {
     await t.recordEntry('audit_log.download');
     expect(await t.list()).toMatchObject([{ kind: 'audit_log.download', personId: t.userId }]);
   });
+
+  it.each(['key.report', 'key.change', 'sso.set', 'audit_log.download'])(
+    'that they may repeat is one mail until it is sent: %s',
+    async (action) => {
+      const t = await setUp();
+      const repeat = async () => {
+        for (let n = 0; n < 3; n += 1) await t.recordEntry(action, { changed: ['allowedAddresses'] });
+        return (await t.list()).length;
+      };
+      expect(await repeat()).toBe(1);
+      await t.settle();
+      expect(await repeat()).toBe(2);
+    },
+  );
 
   it('succeeds when its mails cannot be written, whatever its entry contains', async () => {
     const t = await setUp();
@@ -275,6 +290,17 @@ describe('the end of a month', () => {
     );
   });
 
+  it('is no mail of a month of which retention has left nothing', async () => {
+    const t = await setUp();
+    await t.run(
+      `insert into audit_chain (organization_id, month, length, hash, dropped_length, dropped_hash)
+       select $1, find_ended_month('UTC'), 7, sha256('x'), 7, sha256('x')`,
+      [t.orgId],
+    );
+    await t.run('select record_notices(1000)');
+    expect(await t.list('audit_log.anchor')).toEqual([]);
+  });
+
   it('is when the month has ended in the organization’s zone and in UTC', async () => {
     const t = await setUp();
     const ended = async (zone: string | null, at: string) => {
@@ -318,6 +344,16 @@ describe('what continues', () => {
       expect(await t.list('webhook.failing')).toHaveLength((day + 1) * 10);
       await t.settle();
     }
+  });
+
+  it('waits for ten minutes, so that what begins together is one mail', async () => {
+    const t = await setUp();
+    await t.fail((await t.make.webhook({ orgId: t.orgId })).id);
+    await t.run('select record_notices(1000)');
+    await t.run(`update mail set due_at = due_at - interval '9 minutes'`);
+    expect(await t.run(admitMailSql)).toEqual([]);
+    await t.run(`update mail set due_at = due_at - interval '1 minute'`);
+    expect(await t.run(admitMailSql)).toMatchObject([{ kind: 'webhook.failing' }]);
   });
 
   it('is no mail about a receiver that has failed for less than an hour', async () => {
@@ -394,9 +430,27 @@ describe('admission', () => {
     await t.recordEntry('password.change');
     const both = await Promise.all([t.run(admitMailSql), t.run(admitMailSql)]);
     expect(both.flat()).toHaveLength(1);
+    const [held] = await t.run<{ ms: number }>(
+      `select extract(epoch from due_at - clock_timestamp())::float * 1000 as ms from mail`,
+    );
+    expect(held?.ms).toBeGreaterThan(tryMs);
     await t.run(`update mail set created_at = now() - interval '73 hours'`);
     expect(await t.admit()).toEqual([]);
     expect(await t.list()).toMatchObject([{ state: 'expired', address: null }]);
+  });
+
+  it('that has ended decides nothing of the next one, unless the server took the mail', async () => {
+    const t = await setUp();
+    await t.recordEntry('password.change');
+    await t.admit();
+    const [{ id } = { id: '' }] = await t.admit();
+    const settle = (outcome: string | null) => t.run(`select settle_mail($1, 1, $2, '550', 60)`, [id, outcome]);
+    for (const late of ['rejected', null]) await settle(late);
+    expect(await t.run('select state, attempts, reply from mail')).toEqual([
+      { state: 'waiting', attempts: 2, reply: null },
+    ]);
+    await settle('sent');
+    expect(await t.list()).toMatchObject([{ state: 'sent' }]);
   });
 
   it('says the same at a repeat whose first try is not known to have failed', async () => {
@@ -417,9 +471,11 @@ describe('admission', () => {
 it('notifies of the end of a suspension those who were notified of the suspension, once', async () => {
   const t = await setUp();
   const { id } = await t.make.webhook({ orgId: t.orgId });
+  const optedOut = await t.make.member({ orgId: t.orgId, signedIn: true });
   await t.suspend(id);
   await t.run('select record_notices(1000)');
   await t.settle();
+  await t.run(`insert into mail_opt_out values ($1, $2, 'webhook.suspended')`, [t.orgId, optedOut.userId]);
   await t.make.member({ orgId: t.orgId, signedIn: true });
   await t.run(`update webhook set state = 'active', suspended_reason = null where id = $1`, [id]);
   await t.recordEntry('webhook.resume', { webhookId: id });
@@ -467,14 +523,17 @@ it('does not wait without a mail server, and is purged after 30 days', async () 
   await t.run(`update mail set created_at = created_at - interval '2 minutes'`);
   await t.run('select drop_mails()');
   expect(new Set((await t.list()).map(({ state }) => state))).toEqual(new Set(['dropped']));
-  await t.run(`update mail set settled_at = now() - interval '31 days'`);
-  await t.run('select purge_mails()');
-  expect(await t.list()).toEqual([]);
-  const values = [t.orgId, 'webhook.failing', randomUUID(), 'x', '2020-01-01'];
   await t.run(
-    `insert into notice (organization_id, kind, subject_id, step, at, data) values ($1, $2, $3, $4, $5, '{}')`,
-    values,
+    `update mail set settled_at = now() - case kind when 'invitation' then 29 else 31 end * interval '1 day'`,
   );
   await t.run('select purge_mails()');
-  expect(await t.run('select from notice')).toEqual([]);
+  expect(await t.list()).toMatchObject([{ kind: 'invitation' }]);
+  // A notice that is gone too early would be found again.
+  await t.run(
+    `insert into notice (organization_id, kind, subject_id, step, at, data)
+     select $1, 'webhook.failing', $2, days, now() - days * interval '1 day', '{}' from unnest(array[399, 401]) days`,
+    [t.orgId, randomUUID()],
+  );
+  await t.run('select purge_mails()');
+  expect(await t.run('select step from notice')).toEqual([{ step: '399' }]);
 });

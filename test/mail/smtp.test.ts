@@ -133,7 +133,10 @@ describe('a reply', () => {
   it('that never comes is a server that is unavailable', { timeout: 120_000 }, async () => {
     expect((await attempt('smtp://127.0.0.1:1')).outcome).toBe('unavailable');
     const port = await listenLocally(createServer());
+    const startedMs = performance.now();
     expect((await attempt(`smtp://127.0.0.1:${port}`)).outcome).toBe('unavailable');
+    // After 10 s: the loop sends nothing else meanwhile.
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
   });
 
   it('is recorded by its codes alone, whatever its text repeats', () => {

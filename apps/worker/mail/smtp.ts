@@ -26,7 +26,7 @@ const answerMs = 10_000;
 /** A server may check a message for longer before it takes it. */
 const idleMs = 30_000;
 /** All of one try; its admission lasts five minutes. */
-const tryMs = 120_000;
+export const tryMs = 120_000;
 
 const loopback = new Set(['127.0.0.1', '[::1]', 'localhost']);
 
