@@ -1,7 +1,9 @@
 /** The dialog that asks for the second factor above the form that needs it. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
+import { routes } from '../../apps/console/routes.ts';
 import { addPasskey, closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
+import { addProvider } from './pages/provider.ts';
 import { goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 120_000;
@@ -126,3 +128,83 @@ it('without a script a page asks, and cancelling it renders the form with its in
   await page.getByRole('button', { name: 'Cancel' }).click();
   expect(await page.getByLabel('Name').inputValue()).toBe('Bo Typed');
 });
+
+/** What the pages that ask first show after the answer, and what is typed there. Values by label. */
+const askFirst: Record<string, { shown: Record<string, string>; typed: Record<string, string> }> = {
+  showPassword: {
+    shown: { 'Current password': '', 'New password': '' },
+    typed: { 'Current password': goodPassword, 'New password': 'quiet-lantern-otter-ballad' },
+  },
+  showProviderForm: {
+    shown: {
+      'Issuer URL': 'https://login.harbor-family-law.example.com/tenant',
+      'Client ID': 'org-console',
+      'Client secret': '',
+    },
+    typed: { 'Client ID': 'typed-client', 'Client secret': 'typed-secret' },
+  },
+  showWebhookHeaders: { shown: { Name: '', Value: '' }, typed: { Name: 'X-Tenant', Value: 'typed-value' } },
+};
+
+const waysToAsk = [true, false].flatMap((script) => Object.keys(askFirst).map((name) => ({ name, script })));
+
+it('every page that asks before it opens is in this test', () => {
+  const asking = routes.filter(({ method, stepUp }) => method === 'GET' && stepUp).map(({ name }) => name);
+  expect(asking.sort()).toEqual(Object.keys(askFirst).sort());
+});
+
+it.each(waysToAsk)(
+  '$name opens filled in and without errors after the second factor, and keeps what is typed when it is asked for again (script: $script)',
+  {
+    timeout,
+  },
+  async ({ name, script }) => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    await addProvider(t, ada);
+    const { id } = await t.make.webhook({ orgId: ada.orgId });
+    const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken, script });
+    const { page } = visit;
+    const { shown = {}, typed = {} } = askFirst[name] ?? {};
+    const route = routes.find((each) => each.name === name)?.path ?? '';
+    const path = route.replace(':orgId', ada.orgId).replace(':webhookId', id);
+    const submit = page.locator(`form[action="${path}"] [type=submit]`);
+    const problems = page.locator('.problem, [aria-invalid="true"], .notice.bad');
+    const enterCode = async (within: Pick<Page, 'getByLabel' | 'getByRole'> = page) => {
+      await within.getByLabel('Authenticator code').fill(t.nextCode(ada));
+      await within.getByRole('button', { name: 'Continue' }).click();
+    };
+    const read = async (labels: object) =>
+      Object.fromEntries(
+        await Promise.all(
+          Object.keys(labels).map(async (label) => [label, await page.getByLabel(label, { exact: true }).inputValue()]),
+        ),
+      );
+
+    t.pass(6 * minuteMs);
+    await page.goto(path);
+    await page.getByRole('heading', { name: 'Confirm your identity', level: 1 }).waitFor();
+    await enterCode();
+    await page.locator('main input:not([type=hidden])').last().waitFor();
+    await page.getByText('The form comes next').waitFor({ state: 'detached' });
+    expect([await read(shown), await problems.count()]).toEqual([shown, 0]);
+
+    for (const [label, value] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(value);
+    t.pass(6 * minuteMs);
+    await submit.click();
+    if (script) {
+      await getDialog(page).waitFor();
+      await getDialog(page).getByRole('button', { name: 'Cancel' }).click();
+      await getDialog(page).waitFor({ state: 'hidden' });
+      expect(await read(typed)).toEqual(typed);
+    } else {
+      // No page contains a secret, so that the form comes again with the rest.
+      await enterCode();
+      await page.getByText('The form comes next').waitFor({ state: 'detached' });
+      const secrets = ['Client secret', 'Value', 'Current password', 'New password'];
+      const kept = Object.entries(typed).map(([label, value]) => [label, secrets.includes(label) ? '' : value]);
+      expect([await read(typed), await problems.count()]).toEqual([Object.fromEntries(kept), 0]);
+    }
+    expectQuiet(visit);
+  },
+);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { FirstFactor } from '#domain/identity/accept-link.ts';
 import { setupExpired } from '#domain/identity/challenges.ts';
+import { needsStepUp } from '#domain/identity/sessions.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { type FormState, freshForm, line } from '../web/form.ts';
 import { type FormResponse, type Page, page } from '../web/response.ts';
@@ -87,7 +88,11 @@ export function factorSetupRoutes<V extends Visit>({ action }: Routes<V>, setup:
       form: z.object({ name, passkey: z.string().default('') }),
       act: (visit, { name, passkey }) =>
         setup.add(visit, { kind: 'passkey', name, response: parsePasskeyResponse(passkey) }),
-      rerender: (visit, state) => within(visit, () => passkeyPage(visit, state)),
+      // Without a fresh second factor no passkey is started, so that the form begins where it did.
+      rerender: (visit, state) =>
+        stepUp && visit.session !== null && needsStepUp(visit.session, visit.console.now())
+          ? rerender(visit, state)
+          : within(visit, () => passkeyPage(visit, state)),
     }),
   ];
 }

@@ -17,7 +17,8 @@ export function secondFactorForms(
   const { code, recoveryCode } = factorFields;
   const field = [code, recoveryCode].find((name) => getText(state, name) !== '') ?? null;
   const problems = field === null || state.problem === null ? {} : { [field]: state.problem };
-  const each = { action, state: { values: {}, problems, problem: null } };
+  // These forms contain the factor, so that the script asks for none before them.
+  const each = { action, state: { values: {}, problems, problem: null }, attributes: { 'data-step-up': false } };
   const passkey = {
     ...each,
     fields: carried,

@@ -19,47 +19,52 @@ const ownFields: ReadonlySet<string> = new Set([
   ...Object.values(factorFields),
 ]);
 
-/** Returns the page that asks for the second factor before a form with a password is rendered. */
-export const askStepUp = (visit: PersonVisit): Promise<Page> => stepUpPage(visit, null, null);
+/**
+ * What follows the question with the form that waits: it is `submitted`; it has a secret, so that it
+ * is `rendered` with its other input, or its page is `opened`; it is `open` beneath a dialog.
+ */
+export type AfterStepUp = 'submitted' | 'rendered' | 'opened' | 'open';
+
+const whatFollows: Readonly<Record<AfterStepUp, string>> = {
+  submitted: 'Your input is kept and submitted next.',
+  open: 'Your input is kept and submitted next.',
+  rendered: 'The form comes next with your input, except passwords and other secrets.',
+  opened: 'The form comes next.',
+};
 
 /**
  * Renders the question for the second factor.
  *
- * @param waiting - the form that waits; `open` when it stays open beneath a dialog; null when it is
- * rendered afterwards.
- * @param tried - the factor that was rejected.
+ * @param fields - those of the waiting form, and the factor that was rejected.
  */
 export async function stepUpPage(
   visit: PersonVisit,
-  waiting: URLSearchParams | 'open' | null,
-  problem: string | null,
-  tried = new URLSearchParams(),
+  follows: AfterStepUp,
+  { fields = new URLSearchParams(), problem = null }: { fields?: URLSearchParams; problem?: string | null } = {},
 ): Promise<Page> {
   const factors = await findAvailableFactors(visit);
-  const sent = waiting === 'open' || waiting === null ? [] : [...waiting];
-  const carried = sent.flatMap(([name, value]) => (ownFields.has(name) ? [] : hiddenField(name, value)));
-  const state = { ...freshForm(Object.fromEntries(tried)), problem };
+  const isCarried = follows === 'submitted' || follows === 'rendered';
+  const waiting = isCarried ? [...fields].filter(([name]) => !ownFields.has(name)) : [];
+  const carried = waiting.map(([name, value]) => hiddenField(name, value));
+  const state = { ...freshForm(Object.fromEntries(fields)), problem };
   return page({
     title,
     status: problem === null ? 200 : 422,
     passkeys: factors.passkey !== null,
     body: html`<section class="dialog" id="step-up" aria-label="${title}">
-      ${waiting === 'open' ? html`<h2>${title}</h2>` : nothing}
-      <p>This action requires your second factor if you last used it more than 5 minutes ago.
-        ${waiting === null ? 'The form comes next.' : 'Your input is kept and submitted next.'}</p>
+      ${follows === 'open' ? html`<h2>${title}</h2>` : nothing}
+      <p>This action requires your second factor if you last used it more than 5 minutes ago. ${whatFollows[follows]}</p>
       ${secondFactorForms(visit, { action: visit.target, factors, carried, state })}
-      <div class="dialog-foot">${renderCancel(
-        visit,
-        waiting === 'open' ? 'open' : waiting === null ? null : carried,
-      )}</div>
+      <div class="dialog-foot">${renderCancel(visit, follows, carried)}</div>
     </section>`,
   });
 }
 
 /** Renders the way back: to the form with its input, or to the page above. */
-function renderCancel(visit: PersonVisit, carried: readonly Html[] | 'open' | null): Html {
-  if (carried === 'open') return html`<button type="button" class="secondary" data-close>Cancel</button>`;
-  if (carried === null) return html`<a href="${visit.path.slice(0, visit.path.lastIndexOf('/')) || '/'}">Cancel</a>`;
+function renderCancel(visit: PersonVisit, follows: AfterStepUp, carried: readonly Html[]): Html {
+  if (follows === 'open') return html`<button type="button" class="secondary" data-close>Cancel</button>`;
+  if (follows === 'opened')
+    return html`<a href="${visit.path.slice(0, visit.path.lastIndexOf('/')) || '/'}">Cancel</a>`;
   return html`<form method="post" action="${visit.target}">${hiddenFields(visit)}${carried}
     <button type="submit" class="secondary" name="${cancelField}" value="yes">Cancel</button></form>`;
 }

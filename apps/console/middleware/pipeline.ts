@@ -18,7 +18,7 @@ import {
 import { reserveSession, reserveShare } from './reserve-share.ts';
 import { loadSession, requireMembership, requirePermission, requireSignIn } from './session.ts';
 import { showPage } from './show-page.ts';
-import { respondToCheck, stepUp } from './step-up.ts';
+import { askFirst, respondToCheck, stepUp } from './step-up.ts';
 
 /**
  * Mounts the routes: one router per section, each route behind the middleware that `buildPipeline`
@@ -55,7 +55,8 @@ function buildPipeline(
   const visit = [requireSignIn(hasPage), requireMembership, requirePermission, reserveShare];
   const session = [reserveSession, loadSession];
   // The page of a rejected id has the navigation of a session.
-  if (route.method === 'GET') return [begin, leadToOrigin, ...session, requireIds, ...visit, showPage];
+  if (route.method === 'GET')
+    return [begin, leadToOrigin, ...session, requireIds, ...visit, ...(route.stepUp ? [askFirst] : []), showPage];
 
   return [
     begin,

@@ -1,7 +1,7 @@
 import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
-import { cancelField, stepUpPage } from '../components/step-up-page.ts';
+import { type AfterStepUp, cancelField, stepUpPage } from '../components/step-up-page.ts';
 import { findDomainProblem } from '../web/domain-problems.ts';
-import { freshForm, hasSecret } from '../web/form.ts';
+import { type FormValues, freshForm, hasSecret, pickValues, withoutSecrets } from '../web/form.ts';
 import { redirect } from '../web/response.ts';
 import type { Route } from '../web/route.ts';
 import { consumeSecondFactor } from '../web/second-factor.ts';
@@ -28,25 +28,42 @@ const isCheck = (ctx: RouteContext): boolean => ctx.get(checkHeader) !== '';
  * asks for it.
  *
  * The page that asks contains the submitted form as hidden fields and submits them to the same path
- * with the factor. No input is lost, none is stored, and the form is checked again. A form with a
- * password is not carried, so that no page contains one: it is filled in afterwards.
+ * with the factor. No input is lost, none is stored, and the form is checked again. A password is not
+ * carried, so that no page contains one: such a form is rendered again with its other input.
  */
 export const stepUp: RouteMiddleware = async (ctx, next) => {
   const { route, form, console } = ctx.state;
   const visit = ctx.state.visit as PersonVisit;
   if (!needsStepUp(visit.session, console.now())) return next();
-  const isCarried = !hasSecret(route.schema);
-  if (isCarried && form.fields.get(cancelField) !== null && route.rerender !== null)
-    return respond(ctx, await route.rerender(visit, freshForm(form.values)));
-  const { token, problem } = await verifyFactor(visit, form.fields);
+  const { rerender } = route;
+  const { fields, values, follows } = describeWaiting(ctx);
+  if (form.fields.has(cancelField) && rerender !== null) return respond(ctx, await rerender(visit, freshForm(values)));
+  const { token, problem } = await verifyFactor(visit, fields);
   if (token === null) {
     ctx.state.code = 'step_up_needed';
-    const waiting = isCheck(ctx) ? 'open' : isCarried ? form.fields : null;
-    return respond(ctx, await stepUpPage(visit, waiting, problem, form.fields));
+    return respond(ctx, await stepUpPage(visit, follows, { fields, problem }));
   }
   await renewSession(ctx, token);
-  // A form is sent to the address of its page.
-  return isCarried || isCheck(ctx) ? next() : respond(ctx, redirect(visit.path));
+  if (follows === 'open' || follows === 'submitted') return next();
+  // A form is sent to the address of its page, which fills it in.
+  if (follows === 'opened' || rerender === null) return respond(ctx, redirect(visit.path));
+  return respond(ctx, await rerender(ctx.state.visit, freshForm(values)));
+};
+
+/** Returns what of a form waits for the second factor, and what follows. */
+function describeWaiting(ctx: RouteContext): { fields: URLSearchParams; values: FormValues; follows: AfterStepUp } {
+  const { schema } = ctx.state.route;
+  const fields = withoutSecrets(schema, ctx.state.form.fields);
+  const values = pickValues(schema, fields);
+  const withSecret = Object.keys(values).length === 0 ? 'opened' : 'rendered';
+  const follows = isCheck(ctx) ? 'open' : hasSecret(schema) ? withSecret : 'submitted';
+  return { fields, values, follows };
+}
+
+/** Asks for a fresh second factor before a page is rendered. Its form's route verifies it. */
+export const askFirst: RouteMiddleware = async (ctx, next) => {
+  const visit = ctx.state.visit as PersonVisit;
+  return needsStepUp(visit.session, ctx.state.console.now()) ? respond(ctx, await stepUpPage(visit, 'opened')) : next();
 };
 
 /** Answers a check that every earlier middleware let pass: the form may be submitted. */

@@ -66,9 +66,18 @@ export const listOfLines = (maxCharacters: number) =>
     .default('')
     .transform((text) => text.split(/[\s,]+/).filter((element) => element !== ''));
 
+const isSecret = (field: z.ZodType): boolean =>
+  field.meta()?.isSecret === true || (field instanceof z.ZodOptional && isSecret(field.unwrap() as z.ZodType));
+
 /** Whether a form has a field that no page may contain (`typedSecret`). */
 export const hasSecret = (schema: z.ZodObject): boolean =>
-  Object.values(schema.shape).some((field) => (field as z.ZodType).meta()?.isSecret === true);
+  Object.values(schema.shape).some((field) => isSecret(field as z.ZodType));
+
+/** Returns the submitted fields without those that no page may contain. */
+export function withoutSecrets(schema: z.ZodObject, sent: URLSearchParams): URLSearchParams {
+  const { shape } = schema as z.ZodObject<Record<string, z.ZodType>>;
+  return new URLSearchParams([...sent].filter(([name]) => shape[name] === undefined || !isSecret(shape[name])));
+}
 
 /** Several of a closed list, for checkboxes of one name. None is an empty list. */
 export const choices = <const V extends readonly [string, ...string[]]>(values: V) => z.array(z.enum(values));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { Html } from '#runtime/pages/html.ts';
-import { type FormState, type FormValues, freshForm, pickValues } from './form.ts';
+import { type FormState, type FormValues, freshForm, hasSecret, pickValues } from './form.ts';
 import type { FormResponse, Page, RouteResponse } from './response.ts';
 import type { Caller, ConsoleDependencies, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
@@ -22,7 +22,10 @@ export interface Route {
   access: Access;
   /** The permission that the member must hold; null: membership is enough. */
   permission: Permission | null;
-  /** Whether the second factor is required again when it is older than 5 minutes. */
+  /**
+   * Whether the second factor is required again when it is older than 5 minutes. Of a page: before it
+   * is rendered, because a question after its form would have to contain the form's secret.
+   */
   stepUp: boolean;
   /** Whether one rendering of the form can be submitted only once, as it creates something. */
   once: boolean;
@@ -48,6 +51,7 @@ interface View<V extends Visit, Q extends z.ZodObject> {
   permission?: Permission;
   /** The query. Every field has a `.catch()`, so a bad link shows the page without its filter. */
   query?: Q;
+  stepUp?: boolean;
   show: (visit: V, query: z.output<Q>) => Awaitable<RouteResponse>;
 }
 
@@ -82,7 +86,7 @@ interface FormPage<V extends Visit, F extends z.ZodObject, Q extends z.ZodObject
 function declareRoutes<V extends Visit>(access: Access, prefix: string) {
   /** A page: GET, changes nothing. */
   function view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
-    const { name, path, permission = null, query = z.object({}), show } = declared;
+    const { name, path, permission = null, query = z.object({}), stepUp = false, show } = declared;
     return {
       name,
       method: 'GET',
@@ -90,7 +94,7 @@ function declareRoutes<V extends Visit>(access: Access, prefix: string) {
       access,
       permission,
       schema: query,
-      stepUp: false,
+      stepUp,
       once: false,
       admit: null,
       again: null,
@@ -134,9 +138,10 @@ function declareRoutes<V extends Visit>(access: Access, prefix: string) {
     const { pageName, query = z.object({}) as unknown as Q, values, render, ...form } = declared;
     const show = async (visit: V, given: z.output<Q>) => render(visit, freshForm(await values?.(given, visit)), given);
     const { path, permission } = form;
+    const stepUp = form.stepUp === true && hasSecret(form.form);
     const noQuery = query.parse(pickValues(query, new URLSearchParams()));
     return [
-      view({ name: pageName, path, query, show, ...(permission === undefined ? {} : { permission }) }),
+      view({ name: pageName, path, query, stepUp, show, ...(permission === undefined ? {} : { permission }) }),
       action({ ...form, rerender: (visit, state) => render(visit, state, noQuery) }),
     ];
   }

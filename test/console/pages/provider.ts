@@ -4,7 +4,7 @@ import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 import type { JudgedPage } from './page.ts';
 
 /** Gives the organization a provider, once. */
-async function addProvider(t: ConsoleInstallation, { orgId }: Enrolled): Promise<void> {
+export async function addProvider(t: ConsoleInstallation, { orgId }: Pick<Enrolled, 'orgId'>): Promise<void> {
   const id = crypto.randomUUID();
   const sealed = seal('a-secret', providerRow(id), t.config.factors.sealingKeys);
   await t.owner.pool.query(

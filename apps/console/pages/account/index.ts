@@ -8,16 +8,15 @@ import {
   startPasskey,
   startTotp,
 } from '#domain/identity/factors.ts';
-import { endOtherSessions, endSession, needsStepUp } from '#domain/identity/sessions.ts';
+import { endOtherSessions, endSession } from '#domain/identity/sessions.ts';
 import { listSignInMethods, unlinkAccount } from '#domain/identity/sso-sign-in.ts';
 import { html, nothing } from '#runtime/pages/html.ts';
 import { factorSetupRoutes } from '../../components/factor-setup.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { recoveryCodes, shownBefore } from '../../components/secret.ts';
-import { askStepUp } from '../../components/step-up-page.ts';
 import { formatCount, passwordHint } from '../../components/text.ts';
-import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
+import { type FormState, typedSecret } from '../../web/form.ts';
 import { leadToProvider } from '../../web/provider-sign-in.ts';
 import { NotFoundError, type Page, page, redirect } from '../../web/response.ts';
 import { person } from '../../web/route.ts';
@@ -83,15 +82,8 @@ export const routes = [
     rerender: accountPage,
   }),
 
-  person.view({
-    name: 'showPassword',
-    path: '/account/password',
-    // The second factor comes first: a question after the form would have to contain the passwords.
-    show: (visit) =>
-      needsStepUp(visit.session, visit.console.now()) ? askStepUp(visit) : passwordPage(visit, freshForm()),
-  }),
-
-  person.action({
+  ...person.formPage({
+    pageName: 'showPassword',
     name: 'changePassword',
     path: '/account/password',
     stepUp: true,
@@ -105,7 +97,7 @@ export const routes = [
       const flash = 'Password changed. Your other sessions have ended.';
       return redirect('/account', { session: { token }, flash });
     },
-    rerender: passwordPage,
+    render: passwordPage,
   }),
 
   ...factorSetupRoutes(person, {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { IdentityError } from '#domain/identity/errors.ts';
-import { needsStepUp } from '#domain/identity/sessions.ts';
 import {
   canonicalIssuer,
   findProvider,
@@ -16,7 +15,6 @@ import { copyableUrl } from '../../components/copy.ts';
 import { buttonForm, checkboxField, form, problemNotice, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { badge, statusNotice } from '../../components/notice.ts';
-import { askStepUp } from '../../components/step-up-page.ts';
 import { detailList } from '../../components/table.ts';
 import { formatCount } from '../../components/text.ts';
 import { checkbox, type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
@@ -34,24 +32,16 @@ const issuerMaxLength = 500;
 export const routes = [
   member.view({ name: 'showProvider', path, permission, show: (visit) => providerPage(visit) }),
 
-  member.view({
-    name: 'showProviderForm',
-    path: `${path}/provider`,
-    permission,
-    async show(visit) {
-      // The second factor comes first: a question after the form would have to contain the secret.
-      if (needsStepUp(visit.session, visit.console.now())) return askStepUp(visit);
-      const provider = await findProvider(visit.console.database, visit.organizationId);
-      const values = provider === null ? {} : { issuer: provider.issuer, clientId: provider.clientId };
-      return renderForm(visit, freshForm(values), provider !== null);
-    },
-  }),
-
-  member.action({
+  ...member.formPage({
+    pageName: 'showProviderForm',
     name: 'setProvider',
     path: `${path}/provider`,
     permission,
     stepUp: true,
+    async values(_query, { console, organizationId }) {
+      const provider = await findProvider(console.database, organizationId);
+      return provider === null ? {} : { issuer: provider.issuer, clientId: provider.clientId };
+    },
     form: z.object({
       issuer: line('the issuer URL', issuerMaxLength),
       clientId: line('the client ID', 500),
@@ -81,7 +71,7 @@ export const routes = [
       await setProvider(database, chosen, factors.sealingKeys, now);
       return redirect(visit.at(path), { flash: 'Provider saved. Link your own account to try it.' });
     },
-    async rerender(visit, state) {
+    async render(visit, state) {
       return renderForm(visit, state, (await findProvider(visit.console.database, visit.organizationId)) !== null);
     },
   }),

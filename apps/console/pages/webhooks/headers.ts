@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { needsStepUp } from '#domain/identity/sessions.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import type { HeaderChange } from '#domain/webhooks/headers.ts';
 import { headerNameMaxCharacters, headersPerWebhook, headerValueMaxCharacters } from '#domain/webhooks/limits.ts';
@@ -7,7 +6,6 @@ import type { WebhookHead } from '#domain/webhooks/summary.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { buttonForm, form, textField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
-import { askStepUp } from '../../components/step-up-page.ts';
 import { table } from '../../components/table.ts';
 import { type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
@@ -21,15 +19,8 @@ const name = line('a header name', headerNameMaxCharacters);
 
 /** Lists, sets and removes the custom headers of a webhook. No page contains a value. */
 export const headerRoutes = [
-  member.view({
-    name: 'showWebhookHeaders',
-    path,
-    permission,
-    // The second factor comes first: a question after the form would have to contain the value.
-    show: (visit) => (needsStepUp(visit.session, visit.console.now()) ? askStepUp(visit) : headersPage(visit)),
-  }),
-
-  member.action({
+  ...member.formPage({
+    pageName: 'showWebhookHeaders',
     name: 'setWebhookHeader',
     path,
     permission,
@@ -40,7 +31,7 @@ export const headerRoutes = [
       await change(visit, { name: fields.name, value: fields.value.trim() });
       return redirect(webhookPath(visit, '/headers'), { flash: 'Header saved. It is sent from the next attempt on.' });
     },
-    rerender: headersPage,
+    render: headersPage,
   }),
 
   member.action({
@@ -65,7 +56,7 @@ function change(visit: MemberVisit, header: HeaderChange): Promise<void> {
   return changeWebhook(database, { ...webhookRequest(visit), headers }, webhookAllow);
 }
 
-async function headersPage(visit: MemberVisit, state: FormState = freshForm()): Promise<Page> {
+async function headersPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const webhook = await getWebhookHead(visit);
   return page({
     title: 'Custom headers',
