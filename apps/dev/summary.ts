@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { changeTypes } from '#domain/contract/events.ts';
 import { regions } from '#domain/contract/regions.ts';
 import { printable } from '#runtime/command-line.ts';
@@ -7,10 +8,21 @@ import type { SampleOwner } from './sample-access.ts';
 import type { SampleProvider } from './sample-provider.ts';
 import { findSampleOrganization } from './state.ts';
 
+const clients = path.join(import.meta.dirname, '../clients');
+
+/** Installs the packages for partners in the current folder. npm packs first: since npm 12 it builds no linked folder. */
+export const installLines = [
+  `npm install $(npm pack --silent '${clients}/typescript' '${clients}/receiver-typescript')`,
+  `python3 -m pip install '${clients}/python' '${clients}/receiver-python'`,
+];
+
 /** Returns what `npm start` prints when everything is ready. */
 export function formatSummary(started: StartedRegion[], stackFile: string): string {
   return [
     ...started.flatMap(regionLines),
+    'Install the clients and receiver kits of this checkout in a project of yours:',
+    ...installLines.map((line) => `  ${line}`),
+    '',
     `The same as JSON: ${stackFile}`,
     'Ctrl-C stops everything. The next npm start continues with this data.',
     '',
@@ -55,7 +67,7 @@ function regionLines({ stack, sampleOwner, inbox, provider }: StartedRegion): st
       '--scopes org.read,org.clients.read',
     `  Revoke a key:   npm run dev:key -- --region ${region} --revoke KEY`,
     '',
-    '  Read the roster with the Python client (that of TypeScript: apps/clients/typescript):',
+    '  Read the roster with the Python client:',
     `    PYTHONPATH=apps/clients/python ORG_API_BASE_URL=${api} ORG_API_KEY=${first.sampleKey} python3 -c ` +
       `'from org_api import OrgApi; print(OrgApi().get_firm_roster("${first.id}").data["seats"])'`,
     '',

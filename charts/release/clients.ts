@@ -1,6 +1,5 @@
 /** The packages that partners install: for npm and for Python's index. */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { run } from '../image/buildah.ts';
 
@@ -12,59 +11,33 @@ export interface ClientPackage {
 }
 
 /**
- * Packs every client and receiver kit of `apps/clients` into `out`: a `.tgz` of npm, or a wheel and an
- * sdist. The same sources make the same bytes.
+ * Packs every client and receiver kit of `apps/clients` into `out`, by what their package managers run too: a `.tgz`
+ * by the script `prepare`, a wheel by the build backend. The same sources make the same bytes.
  *
  * @returns the packages.
  */
 export function packClients({ repository, out }: { repository: string; out: string }): ClientPackage[] {
   const clients = path.join(repository, 'apps/clients');
-  const work = mkdtempSync(path.join(tmpdir(), 'org-api-clients-'));
-  const isPackage = (name: string, file: string) => readdirSync(path.join(clients, name)).includes(file);
-  const folders = readdirSync(clients, { withFileTypes: true }).filter((one) => one.isDirectory());
-  const names = folders.map(({ name }) => name).sort();
   mkdirSync(out, { recursive: true });
-  const copy = (name: string, ...files: string[]): string => {
-    const draft = path.join(work, name);
-    for (const file of ['README.md', ...files])
-      cpSync(path.join(clients, name, file), path.join(draft, file), {
-        recursive: true,
-        filter: (one) => !one.includes('__pycache__'),
-      });
-    cpSync(path.join(repository, 'LICENSE'), path.join(draft, 'LICENSE'));
-    return draft;
-  };
-  try {
-    const npm = names
-      .filter((name) => isPackage(name, 'package.json'))
-      .map((name) => packNpm(repository, path.join(clients, name), copy(name, 'package.json'), out));
-    const python = names
-      .filter((name) => isPackage(name, 'pyproject.toml'))
-      .map((name) => {
-        const [source = ''] = readdirSync(path.join(clients, name)).filter((one) => one.startsWith('org_api'));
-        return packPython(copy(name, 'pyproject.toml', source), out);
-      });
-    return [...npm, ...python];
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  return readdirSync(clients)
+    .sort()
+    .map((name) => path.join(clients, name))
+    .flatMap((folder) => {
+      if (existsSync(path.join(folder, 'package.json'))) return packNpm(folder, out);
+      return existsSync(path.join(folder, 'pyproject.toml')) ? packPython(folder, out) : [];
+    });
 }
 
-function packNpm(repository: string, source: string, draft: string, out: string): ClientPackage {
-  const compiler = path.join(repository, 'node_modules/.bin/tsc');
-  run(compiler, ['-p', source, '--outDir', path.join(draft, 'dist')], { cwd: repository });
-  run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', out], { cwd: draft });
-  const { name, version } = JSON.parse(readFileSync(path.join(draft, 'package.json'), 'utf8')) as ClientPackage;
+function packNpm(folder: string, out: string): ClientPackage {
+  // The repository's .npmrc forbids scripts of packages, and npm hands that on to what it starts.
+  run('npm', ['pack', '--ignore-scripts=false', '--silent', '--pack-destination', out], { cwd: folder });
+  const { name, version } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as ClientPackage;
   return { name, version, purl: `pkg:npm/${name.replace('@', '%40')}@${version}` };
 }
 
-function packPython(draft: string, out: string): ClientPackage {
-  const stem = run('python3', ['-B', path.join(import.meta.dirname, 'wheel.py'), draft, out], { cwd: draft }).trim();
-  const [name = '', version = ''] = stem.replaceAll('_', '-').split(/-(?=\d)/);
-  const owner = ['--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX'];
-  const order = ['--sort=name', '--mtime=@315532800', `--transform=s,^[.],${stem},`];
-  const archive = path.join(out, `${stem}.tar`);
-  run('tar', ['-cf', archive, ...owner, ...order, '-C', draft, '.'], { cwd: draft });
-  run('gzip', ['--no-name', '--force', '--best', archive], { cwd: draft });
+function packPython(folder: string, out: string): ClientPackage {
+  const build = 'import sys; from build_wheel import build_wheel; print(build_wheel(sys.argv[1]))';
+  const wheel = run('python3', ['-B', '-c', build, out], { cwd: folder });
+  const [name = '', version = ''] = wheel.replaceAll('_', '-').split(/-(?=\d)|-py3/);
   return { name, version, purl: `pkg:pypi/${name}@${version}` };
 }

@@ -10,6 +10,7 @@ import { temporaryFolder } from '#test/temporary-folder.ts';
 import { samples } from '../../apps/api/docs/samples.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { installLines } from '../../apps/dev/summary.ts';
 import { packClients } from '../../charts/release/clients.ts';
 import {
   execute,
@@ -49,6 +50,26 @@ it('a release packs four packages, with the same bytes each time', { timeout }, 
   expect(first).toEqual(second);
   const names = ['@org-api/client', '@org-api/receiver', 'org-api', 'org-api-receiver'];
   expect(packages.map(({ name }) => name).sort()).toEqual(names);
+});
+
+it('the lines of npm start install all four from a checkout, without a package index and leaving no file in it', {
+  timeout,
+}, async () => {
+  const listFiles = async () =>
+    (await execute('git', ['status', '--porcelain', '--untracked-files=all'], { cwd: repository })).stdout;
+  const [project, target, before] = [temporaryFolder(), temporaryFolder(), await listFiles()];
+  await execute('sh', ['-ec', installLines.join('\n')], {
+    cwd: project,
+    env: { ...process.env, npm_config_offline: 'true', PIP_NO_INDEX: '1', PIP_TARGET: target },
+  });
+  expect(await listFiles()).toBe(before);
+  const imports = ['client', 'receiver'].map((name) => `console.log(await import('@org-api/${name}'))`).join(';');
+  const shown = await execute('node', ['--input-type=module', '--eval', imports], { cwd: project });
+  expect(shown.stdout).toMatch(/OrgApi: \[class OrgApi[\s\S]*receive: \[AsyncFunction/);
+  const program = 'import org_api, org_api_receiver; print(org_api, org_api_receiver)';
+  const env = { ...process.env, PYTHONPATH: target };
+  const python = await execute('python3', ['-B', '-c', program], { env });
+  expect(python.stdout.split(target)).toHaveLength(3);
 });
 
 describe('the TypeScript client in an empty project', () => {

@@ -9,6 +9,7 @@ import { allowSockets, noteOpenSockets } from '#test/socket-guard.ts';
 import { type DevStack, readPaths, readStatuses, setupDevStack } from '#test/stack.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { findNoted } from '../../apps/dev/servers/process.ts';
+import { installLines } from '../../apps/dev/summary.ts';
 import { createStable, goldenText } from '../golden/stable.ts';
 
 const timeout = 180_000;
@@ -38,6 +39,7 @@ describe('npm start', () => {
         expect(first.output.text).toContain(
           `    curl -H 'Authorization: Bearer ${sampleKey}' ${us.api}/v1/orgs/${id}${read}\n`,
         );
+      for (const line of installLines) expect(first.output.text).toContain(`\n  ${line}\n`);
       const [python = ''] = /PYTHONPATH=.+/.exec(first.output.text) ?? [];
       const repository = path.join(import.meta.dirname, '../..');
       const seats = await promisify(execFile)('sh', ['-c', python], { cwd: repository });

@@ -15,8 +15,8 @@ export const tools: readonly Tool[] = [
     heading: 'Clients for TypeScript and Python',
     text:
       '`@org-api/client` runs on Node, Deno, Bun and at the edge, `org-api` on Python 3.9 and newer. Both wait as ' +
-      'long as a 429 or 503 says, keep responses by their `ETag`, and never print a key. The samples use them. ' +
-      'They are files of each release.',
+      'long as a 429 or 503 says, keep responses by their `ETag`, and never print a key. They are files of each ' +
+      'release; `npm start` prints how a checkout installs them.',
     title: 'Install',
     code: 'npm install ./org-api-client-*.tgz\npip install ./org_api-*.whl',
   },
