@@ -1,6 +1,7 @@
 /** The mailer with a real database and mail server: what it sends, waits for and records. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { writeInvitation } from '#domain/identity/mail-invitation.ts';
@@ -76,6 +77,31 @@ async function setUp(url: string | null) {
 function createSettings(url: string) {
   const sender = { name: 'Org console', address: 'no-reply@mail.example.org' };
   return { url: new URL(url), authorities: null, sender, origin: 'https://console.example.org' };
+}
+
+/** Columns whose text a mail may have, addresses, without which there is none, and those of the mails themselves. */
+const ofMails = `t.table_name in ('mail', 'notice') or c.column_name in ('display_name', 'time_zone', 'host', 'email')
+  or t.table_name = 'organization' and c.column_name = 'name'`;
+
+/** Fills with a text every column of every table that takes it. Returns those that took it. */
+async function fillColumns(pool: pg.Pool, text: string): Promise<string[]> {
+  const { rows } = await pool.query<{ table: string; column: string; value: string }>(
+    `select t.table_name as table, c.column_name as column,
+       case c.data_type when 'text' then '$1' when 'jsonb' then 'to_jsonb($1::text)' else 'array[$1]' end as value
+     from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+     where t.table_schema = 'public' and t.table_type = 'BASE TABLE' and c.is_generated = 'NEVER'
+       and (c.data_type in ('text', 'jsonb') or c.udt_name = '_text') and not (${ofMails})
+     order by t.table_name, c.column_name`,
+  );
+  const filled: string[] = [];
+  for (const { table, column, value } of rows) {
+    // Keys and choices of a list do not take it.
+    const { rowCount } = await pool
+      .query(`update "${table}" set "${column}" = ${value}`, [text])
+      .catch(() => ({ rowCount: 0 }));
+    if (rowCount !== 0) filled.push(`${table}.${column}`);
+  }
+  return filled;
 }
 
 it('mails an invitation whose link works, and keeps neither address nor token', async () => {
@@ -266,21 +292,33 @@ it('sends nothing that a person typed but the organization’s names and a webho
   const key = await t.make.apiKey({ creator: member, expiresAt: new Date(Date.now() + 30 * 86_400_000) });
   await t.make.family({ orgId: t.orgId, name: marker });
   const run = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);
-  // Every text of a person that the tables of these objects have.
-  await run(`update membership set name = $1, title = $1`, [marker]);
-  await run(
-    `update api_key set label = $1, description = $1, created_at = now() - interval '90 days',
-       expires_at = now() + interval '2 days'`,
-    [marker],
-  );
-  await run(`update webhook set description = $1, url = 'https://host.example.org/' || $1 || '?x=' || $1`, [marker]);
+  await run(`update api_key set created_at = now() - interval '90 days', expires_at = now() + interval '2 days'`);
   await run(`update webhook set state = 'suspended', suspended_reason = 'gone' where id = $1`, [suspended.id]);
-  await run(`update receiver set failing_since = now() - interval '2 hours' where webhook_id = $1`, [hook.id]);
   await run(
     `insert into audit_chain (organization_id, month, length, hash)
      values ($1, date_trunc('month', now() at time zone 'UTC') - interval '1 month', 7, sha256('x'))`,
     [t.orgId],
   );
+  await run(
+    `insert into sso_provider (organization_id, issuer, client_id, secret_sealed, is_required, created_at)
+     values ($1, 'https://' || $2, $2, 'x', false, now())`,
+    [t.orgId, marker],
+  );
+  const filled = await fillColumns(t.owner.pool, marker);
+  for (const column of [
+    'api_key.description',
+    'api_key.label',
+    'family.name',
+    'membership.name',
+    'membership.title',
+    'role.description',
+    'role.name',
+    'sso_provider.client_id',
+    'webhook.description',
+  ])
+    expect(filled).toContain(column);
+  await run(`update webhook set url = 'https://host.example.org/' || $1 || '?x=' || $1`, [marker]);
+  await run(`update receiver set failing_since = now() - interval '2 hours' where webhook_id = $1`, [hook.id]);
   await run(
     `insert into organization_setting (organization_id, display_name, time_zone, security_contact, invitation_domains)
      values ($1, 'Harbor', 'Asia/Tokyo', 'security@example.org', array[$2 || '.example.org', 'example.org'])`,
@@ -306,6 +344,7 @@ it('sends nothing that a person typed but the organization’s names and a webho
   await vi.waitFor(async () => {
     expect((await t.rows()).filter(({ state }) => state === 'waiting')).toEqual([]);
   }, patient);
+  expect((await run(`select kind, state from mail where state <> 'sent'`)).rows).toEqual([]);
   expect(server.mails.length).toBe(waiting);
   const { rows: sent } = await t.owner.pool.query<{ kind: string }>('select distinct kind from mail');
   const missing = mailKinds.filter((kind) => !sent.some((one) => one.kind === kind));
