@@ -225,8 +225,13 @@ describe('a key', () => {
     for (const text of ['Reports', 'Office server', ...allowedAddresses]) expect(shown.text).toContain(text);
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     expect((await api.get(`/v1/orgs/${ada.orgId}`, { key: made.key })).status).toBe(403);
-    const log = await visitor.get(`/o/${ada.orgId}/audit-log?action=key.change`);
-    expect(unescaped(log.text.replace(/<[^>]*>/g, ''))).toMatch(/Renamed API key “test” to “Reports”/);
+    const renamed = { ...sent, name: 'Monthly reports' };
+    expect((await visitor.submit(`${path}/edit`, `${path}/edit`, renamed)).status).toBe(303);
+    const log = unescaped(
+      (await visitor.get(`/o/${ada.orgId}/audit-log?action=key.change`)).text.replace(/<[^>]*>/g, ''),
+    );
+    expect(log).toMatch(/Edited API key “Reports”: name, description, allowed IP addresses/);
+    expect(log).toMatch(/Renamed API key “Reports” to “Monthly reports”/);
     await t.make.keyRevoked(made);
     expect((await visitor.get(`${path}/edit`)).text).toContain('You can’t change it.');
   });

@@ -85,6 +85,7 @@ export const isChange = (value: unknown): value is { from: unknown; to: unknown 
 /** Whether it is those of a name. */
 export const isRename = (value: unknown): value is { from: string; to: string } =>
   isChange(value) && typeof value.from === 'string';
+const isOne = (changed: unknown): boolean => Array.isArray(changed) && changed.length === 1;
 /** Counts the receivers of an event that acknowledged it, such as "1 of 2 webhooks". */
 function countAcknowledged(receivers: unknown): string {
   const all: unknown[] = Array.isArray(receivers) ? receivers : [];
@@ -139,7 +140,7 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   'key.change': [
     'Edited an API key',
     (e, d) =>
-      isRename(d.renamed) && d.renamed.from !== '' && d.renamed.to !== ''
+      isRename(d.renamed) && d.renamed.from !== '' && d.renamed.to !== '' && isOne(d.changed)
         ? sentence`Renamed API key “${{ name: d.renamed.from }}” to “${key(e)}”`
         : sentence`Edited API key “${key(e)}”: ${changedFields(d, keyFields)}`,
   ],

@@ -5,7 +5,6 @@ import type { KeyUsage } from '#domain/keys/list.ts';
 import type { MemberStatus } from '#domain/members/list-members.ts';
 import type { AttemptSummary } from '#domain/webhooks/deliveries.ts';
 import type { HealthKey } from '#domain/webhooks/health.ts';
-import { maxConcurrency } from '#domain/webhooks/limits.ts';
 import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
 import {
@@ -34,11 +33,10 @@ const webhookKinds: Record<WebhookStatus, NoticeKind | 'plain'> = {
   Deleted: 'plain',
 };
 
-/** Returns the status of a webhook, and beside it whether fewer deliveries than ten run at once. */
-export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'failingSince' | 'concurrency'>): Html {
+/** Returns the status of a webhook. */
+export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'failingSince'>): Html {
   const status = getWebhookStatus(webhook);
-  const isLimited = status === 'Active' && webhook.concurrency < maxConcurrency;
-  return withRemark(badge(webhookKinds[status], status), isLimited ? 'Limited' : null);
+  return badge(webhookKinds[status], status);
 }
 
 const deliveryKinds: Record<DeliveryStatus, NoticeKind | 'plain'> = {

@@ -135,7 +135,8 @@ export function findContactProblem(address: string): string | null {
 /** Returns what is wrong with a list of domains, as a sentence; null when it is accepted. */
 export function findDomainsProblem(domains: readonly string[]): string | null {
   const wrong = domains.find((domain) => domain.includes('@') || findEmailProblem(`name@${domain}`) !== null);
-  if (wrong !== undefined) return `Enter domains such as example.org, without “@”. “${wrong.slice(0, 50)}” is none.`;
+  if (wrong !== undefined)
+    return `Enter domains such as example.org, without “@”. “${wrong.slice(0, 50)}” is not a domain.`;
   const distinct = new Set(domains.map(canonicalDomain)).size;
   if (distinct <= invitationDomainsAtMost) return null;
   return `Enter at most ${invitationDomainsAtMost} domains. These are ${distinct}.`;

@@ -1,5 +1,6 @@
 import { readableEmail } from '#domain/contract/email.ts';
 import { listFactors } from '#domain/identity/factors.ts';
+import { sessionAbsoluteHours } from '#domain/identity/limits.ts';
 import { listSessions } from '#domain/identity/sessions.ts';
 import { listSignInMethods, type SignInMethods } from '#domain/identity/sso-sign-in.ts';
 import type { FactorRow, SessionRow } from '#domain/identity/types.ts';
@@ -176,8 +177,8 @@ async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const { console, session } = visit;
   const sessions = await listSessions(console.database, session, console.now());
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
-    <p>A session ends after 30 minutes of inactivity or after 12 hours. If you don’t recognize one, end it and change
-      your password.${session.isConfined ? ' Sessions that began elsewhere are not listed.' : ''}</p>
+    <p>A session ends after 30 minutes of inactivity or after ${sessionAbsoluteHours} hours, which an organization’s
+      settings can shorten. If you don’t recognize one, end it and change your password.${session.isConfined ? ' Sessions that began elsewhere are not listed.' : ''}</p>
     ${table<SessionRow>({
       caption: 'Your sessions',
       columns: [

@@ -78,7 +78,8 @@ const onlyRole = (visit: MemberVisit, name: string): Html =>
   html`<p>Members with role ${displayName(name)}. <a href="${visit.at('/members')}">View all members</a></p>`;
 
 const onlyAccount = (visit: MemberVisit, account: 'linked' | 'none'): Html =>
-  html`<p>Active members ${account === 'linked' ? 'with' : 'without'} a linked account at the
+  html`<p>Members who sign in with
+    ${account === 'linked' ? html`a linked account at the` : html`a password only, and not at the`}
     <a href="${visit.at('/sign-in')}">sign-in provider</a>. <a href="${visit.at('/members')}">View all members</a></p>`;
 
 function search(visit: MemberVisit, query: Query, isAll: boolean): Html {

@@ -169,7 +169,7 @@ function details(visit: MemberVisit, provider: ProviderDetails): Html {
     [
       'Linked accounts',
       html`<a href="${visit.at('/members?account=linked')}">${formatCount(linkedMembers, 'member', 'members')}</a>,
-        <a href="${visit.at('/members?account=none')}">${otherMembers} without</a>`,
+        <a href="${visit.at('/members?account=none')}">${otherMembers} with a password only</a>`,
     ],
   ])}
   ${
@@ -200,8 +200,8 @@ function requiring(visit: MemberVisit, { id, isRequired, otherMembers }: Provide
       ${
         otherMembers === 0
           ? nothing
-          : html`${formatCount(otherMembers, 'member has', 'members have')} no linked account yet; they link one under
-            “Your account”.`
+          : html`${formatCount(otherMembers, 'member signs', 'members sign')} in with a password only. They link an account
+            under “Your account”, or lose access.`
       }</p>`,
     action: visit.at(`${path}/require`),
     button: 'Require the provider',

@@ -104,8 +104,14 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
       html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).
         ${await renderCause(visit)}
         ${edit === nothing ? 'Repair the receiver.' : html`${edit}, or repair the receiver.`}
-        Waiting deliveries then go out by themselves. Fewer are sent at once until the receiver accepts one. If it
-        accepts none for days, the webhook is suspended.`,
+        Waiting deliveries then go out by themselves.
+        ${
+          visit.console.sendsMail
+            ? html`After an hour, members who manage webhooks get
+              <a href="${visit.at('/notifications')}">an email</a>.`
+            : nothing
+        }
+        If it accepts none for days, the webhook is suspended.`,
     );
   if (concurrency === maxConcurrency) return nothing;
   const atOnce = concurrency === 1 ? 'one delivery' : `${concurrency} deliveries`;
