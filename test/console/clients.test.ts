@@ -313,6 +313,19 @@ describe('the roster', () => {
     expect((await walk(t.at('/clients/seats?state=ended'))).sort()).toEqual(
       roster.filter((id) => id !== t.grant.id).sort(),
     );
+    // What ended last comes first, whenever it began; an end that is planned is none.
+    await t.owner.pool.query(
+      `update client_grant set status = 'ended', end_reason = 'ended', ends_at = now() - make_interval(secs => n)
+       from (select id, (row_number() over (order by random()) / 40)::int as n from client_grant) o
+       where organization_id = $1 and client_grant.id = o.id and o.id <> $2`,
+      [t.orgId, t.grant.id],
+    );
+    await t.owner.pool.query(`update client_grant set ends_at = now() + interval '1 day' where id = $1`, [t.grant.id]);
+    const ended = await inOrder(
+      `select id from client_grant where organization_id = $1 and status = 'ended' order by ends_at desc, id desc`,
+    );
+    expect(ended).toHaveLength(130);
+    expect(await walk(t.at('/clients?state=ended'))).toEqual(ended);
   });
 
   it('shows names of HTML, of 10,000 characters and of any direction as text', async () => {

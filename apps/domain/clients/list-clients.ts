@@ -31,7 +31,7 @@ export interface ClientFilter {
 }
 
 /**
- * Lists one page of the roster, newest access first.
+ * Lists one page of the roster, newest access first; of ended access, the one that ended last.
  *
  * @param after - the id of the last access of the previous page; null for the first page.
  */
@@ -43,7 +43,8 @@ export async function listClients(
   pageSize: number,
 ): Promise<ListPage<ClientRow>> {
   const { state, text, professionalId } = filter;
-  return selectPage(db, { organizationId, text, after, pageSize }, [
+  const orderedBy = state === 'ended' ? 'ends_at' : 'since';
+  return selectPage(db, { organizationId, text, after, pageSize, orderedBy }, [
     conditions[state],
     professionalId && sql`g.professional_id = ${professionalId}`,
   ]);
@@ -59,27 +60,34 @@ export async function listEligibleClients(
 ): Promise<ListPage<ClientRow>> {
   const hasNoSeat = sql`not exists (select from seat h where h.organization_id = g.organization_id
     and h.family_id = g.family_id and h.ended_at is null)`;
-  return selectPage(db, { organizationId, text, after, pageSize }, [isActiveGrant, hasNoSeat]);
+  return selectPage(db, { organizationId, text, after, pageSize, orderedBy: 'since' }, [isActiveGrant, hasNoSeat]);
 }
 
 async function selectPage(
   db: Queryable,
-  page: { organizationId: string; text: string; after: string | null; pageSize: number },
+  page: {
+    organizationId: string;
+    text: string;
+    after: string | null;
+    pageSize: number;
+    orderedBy: 'since' | 'ends_at';
+  },
   more: Parameters<typeof joinConditions>[0],
 ): Promise<ListPage<ClientRow>> {
-  const { organizationId, text, after, pageSize } = page;
+  const { organizationId, text, after, pageSize, orderedBy } = page;
+  const [time, timeBefore] = [sql.ref(`g.${orderedBy}`), sql.ref(`c.${orderedBy}`)];
   const conditions = [
     sql`g.organization_id = ${organizationId}`,
     ...more,
     text.trim() && sql`(${contains('f.name', text)} or ${contains('m.name', text)})`,
     after &&
-      sql`(g.since, g.id) < (select c.since, c.id from client_grant c where c.organization_id = ${organizationId}
+      sql`(${time}, g.id) < (select ${timeBefore}, c.id from client_grant c where c.organization_id = ${organizationId}
         and c.id = ${after})`,
   ];
   const rows = await db.query(sql<ClientRow>`
     select ${columns} ${source}
     where ${joinConditions(conditions)}
-    order by g.since desc, g.id desc limit ${sql.lit(pageSize + 1)}`);
+    order by ${time} desc, g.id desc limit ${sql.lit(pageSize + 1)}`);
   return buildPage(
     rows.map((row) => withDates(row, 'since', 'endsAt')),
     pageSize,
@@ -113,7 +121,8 @@ export async function getClient(db: Queryable, organizationId: string, grantId: 
 const conditions = {
   scheduled: isScheduledGrant,
   active: isActiveGrant,
-  ended: isEndedGrant,
+  // The index of ended access has no other row.
+  ended: sql`${isEndedGrant} and g.ends_at is not null`,
   all: sql`g.status <> 'withdrawn'`,
 } as const;
 

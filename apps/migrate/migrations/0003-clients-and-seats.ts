@@ -38,6 +38,7 @@ export class ClientsAndSeats extends Migration {
         constraint client_grant_with_family_unique unique (organization_id, id, family_id)
       );
       create index client_grant_roster on client_grant (organization_id, since, id);
+      create index client_grant_by_end on client_grant (organization_id, ends_at, id) where ends_at is not null;
       create index client_grant_by_family on client_grant (organization_id, family_id);
       create index client_grant_of_professional on client_grant (organization_id, professional_id, since, id);
       create index client_grant_by_professional on client_grant (organization_id, professional_id);
