@@ -155,6 +155,6 @@ module.exports = {
       conditionNames: ['import', 'node', 'require', 'default', 'types'],
     },
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '(^|/)assets/' },
+    exclude: { path: '(^|/)assets/|^apps/clients/[^/]+/dist/' },
   },
 };

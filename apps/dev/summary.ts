@@ -10,7 +10,7 @@ import { findSampleOrganization } from './state.ts';
 
 const clients = path.join(import.meta.dirname, '../clients');
 
-/** Installs the packages for partners in the current folder. npm packs first: since npm 12 it builds no linked folder. */
+/** Install the packages for partners in the current folder. npm 12 builds no linked folder, so npm packs first. */
 export const installLines = [
   `npm install $(npm pack --silent '${clients}/typescript' '${clients}/receiver-typescript')`,
   `python3 -m pip install '${clients}/python' '${clients}/receiver-python'`,

@@ -54,7 +54,7 @@ def describe_error(error):
     # What tools that report errors collect: the local variables of every frame.
     printed.extend(traceback.TracebackException.from_exception(error, capture_locals=True).format())
     names = {"code": error.code, "status": error.status, "requestId": error.request_id}
-    return {"error": {**names, "retryAfterSeconds": error.retry_after}}
+    return {"error": {**names, "retryAfterSeconds": error.retry_after, "message": str(error)}}
 
 
 async def run_until_ended(read, arguments):

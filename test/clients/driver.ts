@@ -24,7 +24,14 @@ export interface Result {
   keyExpires?: string | null;
   /** The caller has ended the call: what it raised is the caller's reason, and no error of the client. */
   hasEnded?: true;
-  error?: { code: string; status: number | null; requestId: string | null; retryAfterSeconds: number | null };
+  error?: {
+    code: string;
+    status: number | null;
+    requestId: string | null;
+    retryAfterSeconds: number | null;
+    /** For people. */
+    message?: string;
+  };
 }
 
 export interface DrivenClient {

@@ -23,6 +23,8 @@ describe.each(drivers)('the client in $name, against a server with faults,', ({ 
     for (const expected of results) {
       const result = await client.call('getOrg', orgId);
       expect(result).toMatchObject(expected);
+      if (result.error?.status === null)
+        expect(result.error.message).toMatch(new RegExp(`^No response of ${new URL(server.url).host} [^.]+\\.$`));
     }
     expect(client.waits).toHaveLength(waits.length);
     for (const [index, [from, to]] of waits.entries()) {
@@ -66,13 +68,22 @@ describe.each(drivers)('the client in $name, against a server with faults,', ({ 
     expect([client.waits.length, server.requests.length]).toEqual([1, 1]);
   });
 
-  it('reports that no server listens, after two more attempts', async () => {
+  it('names the host where no server listens, after two more attempts', async () => {
     const unused = createServer();
     const port = await listenLocally(unused);
     await new Promise((resolve) => unused.close(resolve));
-    const client = await open({ baseUrl: `http://127.0.0.1:${port}` });
-    expect(await client.call('getOrg', orgId)).toMatchObject({ error: { code: 'connection', status: null } });
+    const client = await open({ baseUrl: `http://127.0.0.1:${port}/path` });
+    const message = expect.stringMatching(new RegExp(`^No response of 127\\.0\\.0\\.1:${port} \\(\\w+\\)\\.$`));
+    expect(await client.call('getOrg', orgId)).toMatchObject({ error: { code: 'connection', status: null, message } });
     expect(client.waits).toHaveLength(2);
+  });
+
+  it('names the variable that sets another server when that of its key does not respond', async () => {
+    const environment = { https_proxy: 'http://127.0.0.1:9' }; // where nothing listens, for languages that use it
+    const client = await open({ maxRetries: 0, environment });
+    const { error } = await client.call('getOrg', orgId);
+    expect(error?.message).toMatch(/^No response of us\.org-api\.example .+\. .+ set ORG_API_BASE_URL\.$/);
+    expect(await client.print()).not.toContain(key);
   });
 
   it('sends its requests below the path of the base URL', async () => {

@@ -50,8 +50,8 @@ export const typescriptDriver: Driver = {
         if (signal.aborted && error === signal.reason) return { hasEnded: true };
         if (!(error instanceof OrgApiError)) throw error;
         printed.push(error);
-        const { code, status, requestId, retryAfterSeconds } = error;
-        return { error: { code, status, requestId, retryAfterSeconds } };
+        const { code, status, requestId, retryAfterSeconds, message } = error;
+        return { error: { code, status, requestId, retryAfterSeconds, message } };
       }
     };
     const print = async () =>

@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ._core import OrgApiError, Request, Response
+from ._generated import SERVERS
 
 
 class Exchange:
@@ -71,7 +72,10 @@ def send(request: Request, exchange: Optional[Exchange] = None) -> Union[Respons
     except (OSError, HTTPException, EOFError, zlib.error) as error:
         is_timeout = isinstance(error, (TimeoutError, socket.timeout)) or "timed out" in str(error)
         code, words = ("timeout", "in time") if is_timeout else ("connection", f"({type(error).__name__})")
-        return OrgApiError(code, f"No response of the API {words}.")
+        host, hint = urlsplit(request.url).netloc, ""
+        if f"https://{host}" in SERVERS.values():
+            hint = " The prefix of the key names this server; for another, set ORG_API_BASE_URL."
+        return OrgApiError(code, f"No response of {host} {words}.{hint}")
 
 
 def _send(request: Request, exchange: Exchange) -> Response:

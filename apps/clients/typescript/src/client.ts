@@ -1,4 +1,4 @@
-import { describeError, OrgApiError } from './errors.ts';
+import { describeError, describeSilence, OrgApiError } from './errors.ts';
 import { clientVersion, Reads } from './generated.ts';
 import type { ApiResponse, Cache, CallOptions, Clock } from './response.ts';
 import { type OrgApiOptions, readBaseUrl, readKey, realClock } from './settings.ts';
@@ -93,7 +93,7 @@ export class OrgApi extends Reads {
       return status === 200 || (status === 304 && etag) ? { body, response } : describeError(status, given, body);
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;
-      return new OrgApiError(end.signal.aborted ? 'timeout' : 'connection', { cause });
+      return describeSilence(end.signal.aborted ? 'timeout' : 'connection', this.#baseUrl, cause);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);

@@ -1,4 +1,4 @@
-import type { ErrorCode } from './generated.ts';
+import { type ErrorCode, servers } from './generated.ts';
 
 /**
  * The server's `error`, or why it gave none: `timeout` (no complete response in `timeoutMs`),
@@ -15,7 +15,7 @@ export type OrgApiErrorCode =
   | (string & {});
 
 interface Details {
-  message?: string;
+  message: string;
   status?: number;
   requestId?: string | null;
   retryAfterSeconds?: number | null;
@@ -31,8 +31,8 @@ export class OrgApiError extends Error {
   /** How long the server asks to wait. */
   readonly retryAfterSeconds: number | null;
 
-  constructor(code: OrgApiErrorCode, details: Details = {}) {
-    const { message = `No response of the API (${code}).`, cause } = details;
+  constructor(code: OrgApiErrorCode, details: Details) {
+    const { message, cause } = details;
     super(message, cause === undefined ? {} : { cause });
     this.name = 'OrgApiError';
     this.code = code;
@@ -40,6 +40,14 @@ export class OrgApiError extends Error {
     this.requestId = details.requestId ?? null;
     this.retryAfterSeconds = details.retryAfterSeconds ?? null;
   }
+}
+
+/** Returns the error for a server that gave no response. */
+export function describeSilence(code: 'timeout' | 'connection', baseUrl: string, cause: unknown): OrgApiError {
+  const hint = Object.values<string>(servers).includes(baseUrl)
+    ? ' The prefix of the key names this server; for another, set ORG_API_BASE_URL.'
+    : '';
+  return new OrgApiError(code, { message: `No response of ${new URL(baseUrl).host} (${code}).${hint}`, cause });
 }
 
 /** Browsers show a redirect that is not followed as 0. */
