@@ -1,3 +1,4 @@
+// cspell:ignore requestable
 /** The part of `oidc-provider` that the sample provider uses; the package has no types. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';

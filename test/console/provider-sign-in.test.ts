@@ -534,7 +534,7 @@ describe('an account is linked', () => {
     expect((await visitor.get('/account')).text).toContain('This account is linked already. To link another account,');
   });
 
-  it('after a sign-in at a provider that says that it lets nobody choose', async () => {
+  it('after a sign-in at a provider that does not let its people choose an account', async () => {
     const t = await setup();
     const published = (await (await fetch(t.provider.issuer + discovery)).json()) as object;
     t.provider.behavior.answer = (route, response) =>
