@@ -123,6 +123,8 @@ describe('in a browser', () => {
     // The kind of space between the parts depends on the browser's version.
     const spaced = (text: string | null) => (text ?? '').replace(/\s/g, ' ');
     expect(spaced(await signedIn.textContent())).toBe(spaced(inNewYork.format(new Date(iso))));
+    // A line never begins with AM or PM.
+    expect(await signedIn.textContent()).toMatch(/\d[\u00a0\u202f][AP]M$/);
 
     await page.getByText('Create new codes…').click();
     await page.getByRole('button', { name: 'Create recovery codes' }).click();

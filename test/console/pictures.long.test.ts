@@ -117,7 +117,7 @@ const steady = `(() => {
   const first = Math.min(...times.map((time) => Date.parse(time.dateTime)));
   for (const time of times) {
     const moment = new Date(Date.UTC(2027, 2, 2, 10, 5, 12) + Date.parse(time.dateTime) - first);
-    const timeStyle = 'exact' in time.dataset ? 'medium' : 'short';
+    const timeStyle = 'zoned' in time.dataset ? 'long' : 'exact' in time.dataset ? 'medium' : 'short';
     time.textContent = moment.toLocaleString('en-US', { dateStyle: 'medium', timeStyle, timeZone: 'UTC' });
     time.removeAttribute('datetime');
   }

@@ -7,6 +7,7 @@
   const usual = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone });
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone });
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone });
+  const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long', timeZone });
   const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
   /** Units from the largest, in seconds. @type {[Intl.RelativeTimeFormatUnit, number][]} */
   const units = [
@@ -23,14 +24,20 @@
     return relative.format(Math.trunc(seconds / size), unit);
   }
 
-  const zoned = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short', timeZone });
+  /** Formats a time that does not wrap before AM or PM. @param {Intl.DateTimeFormat} format @param {Date} date */
+  function write(format, date) {
+    const parts = format.formatToParts(date);
+    const isBeforePeriod = (/** @type {number} */ index) => parts[index + 1]?.type === 'dayPeriod';
+    return parts.map(({ value }, index) => (isBeforePeriod(index) ? value.replace(/\s$/, '\u00a0') : value)).join('');
+  }
+
   /**
    * Names the zone of a time that occurs twice, as summer time ends. @param {Intl.DateTimeFormat}
    * format @param {Date} date
    */
   function unambiguous(format, date) {
-    const text = format.format(date);
-    const isRepeated = [-3_600_000, 3_600_000].some((ms) => format.format(new Date(date.getTime() + ms)) === text);
+    const text = write(format, date);
+    const isRepeated = [-3_600_000, 3_600_000].some((ms) => write(format, new Date(date.getTime() + ms)) === text);
     const zone = zoned.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? '';
     return isRepeated ? `${text} ${zone}` : text;
   }
@@ -38,6 +45,7 @@
   /** @param {Date} date @param {DOMStringMap} how */
   function describeTime(date, how) {
     if ('relative' in how) return distance(date);
+    if ('zoned' in how) return write(zoned, date);
     return 'day' in how ? day.format(date) : unambiguous('exact' in how ? exact : usual, date);
   }
 

@@ -11,6 +11,11 @@ export function exactTime(at: Date | string | null, otherwise = '–'): Html {
   return rendered(at, otherwise, html` data-exact`);
 }
 
+/** Renders a time with seconds and its zone. */
+export function zonedTime(at: Date | string | null, otherwise = '–'): Html {
+  return rendered(at, otherwise, html` data-zoned`);
+}
+
 /** Renders a relative time (`in 3 minutes`), which the script keeps current. */
 export function relativeTime(at: Date | string | null, otherwise = '–'): Html {
   return rendered(at, otherwise, html` data-relative`);

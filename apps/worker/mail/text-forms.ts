@@ -57,7 +57,8 @@ function formatName(name: string): string {
 /** Returns a time as `November 29, 2026 at 3:31 PM (America/New York)`; without a known zone `… at 8:31 PM UTC`. */
 export function formatTime(at: Date | string, zone: string | null = null): string {
   const timeZone = zone !== null && timeZoneNames.includes(zone) ? zone : 'UTC';
-  const text = new Date(at).toLocaleString('en-US', { dateStyle: 'long', timeStyle: 'short', timeZone });
+  const written = new Date(at).toLocaleString('en-US', { dateStyle: 'long', timeStyle: 'short', timeZone });
+  const text = written.replace(/\s(?=[AP]M$)/, '\u00a0'); // no line breaks there
   return timeZone === 'UTC' ? `${text} UTC` : `${text} (${timeZone.replaceAll('_', ' ')})`;
 }
 

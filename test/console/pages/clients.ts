@@ -45,7 +45,7 @@ async function makeClients(t: ConsoleInstallation, ada: Enrolled): Promise<{ gra
 }
 
 /** Ended access whose event one webhook acknowledged, one rejected and one may have; the others wait. */
-async function endOne(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
+export async function endOne(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
   const { orgId } = ada;
   const query = async (text: string, values: unknown[]) => (await t.owner.pool.query(text, values)).rows;
   const count = async () =>

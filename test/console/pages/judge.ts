@@ -21,8 +21,9 @@ const inOtherZones = (page: Page) =>
   page.evaluate<string[]>(`{
     const formats = [{ dateStyle: 'medium', timeStyle: 'short' }, { dateStyle: 'medium', timeStyle: 'medium' },
       { dateStyle: 'medium' }].map((options) => new Intl.DateTimeFormat(undefined, options));
+    const spaced = (text) => text.replace(/\\s/g, ' ');
     const isLocal = (time) => formats.some((format) =>
-      time.textContent.startsWith(format.format(new Date(time.dateTime))));
+      spaced(time.textContent).startsWith(spaced(format.format(new Date(time.dateTime)))));
     const times = [...document.querySelectorAll('time[datetime]:not([data-relative])')];
     const titles = [...document.querySelectorAll('svg title')].map(({ textContent }) => textContent);
     [...times.filter((time) => !isLocal(time)).map(({ outerHTML }) => outerHTML),
