@@ -180,7 +180,7 @@ describe('in a browser', () => {
     expect(await visible()).toBeGreaterThan(3);
     await page.emulateMedia({ media: 'print' });
     expect(await visible()).toBe(0);
-    expect(await page.getByText('Reads stopped', { exact: true }).first().isVisible()).toBe(true);
+    expect(await page.getByText('Shown as ended from', { exact: true }).first().isVisible()).toBe(true);
     const after = await page.evaluate(`getComputedStyle(document.querySelector('main time'), '::after').content`);
     expect(after).toMatch(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
     expectQuiet(visit);

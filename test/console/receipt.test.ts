@@ -1,5 +1,6 @@
 /** The receipt of ended access over HTTP. */
 import { expect, it, vi } from 'vitest';
+import { endDueGrantsSql } from '#domain/clients/due-grants.ts';
 import { rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { unescaped } from '#test/http-visitor.ts';
@@ -85,12 +86,12 @@ it('says of each receiver what was recorded, and what follows, in words', async 
   const text = await t.read(`${t.path}/receipt`);
   expect(text).toContain('Organization Harbor Family Law');
   expect(text).toMatch(/Client Rossi family Professional Bo Lindqvist .* Reason Moved to a colleague/);
-  expect(text).toContain('1 of 8 webhooks acknowledged client.ended .');
+  expect(text).toContain('1 of 8 receiving systems confirmed receipt of the notification ( client.ended ).');
   const next = /Next attempt at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC ?\./.source;
   const rows = {
-    accepts: /Acknowledged 2026-11-01 12:00:01 UTC HTTP status 202/,
-    fails: /Not acknowledged – 2 attempts without a 2xx response\. No further attempt\./,
-    retries: new RegExp(`Not yet – 1 attempt without a 2xx response\\. ${next}`),
+    accepts: /Acknowledged 2026-11-01 12:00:01 UTC The receiving system confirmed receipt \(HTTP 202\)\./,
+    fails: /Not acknowledged – 2 attempts without a confirmation\. No further attempt\./,
+    retries: new RegExp(`Not yet – 1 attempt without a confirmation\\. ${next}`),
     lost: new RegExp(
       `Response unknown – 2 attempts were interrupted before the response was recorded\\. The receiver may ` +
         `have the event\\. ${next}`,
@@ -117,13 +118,15 @@ it('says when reads stopped, not when access is said to have ended, and leads to
   );
   expect((await t.http(t.ada).get(t.path)).text).toContain(`href="${t.path}/receipt"`);
   const before = await t.read(`${t.path}/receipt`);
-  expect(before).toContain(`Reads stopped Not before ${row.stopped} UTC`);
-  expect(before).toContain('No webhook was subscribed to client.ended .');
+  expect(before).toContain(`Shown as ended from ${row.stopped} UTC`);
+  expect(before).toContain('No receiving system was registered for ends of access ( client.ended ).');
   expect(before).toContain('Not in the chain yet');
   const read = async () => {
     await t.query('select append_audit_chain(100000)');
     const { text } = await t.http(t.ada).get(`${t.path}/receipt`);
-    expect(readText(text)).toMatch(new RegExp(`Stopped showing client access Position \\d+ of ${row.month} `));
+    expect(readText(text)).toMatch(
+      new RegExp(`Stopped showing client access Position \\d+ of ${row.month} .* Hash [0-9a-f]{64} `),
+    );
     expect(text).toContain(`href="/o/${t.orgId}/audit-log/${row.entry}"`);
   };
   await vi.waitFor(read, { timeout: 60_000, interval: 50 });
@@ -153,17 +156,17 @@ it('has the acknowledgements of purged deliveries from the log', async () => {
   await worker.pool.query(purgeDeliveriesSql, [90, 100]);
   expect(await t.query('select from delivery where event_id = $1', [eventId])).toEqual([]);
   const text = await t.read(`${t.path}/receipt`);
-  expect(text).toContain('1 of 2 webhooks acknowledged client.ended .');
+  expect(text).toContain('1 of 2 receiving systems confirmed receipt of the notification ( client.ended ).');
   expect(text).toMatch(
     /accepts\.example\.com \(\w{6}\) Acknowledged 2026-11-01 12:00:00 UTC Recorded in the audit log/,
   );
   expect(text).toMatch(/fails\.example\.com \(\w{6}\) Not acknowledged – No further attempt\./);
-  expect(text).toMatch(/Stopped showing client access .* Recorded notified webhooks /);
+  expect(text).toMatch(/Stopped showing client access .* Recorded confirmations of receipt /);
   const [entry] = await t.query(`select id from audit_entry where action = 'grant.notified' and organization_id = $1`, [
     t.orgId,
   ]);
   expect(await t.read(`/o/${t.orgId}/audit-log/${entry.id}`)).toContain(
-    'System : Recorded that 1 of 2 webhooks acknowledged the end of access to the Rossi family .',
+    'System : Recorded that 1 of 2 webhooks acknowledged the end of Bo Lindqvist ’s access to the Rossi family .',
   );
 });
 
@@ -177,4 +180,42 @@ it('of access that no read showed as active, says why there is none', async () =
   await t.query(`update client_grant set status = 'withdrawn' where id = $1`, [withdrawn.id]);
   expect(await read(withdrawn.id)).toContain('withdrawn before it began');
   expect(await read(arrived.id)).toContain('had already ended when it was added here');
+});
+
+it('names who ended the access as far as the log knows, and no more', async () => {
+  const t = await setupReceipt([]);
+  const grant = (more: object = {}) => t.make.grant({ professional: t.bo, kind: 'neutral', ...more });
+  const readEnd = async (id: string, who = t.ada) =>
+    /Ended by (.*?) Shown as ended from/.exec(await t.read(`/o/${t.orgId}/clients/${id}/receipt`, who))?.[1];
+  const path = `${t.path}/end`;
+  expect(await t.http(t.ada).submit(path, path)).toMatchObject({ status: 303 });
+  const [{ name }] = await t.query('select name from membership where person_id = $1', [t.ada.personId]);
+  expect(await readEnd(t.grant.id)).toBe(`${name} , for the organization. Now: Owner`);
+  expect(await t.read(`${t.path}/receipt`)).toContain('Ended client access Not in the chain yet');
+  const log = await t.read(`/o/${t.orgId}/audit-log`);
+  expect(log).toContain('Ended Bo Lindqvist ’s access to the Rossi family');
+  expect(log).toContain('Stopped showing Bo Lindqvist ’s access to the Rossi family as active in reads');
+  const billing = await t.enrol({ orgId: t.orgId, permissions: ['org.seats.manage'] });
+  expect(await readEnd(t.grant.id, billing)).toBe('A member of the organization');
+  // The name is that of the time; the roles are those of now.
+  await t.query(`update membership set name = 'Renamed' where person_id = $1`, [t.ada.personId]);
+  expect(await readEnd(t.grant.id)).toBe(`${name} , for the organization. Now: Owner`);
+
+  const byPlatform = await grant();
+  await t.query('select platform.end_grant($1, $2)', [t.orgId, byPlatform.id]);
+  expect(await readEnd(byPlatform.id)).toContain('The platform on which the family gave the access. Who asked');
+  expect(await t.read(`/o/${t.orgId}/clients/${byPlatform.id}/receipt`)).toContain('Kind of access Neutral');
+
+  // Before the worker has stored it, and after.
+  const planned = await grant();
+  await t.query(`update client_grant set ends_at = now() + interval '50 milliseconds' where id = $1`, [planned.id]);
+  const byClock = () =>
+    expect.poll(() => readEnd(planned.id)).toBe('Its planned end. No person ended it at that time.');
+  await byClock();
+  await t.query(endDueGrantsSql);
+  await byClock();
+
+  const unknown = await grant();
+  await t.query(endNow, [unknown.id]);
+  expect(await readEnd(unknown.id)).toBe('Not known');
 });

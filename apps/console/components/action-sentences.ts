@@ -68,6 +68,8 @@ const client = ({ clientName, detail }: AuditEntry): Name =>
         object: { kind: 'client', id: detail.grantId },
       }
     : { name: 'a client' };
+/** The member who has or had the access in question. */
+const accessOf = ({ professionalName }: AuditEntry): Name => ({ name: professionalName ?? 'a professional' });
 const delivery = ({ detail }: AuditEntry): Name =>
   typeof detail?.eventId === 'string' && typeof detail.webhookId === 'string'
     ? { name: detail.eventId, object: { kind: 'delivery', id: detail.eventId, of: detail.webhookId } }
@@ -241,16 +243,20 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   'role.delete': ['Deleted a role', (e) => sentence`Deleted role ${role(e)}`],
   'seat.give': ['Assigned a seat', (e) => sentence`Assigned a seat to ${client(e)}`],
   'seat.end': ['Ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],
-  'grant.end': ['Ended client access', (e) => sentence`Ended a professional’s access to ${client(e)}`],
+  'grant.end': ['Ended client access', (e) => sentence`Ended ${accessOf(e)}’s access to ${client(e)}`],
   'grant.ended': [
     'Stopped showing client access',
-    (e) => sentence`Stopped showing access to ${client(e)} as active in reads`,
+    (e) => sentence`Stopped showing ${accessOf(e)}’s access to ${client(e)} as active in reads`,
   ],
   'grant.notified': [
-    'Recorded notified webhooks',
-    (e, d) => sentence`Recorded that ${countAcknowledged(d.receivers)} acknowledged the end of access to ${client(e)}`,
+    'Recorded confirmations of receipt',
+    (e, d) =>
+      sentence`Recorded that ${countAcknowledged(d.receivers)} acknowledged the end of ${accessOf(e)}’s access to ${client(e)}`,
   ],
-  'grant.move': ['Moved client access', (e) => sentence`Moved ${client(e)} to another professional`],
+  'grant.move': [
+    'Moved client access',
+    (e) => sentence`Moved ${client(e)} from ${accessOf(e)} to another professional`,
+  ],
   'sign_in.recover': [
     'Recovered sign-in',
     (_, d) => sentence`Recovered sign-in with a recovery link and ${factor(d.factor)}`,
@@ -340,10 +346,22 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   ],
   'family.erase': ['Erased a family', () => sentence`Erased a family`],
   'platform.put_family': ['Platform changed a family', () => sentence`Added or renamed a family`],
-  'platform.start_grant': ['Platform started client access', (e) => sentence`Started access to ${client(e)}`],
-  'platform.plan_end': ['Platform planned an end', (e) => sentence`Changed the planned end of access to ${client(e)}`],
-  'platform.end_grant': ['Platform ended client access', (e) => sentence`Ended access to ${client(e)}`],
-  'platform.move_grant': ['Platform moved client access', (e) => sentence`Moved ${client(e)} to another professional`],
+  'platform.start_grant': [
+    'Platform started client access',
+    (e) => sentence`Started ${accessOf(e)}’s access to ${client(e)}`,
+  ],
+  'platform.plan_end': [
+    'Platform planned an end',
+    (e) => sentence`Changed the planned end of ${accessOf(e)}’s access to ${client(e)}`,
+  ],
+  'platform.end_grant': [
+    'Platform ended client access',
+    (e) => sentence`Ended ${accessOf(e)}’s access to ${client(e)}`,
+  ],
+  'platform.move_grant': [
+    'Platform moved client access',
+    (e) => sentence`Moved ${client(e)} from ${accessOf(e)} to another professional`,
+  ],
   'platform.give_seat': ['Platform assigned a seat', (e) => sentence`Assigned a seat to ${client(e)}`],
   'platform.end_seat': ['Platform ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],
   'platform.put_plan': ['Platform changed the seat plan', () => sentence`Changed the seats that are paid by invoice`],

@@ -5,6 +5,8 @@ import type { Queryable } from '../db/database.ts';
 export interface ChainPosition {
   month: string;
   position: number;
+  /** Of the chain up to it, in hexadecimal. */
+  hash: string;
 }
 
 /**
@@ -40,7 +42,8 @@ export async function findChainPosition(
       ) l on true
       where s.found is null and s.low <= s.high
     )
-    select to_char(e.month, 'YYYY-MM') as month, s.found::float8 as position
-    from search s cross join entry e where s.found is not null`);
+    select to_char(e.month, 'YYYY-MM') as month, s.found::float8 as position, encode(k.hash, 'hex') as hash
+    from search s cross join entry e
+    join audit_link k on k.organization_id = ${organizationId}::uuid and k.month = e.month and k.position = s.found`);
   return found ?? null;
 }

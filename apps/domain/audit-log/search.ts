@@ -46,6 +46,8 @@ export interface AuditEntry {
   webhookName: string | null;
   /** Family of the access in `detail.grantId`; null for readers who may not see clients. */
   clientName: string | null;
+  /** Member with the access in `detail.grantId`, by the current name. */
+  professionalName: string | null;
   /** Name of the role in `detail.roleId`. */
   roleName: string | null;
 }
@@ -133,6 +135,7 @@ const entryColumns = ({ maySeeClients }: Reader) => sql`
   coalesce(a.names ->> 'webhook', nullif(left(regexp_replace(w.description, '\\s+', ' ', 'g'), 100), ''),
     split_part(w.url, '/', 3) || ' (' || right(w.id::text, 6) || ')') as "webhookName",
   ${maySeeClients ? sql`f.name` : sql`null`} as "clientName",
+  h.name as "professionalName",
   coalesce(a.names ->> 'role', r.name) as "roleName"`;
 
 /** Returns SQL for an id in an entry's details, or null. A text that is no id is not cast. */
@@ -147,6 +150,7 @@ const entryJoins = sql`
   left join webhook w on w.organization_id = a.organization_id and w.id = ${idIn('webhookId')}
   left join client_grant g on g.organization_id = a.organization_id and g.id = ${idIn('grantId')}
   left join family f on f.organization_id = g.organization_id and f.id = g.family_id
+  left join membership h on h.organization_id = g.organization_id and h.person_id = g.professional_id
   left join role r on r.id = ${idIn('roleId')}
     and (r.organization_id is null or r.organization_id = a.organization_id)`;
 

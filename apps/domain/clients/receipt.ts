@@ -15,8 +15,13 @@ export interface Receipt {
   isStored: boolean;
   /** Whether the log's entry of what the receivers answered has been purged, after the deliveries. */
   isPurged: boolean;
-  /** The entries of the audit log, oldest first: of the end, and of what the receivers answered. */
+  /**
+   * The entries of the audit log, oldest first: of who ended it, of the end, and of what the receivers
+   * answered.
+   */
   entries: ReceiptEntry[];
+  /** Who or what ended it, as far as the log knows. */
+  endedBy: EndedBy;
   /** Who the event was sent to: the webhooks that subscribed to it when access ended. */
   receivers: ReceiptReceiver[];
 }
@@ -25,6 +30,18 @@ export interface ReceiptEntry {
   id: string;
   action: string;
   at: string;
+}
+
+/**
+ * What ended access: `member`, `operator`, `platform` (who asked for it there is not known here),
+ * `import`, `erasure` of the family, or the planned end (`clock`). Null: not known.
+ */
+export interface EndedBy {
+  kind: 'member' | 'operator' | 'platform' | 'import' | 'erasure' | 'clock' | null;
+  /** Of a member. The name is that of the time, and the roles are those of now. */
+  personId: string | null;
+  name: string | null;
+  roles: string[];
 }
 
 /** One receiver of the event. A row says no more than what was recorded. */
@@ -61,7 +78,17 @@ export async function findReceipt(db: Queryable, organizationId: string, grantId
       (select coalesce(json_agg(json_build_object('id', a.id, 'action', a.action, 'at', api.utc(a.at))
           order by a.at, a.id
         ), '[]') from audit_entry a
-        where a.organization_id = n.organization_id and a.id in (n.entry_id, n.notified_entry_id)) as entries,
+        where a.organization_id = n.organization_id and a.id in (n.entry_id, n.notified_entry_id, c.id)) as entries,
+      json_build_object('kind', case
+          when c.action in ('grant.end', 'grant.move') then case when c.person_id is null then 'operator' else 'member' end
+          when c.action in ('platform.end_grant', 'platform.move_grant') then 'platform'
+          when c.action = 'family.erase' then 'erasure'
+          when c.action is not null then 'import'
+          when n.stopped_at = g.ends_at then 'clock'
+        end, 'personId', c.person_id, 'name', coalesce(c.names ->> 'person', m.name),
+        'roles', (select coalesce(json_agg(r.name order by r.name), '[]') from membership_role mr
+          join role r on r.id = mr.role_id
+          where mr.organization_id = n.organization_id and mr.person_id = c.person_id)) as "endedBy",
       (select coalesce(json_agg(json_build_object('webhookId', w.id, 'description', w.description, 'url', w.url,
           'webhookState', w.state, 'state', r.state, 'acknowledgedAt', r.acknowledged_at, 'status', r.status,
           'lost', r.lost, 'attempts', r.attempts, 'isAttempting', r.is_attempting,
@@ -69,9 +96,25 @@ export async function findReceipt(db: Queryable, organizationId: string, grantId
         from (${receivers}) r
         join webhook w on w.organization_id = n.organization_id and w.id = r.webhook_id) as receivers
     from grant_end n
+    join client_grant g on g.organization_id = n.organization_id and g.id = n.grant_id
+    left join lateral (${causes}) c on true
+    left join membership m on m.organization_id = n.organization_id and m.person_id = c.person_id
     where n.organization_id = ${organizationId}::uuid and n.grant_id = ${grantId}::uuid and n.stopped_at <= now()`);
   return receipt ?? null;
 }
+
+/**
+ * The entry of what ended the access of `n`. Its transaction wrote that of the end too, so both have the
+ * same time. An import and an erasure have one entry for all that they end.
+ */
+const causes = sql`
+  select a.id, a.action, a.person_id, a.names from audit_entry e
+  join audit_entry a on a.organization_id = e.organization_id and a.at = e.at
+  where e.organization_id = n.organization_id and e.id = n.entry_id
+    and (a.action in ('import', 'import.backfill', 'family.erase')
+      or a.action in ('grant.end', 'grant.move', 'platform.end_grant', 'platform.move_grant')
+        and a.detail ->> 'grantId' = n.grant_id::text)
+  order by a.serial limit 1`;
 
 /** The receivers of the event of `n`. */
 const receivers = sql`

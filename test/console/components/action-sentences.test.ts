@@ -31,6 +31,7 @@ const emptyEntry: AuditEntry = {
   memberName: null,
   webhookName: null,
   clientName: null,
+  professionalName: null,
   roleName: null,
 };
 const describe = (fields: Partial<AuditEntry>) => {

@@ -30,8 +30,9 @@ it('finds the position of each action that is in the chain, also among entries w
     ids.push(...(await writeEntries(owner, [{ orgId, action: 'role.create', status: null }, { orgId }])));
     await link();
   }
-  const { rows } = await owner.pool.query<{ id: string; month: string; position: number }>(
-    `select l.entry_id as id, to_char(l.month, 'YYYY-MM') as month, l.position::int as position from audit_link l
+  const { rows } = await owner.pool.query<{ id: string; month: string; position: number; hash: string }>(
+    `select l.entry_id as id, to_char(l.month, 'YYYY-MM') as month, l.position::int as position,
+       encode(l.hash, 'hex') as hash from audit_link l
      where l.organization_id = $1 and l.digest is null`,
     [orgId],
   );

@@ -1,12 +1,14 @@
 import { type ChainPosition, findChainPosition } from '#domain/audit-log/position.ts';
 import { type ClientDetails, getClient } from '#domain/clients/list-clients.ts';
 import {
+  type EndedBy,
   findReceipt,
   getReceiptResult,
   type Receipt,
   type ReceiptEntry,
   type ReceiptReceiver,
 } from '#domain/clients/receipt.ts';
+import { regions } from '#domain/contract/regions.ts';
 import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { getActionTitle } from '../../components/action-sentences.ts';
 import { copyableId } from '../../components/copy.ts';
@@ -14,12 +16,12 @@ import { linkButton } from '../../components/link.ts';
 import { receiptStatus } from '../../components/status.ts';
 import { type Column, detailList, table } from '../../components/table.ts';
 import { displayName, formatCount } from '../../components/text.ts';
-import { exactTime } from '../../components/time.ts';
+import { zonedTime } from '../../components/time.ts';
 import { page, type RouteResponse } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { webhookName } from '../webhooks/cells.ts';
-import { assertMaySeeSeats } from './cells.ts';
+import { assertMaySeeSeats, kindLabels } from './cells.ts';
 import { clientBreadcrumbs } from './end.ts';
 
 /** Shows what can be proven of the end of one client's access, also on paper. */
@@ -51,23 +53,44 @@ async function receiptPage(visit: MemberVisit): Promise<RouteResponse> {
 type DetailRow = readonly [name: string, value: Child] | false;
 
 function accessRows(visit: MemberVisit, client: ClientDetails, receipt: Receipt | null): DetailRow[] {
-  const { family, professional, grantId, since, endsAt, endReason, status } = client;
+  const { family, professional, kind, grantId, since, endsAt, endReason, status } = client;
   return [
     ['Client', displayName(family)],
     ['Professional', displayName(professional)],
     ['Organization', displayName(visit.organization.registeredName)],
+    ['Issued by', `org-api, ${regions[visit.console.region].name}`],
+    ['Kind of access', kindLabels[kind]],
     ['Access ID', copyableId('access ID', grantId)],
-    ['Access began', exactTime(since)],
-    ['Access ended', status === 'ended' ? exactTime(endsAt) : notEnded],
+    ['Access began', zonedTime(since)],
+    ['Access ended', status === 'ended' ? zonedTime(endsAt) : notEnded],
     status === 'ended' && [
       'Reason',
       endReason === 'moved' ? 'Moved to a colleague' : 'Ended, not moved to a colleague',
     ],
-    receipt !== null && ['Reads stopped', html`Not before ${exactTime(receipt.stoppedAt)}`],
+    receipt !== null && ['Ended by', describeEndedBy(visit, receipt.endedBy)],
+    receipt !== null && ['Shown as ended from', zonedTime(receipt.stoppedAt)],
     receipt !== null && receipt.eventId !== null && ['Event ID', copyableId('event ID', receipt.eventId)],
-    receipt !== null && ['As of', exactTime(receipt.asOf)],
+    receipt !== null && ['As of', zonedTime(receipt.asOf)],
   ];
 }
+
+/** Names who or what ended the access, and never more than the log knows. */
+function describeEndedBy(visit: MemberVisit, { kind, name, roles }: EndedBy): Child {
+  if (kind !== 'member') return endedByLabels[kind ?? 'unknown'];
+  if (!visit.may('org.members.read') && !visit.may('org.activity.read')) return 'A member of the organization';
+  const now = roles.length === 0 ? 'No role in the organization now' : `Now: ${roles.join(', ')}`;
+  return html`${displayName(name ?? 'A member whose name was erased')}, for the organization.
+    <span class="quiet"><bdi>${now}</bdi></span>`;
+}
+
+const endedByLabels = {
+  operator: 'The operator of the service, at the command line',
+  platform: 'The platform on which the family gave the access. Who asked for it there is not known here.',
+  import: 'An import of the platform’s records. Who asked for it is not known here.',
+  erasure: 'The erasure of the family’s data',
+  clock: 'Its planned end. No person ended it at that time.',
+  unknown: 'Not known',
+} as const;
 
 const notEnded = html`<span class="quiet">–</span>`;
 
@@ -75,7 +98,7 @@ function withoutReceipt(visit: MemberVisit, { grantId, status }: ClientDetails):
   const why = {
     active: 'This access has not ended. Its receipt is here once it has.',
     scheduled: 'This access has not begun.',
-    withdrawn: 'This access was withdrawn before it began. No read has shown it, and no webhook was notified.',
+    withdrawn: 'This access was withdrawn before it began. No read has shown it, and no receiving system was notified.',
     ended: 'This access had already ended when it was added here. No read has shown it as active.',
   };
   return html`<p>${why[status]}</p>
@@ -91,20 +114,21 @@ const renderProof = (visit: MemberVisit, receipt: Receipt, entries: readonly Pla
 function receiverSection(visit: MemberVisit, { asOf, eventId, receivers, isStored, isPurged }: Receipt): Html {
   if (receivers.length === 0) {
     if (!isStored) return html`<p>The event <code>client.ended</code> follows within seconds.</p>`;
-    if (eventId === null) return html`<p>No webhook was notified, because this end was imported without events.</p>`;
-    if (isPurged) return html`<p>What the webhooks answered has been purged.</p>`;
-    return html`<p>No webhook was subscribed to <code>client.ended</code>.</p>`;
+    if (eventId === null)
+      return html`<p>No receiving system was notified, because this end was imported without events.</p>`;
+    if (isPurged) return html`<p>The record of what the receiving systems answered has been deleted.</p>`;
+    return html`<p>No receiving system was registered for ends of access (<code>client.ended</code>).</p>`;
   }
   const acknowledged = receivers.filter((each) => getReceiptResult(each) === 'acknowledged').length;
-  return html`<p>${acknowledged} of ${formatCount(receivers.length, 'webhook', 'webhooks')} acknowledged
-      <code>client.ended</code>.</p>
+  return html`<p>${acknowledged} of ${formatCount(receivers.length, 'receiving system', 'receiving systems')} confirmed
+      receipt of the notification (<code>client.ended</code>).</p>
     ${table({ caption: 'Receivers', columns: receiverColumns(visit, asOf), rows: receivers })}`;
 }
 
 const receiverColumns = (visit: MemberVisit, asOf: string): Column<ReceiptReceiver>[] => [
-  { heading: 'Webhook', main: true, cell: (receiver) => receiverName(visit, receiver) },
+  { heading: 'Receiving system', main: true, cell: (receiver) => receiverName(visit, receiver) },
   { heading: 'Status', whenNarrow: 'beside', cell: (receiver) => receiptStatus(getReceiptResult(receiver)) },
-  { heading: 'Acknowledged', cell: ({ acknowledgedAt }) => exactTime(acknowledgedAt) },
+  { heading: 'Acknowledged', cell: ({ acknowledgedAt }) => zonedTime(acknowledgedAt) },
   { heading: 'Details', cell: (receiver) => describeReceiver(receiver, asOf) },
 ];
 
@@ -120,7 +144,10 @@ function receiverName(visit: MemberVisit, receiver: ReceiptReceiver): Html {
 /** Says what was recorded of a receiver, and what follows. */
 function describeReceiver(receiver: ReceiptReceiver, asOf: string): Html {
   const { acknowledgedAt, status, lost, attempts, isAttempting } = receiver;
-  if (acknowledgedAt !== null) return html`${status === null ? 'Recorded in the audit log' : `HTTP status ${status}`}`;
+  if (acknowledgedAt !== null)
+    return html`${
+      status === null ? 'Recorded in the audit log.' : `The receiving system confirmed receipt (HTTP ${status}).`
+    }`;
   const failed = (attempts ?? lost) - lost;
   return html`
     ${
@@ -129,7 +156,7 @@ function describeReceiver(receiver: ReceiptReceiver, asOf: string): Html {
         : html`${formatCount(lost, 'attempt was', 'attempts were')} interrupted before the response was recorded. The
             receiver may have the event.`
     }
-    ${failed === 0 ? nothing : `${formatCount(failed, 'attempt', 'attempts')} without a 2xx response.`}
+    ${failed === 0 ? nothing : `${formatCount(failed, 'attempt', 'attempts')} without a confirmation.`}
     ${isAttempting ? 'An attempt is under way, and its response is not recorded yet.' : describeNext(receiver, asOf)}`;
 }
 
@@ -140,17 +167,17 @@ function describeNext({ state, webhookState, nextAttemptAt }: ReceiptReceiver, a
   if (webhookState !== 'active') return `Nothing is sent while the webhook is ${webhookState}.`;
   if (state === 'blocked') return 'The first attempt follows an earlier event of this access.';
   if (nextAttemptAt !== null && nextAttemptAt <= asOf) return 'The next attempt is due.';
-  return nextAttemptAt === null ? nothing : html`Next attempt at ${exactTime(nextAttemptAt)}.`;
+  return nextAttemptAt === null ? nothing : html`Next attempt at ${zonedTime(nextAttemptAt)}.`;
 }
 
 function logSection(visit: MemberVisit, { isStored }: Receipt, entries: readonly PlacedEntry[]): Html {
   if (entries.length === 0 && !isStored) return html`<p>The entry follows within seconds.</p>`;
-  if (entries.length === 0) return html`<p>The log’s entries of this end have been purged.</p>`;
+  if (entries.length === 0) return html`<p>The log’s entries of this end have been deleted.</p>`;
   return detailList(
     entries.map(({ id, action, at, place }) => [
       getActionTitle(action),
-      html`${formatPosition(place)}
-        <span class="quiet">${exactTime(at)}</span>
+      html`${formatPosition(place)} <span class="quiet">${zonedTime(at)}</span>
+        ${place === null ? nothing : html`<br><span class="quiet">Hash</span> <code>${place.hash}</code>`}
         ${visit.may('org.activity.read') ? entryLink(visit, id) : nothing}`,
     ]),
   );
@@ -164,11 +191,13 @@ const formatPosition = (place: ChainPosition | null): string =>
 
 const whatItStates = html`<section aria-labelledby="states"><h2 id="states">What this receipt states</h2>
   <ul>
-    <li><strong>Reads stopped</strong>: reads that finished before this time showed the access as active. Reads that
-      start after the end was stored show it as ended. It is stored within milliseconds, or later while the standby of
-      the database is slow.</li>
-    <li><strong>Acknowledged</strong>: the receiver answered 2xx. What it then did with the event is not known
-      here.</li>
-    <li>Webhooks that were not subscribed to <code>client.ended</code> when access ended are not listed.</li>
-    <li>The entries of the audit log stay when the deliveries are purged, and an evidence package contains them.</li>
+    <li><strong>Shown as ended from</strong>: until this time, the service showed the access as active. From this time
+      on, every new request shows it as ended, as soon as the end is stored. That takes a fraction of a second, or
+      longer while the service’s second database is slow.</li>
+    <li><strong>Acknowledged</strong>: the receiving system confirmed receipt. What it then did with the notification
+      is not known here.</li>
+    <li>A receiving system is listed if the organization had registered it for ends of access
+      (<code>client.ended</code>) when this access ended.</li>
+    <li>The log entries are kept when the records of deliveries are deleted. An evidence package proves their text by
+      position and hash.</li>
   </ul></section>`;
