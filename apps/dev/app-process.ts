@@ -28,6 +28,7 @@ export function startApp(options: {
     report,
     prepare: async () => ({
       server: { port: Number(new URL(readyUrl).port) },
+      ports: [], // other apps have its address already
       launch: {
         command: process.execPath,
         args: [path.join(import.meta.dirname, '..', name, 'main.ts'), folder],

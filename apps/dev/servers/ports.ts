@@ -1,6 +1,8 @@
 /** TCP ports of the embedded stack, whose servers listen on 127.0.0.1 only. */
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+import { acquireLock } from '../state-lock.mjs';
+import { cacheFolder } from './cache-folder.ts';
 import type { Report } from './process.ts';
 
 /** Sets the first of the ports of a stack. */
@@ -18,13 +20,29 @@ export async function getFreePort(): Promise<number> {
   throw new Error('Fifty ports of 127.0.0.1 were tried, and none is free: end some of the programs that listen there.');
 }
 
+/** Gives back what this process has claimed. */
+const claims = new Set<() => void>();
+process.once('exit', () => {
+  for (const unlock of claims) unlock();
+});
+
+/**
+ * Claims a port until this process ends. Returns false when another stack has: it may have seen the port free at the
+ * same moment, and its server listens seconds later.
+ */
+function claim(port: number): boolean {
+  const { unlock, holder } = acquireLock(cacheFolder('ports', String(port)));
+  if (unlock !== undefined) claims.add(unlock);
+  return unlock !== undefined || holder === process.pid;
+}
+
 /**
  * Returns the preferred port (null: none) when it is free; otherwise a free one, and reports the
  * change with the variable that moves the preferred one.
  */
 export async function choosePort(preferred: number | null, server: string, report: Report): Promise<number> {
   if (preferred === null) return getFreePort();
-  if (await isFree(preferred)) return preferred;
+  if (claim(preferred) && (await isFree(preferred))) return preferred;
   const port = await getFreePort();
   report(
     `${server}: port ${preferred} is taken by another program, using ${port} instead (${portVariable} sets another)`,
@@ -33,7 +51,7 @@ export async function choosePort(preferred: number | null, server: string, repor
 }
 
 /** Listens briefly. Returns false when the port is taken or not allowed. */
-function isFree(port: number): Promise<boolean> {
+export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));

@@ -79,6 +79,7 @@ export async function startPostgres(options: {
       const chosen = await choosePort(port, 'PostgreSQL', report);
       return {
         server: { port: chosen },
+        ports: [chosen],
         launch: {
           command: binaries.postgres,
           args: ['-D', data, '-p', String(chosen), ...settings],

@@ -46,7 +46,7 @@ export async function startRedis(options: { stateFolder: string; port?: number |
       const values = { ...settings, port: String(chosen), dir: folder };
       const args = Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
       const launch = { command: program.command, args, cwd: folder, env: programEnvironment() };
-      return { server: { port: chosen }, launch };
+      return { server: { port: chosen }, launch, ports: [chosen] };
     },
     async check({ port }, { pid }) {
       if ((await readPidBehind(port)) !== pid) throw new Error(`another Redis answers on port ${port}`);

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StartupError } from '#runtime/errors.ts';
-import { portVariable } from './ports.ts';
+import { isFree, portVariable } from './ports.ts';
 import { type Launch, type Report, type StartedProcess, secondsSince, spawnDetached, stopNoted } from './process.ts';
 
 /** A server or an app of a stack. `Server` is what its launch has chosen. */
@@ -17,8 +17,8 @@ export interface ServerProgram<Server extends { port: number }> {
   /** What else can be done: `set REDIS_URL to a Redis 7 or newer`. */
   instead?: string;
   report: Report;
-  /** Chooses ports and says how to start it. */
-  prepare(): Promise<{ server: Server; launch: Launch }>;
+  /** Chooses ports and says how to start it. `ports` are those that it may move from, by another call. */
+  prepare(): Promise<{ server: Server; launch: Launch; ports: readonly (number | null)[] }>;
   /** @throws Error that says why the server cannot be used now. Another process may answer on its port. */
   check(server: Server, process: StartedProcess): Promise<void>;
   /** Whether a process that ended may be followed by another one. */
@@ -29,6 +29,8 @@ export interface ServerProgram<Server extends { port: number }> {
 const getPidFile = (folder: string) => path.join(folder, 'server.pid');
 
 const retryMs = 10_000;
+/** How often a server moves from a port that another program took after it was chosen. */
+const maxMoves = 3;
 const progressEveryMs = 5_000;
 
 /** Stops the server of a folder that a killed process has left running. */
@@ -45,8 +47,8 @@ export async function startServer<Server extends { port: number }>(program: Serv
   const startedAt = performance.now();
   mkdirSync(folder, { recursive: true });
   await stopLeftOver(folder);
-  for (;;) {
-    const { server, launch } = await program.prepare();
+  for (let moves = 0; ; ) {
+    const { server, launch, ports } = await program.prepare();
     const process = await spawnDetached(launch, logFile, getPidFile(folder));
     const reason = await untilUsable(program, server, process);
     if (reason === null) {
@@ -54,6 +56,11 @@ export async function startServer<Server extends { port: number }>(program: Serv
       return { ...server, pid: process.pid, exited: process.exited, stop: process.stop };
     }
     await process.stop();
+    if (moves < maxMoves && (await isAnyTaken(ports))) {
+      moves += 1;
+      report(`${name}: another program took its port meanwhile; trying another one`);
+      continue;
+    }
     if (!program.isTemporary?.() || performance.now() - startedAt > retryMs) {
       const or = program.instead === undefined ? '' : ` Or ${program.instead}.`;
       throw new StartupError(
@@ -64,6 +71,11 @@ export async function startServer<Server extends { port: number }>(program: Serv
     report(`${name}: another process still uses its data; trying again for up to 10 s`);
     await wait(500);
   }
+}
+
+async function isAnyTaken(ports: readonly (number | null)[]): Promise<boolean> {
+  for (const port of ports) if (port !== null && !(await isFree(port))) return true;
+  return false;
 }
 
 /** Waits until a server can be used. Returns null then, else why not. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { getDirectly } from '#runtime/get-directly.ts';
-import { choosePort, getFreePort, portVariable } from './ports.ts';
+import { choosePort, getFreePort } from './ports.ts';
 import type { Report } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 import { startServer } from './server-program.ts';
@@ -53,7 +53,7 @@ export async function startTemporal(options: {
     name: 'Temporal',
     folder,
     readyMs: 60_000,
-    instead: `set TEMPORAL_ADDRESS, or if port ${uiPort} of its pages is taken, ${portVariable}`,
+    instead: 'set TEMPORAL_ADDRESS',
     report,
     async prepare() {
       const frontPort = await choosePort(port, 'Temporal', report);
@@ -77,7 +77,7 @@ export async function startTemporal(options: {
       const http = `http://127.0.0.1:${httpPort}`;
       const ui = pagePort === null ? null : `http://127.0.0.1:${pagePort}`;
       const launch = { command, args, cwd: folder, env: { ...programEnvironment(), HOME: folder } };
-      return { server: { port: frontPort, http, ui }, launch };
+      return { server: { port: frontPort, http, ui }, launch, ports: [frontPort, httpPort, pagePort] };
     },
     // Over HTTP: the SDK's connection waits a second after a rejected one, and loading it takes 0.13 s.
     async check({ http }) {
