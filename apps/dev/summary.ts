@@ -71,7 +71,9 @@ function regionLines({ stack, sampleOwner, inbox, provider }: StartedRegion): st
     `    PYTHONPATH=apps/clients/python ORG_API_BASE_URL=${api} ORG_API_KEY=${first.sampleKey} python3 -c ` +
       `'from org_api import OrgApi; print(OrgApi().get_firm_roster("${first.id}").data["seats"])'`,
     '',
-    '  Cause each event by a real change of the data, and watch it arrive:',
+    '  Print each event as it arrives, also without a receiver of yours:',
+    `    npm run -s tool -- listen --region ${region}`,
+    '  Cause each event by a real change of the data, in another terminal (the receiver above lists it, too):',
     ...changeTypes.map((type) => `    npm run -s tool -- listen --region ${region} --trigger ${type}`),
     '  Start a receiver of yours with a secret, send it an event, and then try what else it will meet:',
     "    npm run -s tool -- listen --secret-file FILE --forward-to URL --exec 'COMMAND' --trigger client.started",

@@ -11,7 +11,7 @@ import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { listenLocally } from '#test/listen-locally.ts';
 import { temporaryFolder } from '#test/temporary-folder.ts';
-import { readOptions } from '../../apps/receiver/listen/options.ts';
+import { type options, readOptions } from '../../apps/receiver/listen/options.ts';
 import { verificationText, verifyFile } from '../../apps/receiver/listen/verify-file.ts';
 import { runListen, setupStack, startTarget } from './listen.ts';
 
@@ -198,6 +198,24 @@ describe('npm run tool -- listen on a development stack', () => {
     expect((await webhooks()).rows).toMatchObject([{ state: 'deleted' }]);
   });
 
+  it('needs no receiver: shows an event that it causes, answers 204, and keeps listening', async () => {
+    const { env } = await setupStack();
+    const captured = temporaryFolder();
+    const listen = runListen(['--trigger', 'client.started', '--capture', captured], env);
+    const [, secret = ''] = await listen.says(/Its signing secret while this runs: (whsec_\S+)/);
+    const [, url = ''] = await listen.says(/Listening at (\S+) and answering 204\. Ctrl-C stops it\./);
+    await listen.says(/Caused client\.started/);
+    const { id, response } = await deliver(url, secret);
+    expect(response.status).toBe(204);
+    await listen.says(new RegExp(`client\\.started  ${id}  attempt 2  verified  -> 204`));
+    expect(readdirSync(captured)).toEqual(['0001-client.started.http']);
+    expect(await listen.stop()).toBe(0);
+
+    const bare = runListen([], env);
+    await bare.says(/sends client\.started, .* here\.[\s\S]*Listening at \S+ and answering 204/);
+    expect(await bare.stop()).toBe(0);
+  });
+
   it('keeps the secret of --secret-file from one run to the next, and prints it at none', async () => {
     const { env } = await setupStack();
     const file = path.join(temporaryFolder(), 'webhook-secret');
@@ -234,7 +252,7 @@ describe('npm run tool -- listen on a development stack', () => {
     expect(listen.output.text).toMatch(/no call of the platform causes key\.expiring; .* the console sends\s+test/);
   });
 
-  it('causes each event type by a real change, as the platform', async () => {
+  it('causes each event type by a real change, as the platform, as often as it is given', async () => {
     const { env, owner, orgId } = await setupStack();
     await owner.pool.query('update seat_plan set invoiced = 0'); // also when no seat is left
     const args = [...changeTypes, 'client.ended', 'seat.ended'].flatMap((type) => ['--trigger', type]);
@@ -243,22 +261,23 @@ describe('npm run tool -- listen on a development stack', () => {
     expect(await listen.ended).toBe(0);
 
     const caused = [...listen.output.text.matchAll(/^Caused (.*) by changing the data of Harbor Family Law\.$/gm)];
-    // Repeated types are requested once: client.started, client.ended, seat.given, seat.ended.
     expect(caused.map(([, types]) => types)).toEqual([
       'client.started',
       'client.ended',
       'client.started, then seat.given',
       'seat.ended',
+      'client.ended',
+      'client.started, then seat.given, then seat.ended',
     ]);
     const { rows } = await owner.pool.query(
       'select type, count(*)::int from event where organization_id = $1 group by type order by type',
       [orgId],
     );
     expect(rows).toEqual([
-      { type: 'client.ended', count: 1 },
-      { type: 'client.started', count: 2 },
-      { type: 'seat.ended', count: 1 },
-      { type: 'seat.given', count: 1 },
+      { type: 'client.ended', count: 2 },
+      { type: 'client.started', count: 3 },
+      { type: 'seat.ended', count: 2 },
+      { type: 'seat.given', count: 2 },
     ]);
   });
 
@@ -347,16 +366,67 @@ describe('an invalid call of npm run tool -- listen', () => {
     [['--forward-to', 'http://127.0.0.1:1', '--region', 'eu'], /use us or ca/],
     [['--forward-to', 'http://127.0.0.1:1', '--org', 'x'], /a UUID/],
     [['--forward-to', 'http://127.0.0.1:1', '--port=-1'], /a port/],
-    [['--trigger', 'seat.given', '--exec', 'x'], /need --forward-to/],
-    [['--forward-to', 'http://127.0.0.1:1', '--secret', generateSecret(), '--secret-file', 'x'], /either --secret or/],
-    [[], /Say where events go/],
+    [['--port', '1', '--port', '2'], /--port is given more than once/],
     [['--what'], /Unknown option '--what'/],
   ])('is rejected with one sentence: %j', (args, sentence) => {
     expect(() => readOptions(args)).toThrow(sentence);
   });
 
+  // --capture without --forward-to kept nothing and said nothing.
+  const secret = generateSecret();
+  const ofReceiver = ['exec', 'ca-file'];
+  it.each([
+    [[], ['verify', 'tolerance', ...ofReceiver]],
+    [
+      ['--forward-to', 'http://127.0.0.1:1'],
+      ['verify', 'tolerance', 'ca-file'],
+    ],
+    [
+      ['--forward-to', 'https://127.0.0.1:1'],
+      ['verify', 'tolerance'],
+    ],
+    [
+      ['--trigger', 'client.ended'],
+      ['verify', 'tolerance', ...ofReceiver],
+    ],
+    [
+      ['--secret', secret],
+      ['tolerance', 'secret-file', ...ofReceiver, 'events', 'org', 'region'],
+    ],
+    [
+      ['--secret', secret, '--trigger', 'client.ended'],
+      ['verify', 'tolerance', 'secret-file', ...ofReceiver, 'events'],
+    ],
+    [
+      ['--secret', secret, '--verify', 'captured'],
+      ['secret-file', 'forward-to', ...ofReceiver, 'events', 'org', 'region', 'port', 'capture', 'trigger'],
+    ],
+  ])('is %j with an option that would be ignored; every other option changes what is done', (call, expected) => {
+    const given: Record<keyof typeof options, string> = {
+      verify: 'captured',
+      tolerance: '60',
+      secret: generateSecret(),
+      'secret-file': 'file',
+      'forward-to': 'https://127.0.0.1:2',
+      exec: 'command',
+      'ca-file': 'file',
+      events: 'client.started',
+      org: randomUUID(),
+      region: 'us',
+      port: '3000',
+      capture: 'folder',
+      trigger: 'client.started',
+    };
+    for (const [name, value] of Object.entries(given)) {
+      if (call.includes(`--${name}`)) continue;
+      const read = () => readOptions([...call, `--${name}`, value]);
+      if (expected.includes(name)) expect(read, name).toThrow(/^--[a-z-]+ (needs|has no effect with) --/);
+      else expect(read(), name).not.toEqual(readOptions(call));
+    }
+  });
+
   it('exits with code 2 and a reference to the help, without a stack trace', async () => {
-    const wrong = runListen([]);
+    const wrong = runListen(['--tolerance', '1']);
     const help = runListen(['--help']);
     expect(await wrong.ended).toBe(2);
     expect(wrong.output.text).toContain('See npm run tool -- listen --help');

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { ChangeType } from '#domain/contract/events.ts';
 import type { Region } from '#domain/contract/regions.ts';
 import { WebhookError } from '#domain/webhooks/errors.ts';
 import { printable, startCommand } from '#runtime/command-line.ts';
@@ -41,13 +42,13 @@ async function main(args: string[]): Promise<void> {
     process.exitCode = verification.ok ? 0 : 1;
     return;
   }
-  const needsStack = options.secrets.length === 0 || options.trigger.length > 0;
+  const needsStack = options.task === 'trigger' || options.secrets.length === 0 || options.trigger.length > 0;
   // Loaded only when a stack is needed: MikroORM takes longer to load than a whole offline check.
   const stack = needsStack ? await openStack(options) : null;
   if (stack !== null) open.push(stack.close);
-  if (options.forwardTo !== null) await listen(options, stack);
-  if (stack !== null) await trigger(options, stack);
-  if (options.forwardTo === null) await closeAll();
+  if (options.task === 'listen') await listen(options, stack);
+  if (stack !== null) await trigger(options.trigger, stack);
+  if (options.task === 'trigger') await closeAll();
 }
 
 async function openStack(requested: { region: Region | null; organizationId: string | null }): Promise<OpenStack> {
@@ -103,12 +104,13 @@ async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack
     const receiver = await startReceiverCommand({ command: exec, secret: secrets.join(' '), url: forwardTo, onEnded });
     open.push(receiver.stop);
   }
-  console.log(`Listening at ${listener.url}/ and forwarding to ${forwardTo}. Ctrl-C stops it.`);
+  const then = forwardTo === null ? 'answering 204' : `forwarding to ${forwardTo}`;
+  console.log(`Listening at ${listener.url}/ and ${then}. Ctrl-C stops it.`);
 }
 
-async function trigger(options: Extract<ListenOptions, { task: 'listen' }>, stack: OpenStack): Promise<void> {
+async function trigger(types: readonly ChangeType[], stack: OpenStack): Promise<void> {
   const { causeEvent } = await import('./trigger.ts');
-  for (const type of options.trigger) {
+  for (const type of types) {
     const caused = await causeEvent(stack, type);
     console.log(`Caused ${caused.join(', then ')} by changing the data of ${stack.organization.name}.`);
   }

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import {
   type ChangeType,
   changeTypes,
@@ -9,16 +8,22 @@ import {
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
 import { UsageError } from '#runtime/errors.ts';
+import { parseOptions, rejectIgnored } from '../parse-options.ts';
+
+/** What is done on the stack of `npm start`; null: its first region, and the first organization of that. */
+interface OnStack {
+  trigger: ChangeType[];
+  region: Region | null;
+  organizationId: string | null;
+}
 
 /** The options of `npm run tool -- listen`. */
 export type ListenOptions =
   | { task: 'verify'; file: string; secrets: string[]; secretFile: string | null; toleranceSeconds: number }
-  | {
+  | ({ task: 'trigger' } & OnStack)
+  | ({
       task: 'listen';
-      /**
-       * Where events are forwarded to; null only shows them (with `trigger` alone, nothing
-       * listens).
-       */
+      /** Where events are forwarded to; null: they are printed, and accepted. */
       forwardTo: string | null;
       events: EventType[];
       /** Empty: a webhook of a development stack is created, and deleted at the end. */
@@ -31,91 +36,131 @@ export type ListenOptions =
       caFile: string | null;
       /** 0: any free port. */
       port: number;
-      trigger: ChangeType[];
-      region: Region | null;
-      organizationId: string | null;
       /** A folder in which each request is stored as it was sent, for `--verify`. */
       captureTo: string | null;
-    };
+    } & OnStack);
 
-export const usage = `Usage: npm run tool -- listen --forward-to URL [--events a,b] [--org ID] [--region us]
-                         [--secret-file FILE] [--exec COMMAND] [--ca-file FILE] [--trigger TYPE]...
-                         [--capture FOLDER]
-       npm run tool -- listen --forward-to URL --secret whsec_... [--port N]
-       npm run tool -- listen --trigger TYPE
+const typeWidth = Math.max(...eventTypes.map((type) => type.length)) + 2;
+
+export const usage = `Usage: npm run tool -- listen [--forward-to URL [--exec COMMAND] [--ca-file FILE]] [--events a,b]
+                         [--region us|ca] [--org ID] [--secret-file FILE] [--port N]
+                         [--capture FOLDER] [--trigger TYPE]...
+       npm run tool -- listen --secret whsec_... [--port N] [--forward-to URL ...]
+       npm run tool -- listen --trigger TYPE... [--region us|ca] [--org ID]
        npm run tool -- listen --verify FILE (--secret whsec_... | --secret-file FILE) [--tolerance SECONDS]
 
-For developers of receivers: signed events on your own machine.
+For developers of receivers: signed events on your own machine. It adds a webhook to the stack that npm start runs,
+prints each event, whether it verifies and the response, and deletes the webhook when Ctrl-C ends it.
 
-  --forward-to URL   posts each event on to URL, with its headers and body as they came, and gives URL's response back
-  --events a,b       only these event types (all)
-  --secret SECRET    listens to every caller that knows the port, and verifies with this secret; may be
-                     repeated. Without it, a webhook is created on the stack that npm start runs, and
-                     deleted when this ends. No webhook is created elsewhere
-  --secret-file FILE keeps the secret of that webhook in FILE, which the first run creates, so that your receiver has
-                     the same secret each time
+  --forward-to URL   posts each event to your receiver, with its headers and body as they came, and returns its
+                     response. Without it, each event is answered with 204
   --exec COMMAND     starts your receiver, with WEBHOOK_SECRET and the port of --forward-to as PORT in its
                      environment, waits until it listens, and ends it at the end
-  --ca-file FILE     PEM certificates that sign the one of an https receiver
-  --port N           where to listen on 127.0.0.1 (any free port)
-  --trigger TYPE     causes an event on that stack by calls that the platform could make; may be repeated. It changes
-                     only families that it made, never imported ones: client.started gives access to a new family,
-                     client.ended ends the oldest access without a seat, seat.given gives that one a seat, and
-                     seat.ended ends the oldest seat. What is missing for it is caused first, with its own event.
-                     No call causes another type: the console sends test events of each.
-                     Alone, it ends when that is done
-  --org ID           the organization (the stack's first);  --region us  the region (the stack's first)
-  --capture FOLDER   keeps each request in a separate file, for --verify
+  --ca-file FILE     PEM certificates of the authority that signed the one of your https receiver
+  --events a,b       only these event types (all)
+  --region us|ca     the region (the first of the stack)
+  --org ID           the organization (the first of the region)
+  --secret-file FILE keeps the secret of the webhook in FILE, which the first run creates, so that your receiver has
+                     the same secret each time
+  --secret SECRET    adds no webhook: verifies with this secret what any caller posts to the port; may be repeated
+  --port N           the port on 127.0.0.1 (any free one)
+  --capture FOLDER   keeps each request in a file of its own, for --verify
+  --trigger TYPE     causes an event on that stack by calls that the platform could make; may be repeated, also with the
+                     same type. It changes only families that it made, never imported ones: client.started gives access
+                     to a new family, client.ended ends the oldest access without a seat, seat.given gives that one a
+                     seat, and seat.ended ends the oldest seat. What is missing for it is caused first, with its own
+                     event. No call causes another type: the console sends test events of each.
+                     With no option but --region and --org it does not listen: it causes the events and ends, for a
+                     second terminal beside one that listens
   --verify FILE      checks a captured request offline and names each check that fails. FILE: the request
-                     as it came (headers, an empty line, the body), or JSON {"headers": {...}, "body": "..."};
-                     --tolerance (300) is how old it may be, in seconds
+                     as it came (headers, an empty line, the body), or JSON {"headers": {...}, "body": "..."}
+  --tolerance N      how old that request may be, in seconds (300)
+
+Exit codes: 0, 1 an error or a captured request that does not verify, 2 a wrong call.
 
 Types:
-${eventTypes.map((type) => `  ${type.padEnd(17)}${eventDescriptions[type]}`).join('\n')}
+${eventTypes.map((type) => `  ${type.padEnd(typeWidth)}${eventDescriptions[type]}`).join('\n')}
 `;
-
-const text = { type: 'string' } as const;
-const texts = { type: 'string', multiple: true } as const;
 
 /** @throws UsageError with the correct usage. */
 export function readOptions(args: string[]): ListenOptions {
-  const values = parse(args);
+  const { values } = parseOptions({ args, options });
+  rejectIgnored(values, listProblems(values));
   const secrets = values.secret ?? [];
   if (!secrets.every(isSecret))
     throw new UsageError('--secret: a secret is whsec_ and 32 base64 characters; copy the whole one.');
   const secretFile = values['secret-file'] ?? null;
-  if (secretFile !== null && secrets.length > 0) throw new UsageError('Give either --secret or --secret-file.');
   if (values.verify !== undefined) return readVerify(values.verify, { secrets, secretFile }, values.tolerance);
-  return readListen(values, secrets);
-}
-
-function readListen(values: ReturnType<typeof parse>, secrets: string[]): ListenOptions {
-  const trigger = readTypes('--trigger', values.trigger ?? [], changeTypes);
-  const forwardTo = values['forward-to'] ?? null;
-  if (forwardTo === null && trigger.length === 0) {
-    throw new UsageError(
-      'Say where events go (--forward-to URL), or what to do instead (--trigger TYPE, --verify FILE).',
-    );
-  }
-  if (forwardTo !== null && !/^https?:$/.test(URL.parse(forwardTo)?.protocol ?? ''))
-    throw new UsageError('--forward-to: give an http:// or https:// URL.');
-  if (forwardTo === null && (values.exec ?? values['ca-file']) !== undefined)
-    throw new UsageError('--exec and --ca-file need --forward-to, the URL of your receiver.');
-  const events = readTypes('--events', values.events === undefined ? eventTypes : [values.events], eventTypes);
-  return {
-    task: 'listen',
-    forwardTo,
-    events,
-    secrets,
-    secretFile: values['secret-file'] ?? null,
-    exec: values.exec ?? null,
-    caFile: values['ca-file'] ?? null,
-    trigger,
-    captureTo: values.capture ?? null,
-    port: readPort(values.port),
+  const onStack: OnStack = {
+    trigger: readTypes('--trigger', values.trigger ?? [], changeTypes),
     region: readRegion(values.region),
     organizationId: readId(values.org),
   };
+  const ofTrigger = ['trigger', 'region', 'org'];
+  if (onStack.trigger.length > 0 && Object.keys(values).every((name) => ofTrigger.includes(name)))
+    return { task: 'trigger', ...onStack };
+  return {
+    task: 'listen',
+    ...onStack,
+    secrets,
+    secretFile,
+    forwardTo: readForwardTo(values['forward-to']),
+    events: [...new Set(readTypes('--events', values.events ?? eventTypes, eventTypes))],
+    exec: values.exec ?? null,
+    caFile: values['ca-file'] ?? null,
+    captureTo: values.capture ?? null,
+    port: readPort(values.port),
+  };
+}
+
+const text = { type: 'string' } as const;
+const texts = { type: 'string', multiple: true } as const;
+
+export const options = {
+  'forward-to': text,
+  exec: text,
+  'ca-file': text,
+  events: texts,
+  org: text,
+  region: text,
+  'secret-file': text,
+  secret: texts,
+  port: text,
+  capture: text,
+  trigger: texts,
+  verify: text,
+  tolerance: text,
+} as const;
+
+type Values = ReturnType<typeof parseOptions<{ options: typeof options }>>['values'];
+
+/** Returns why an option has no effect beside the others, as the rest of a sentence; null: it has one. */
+function listProblems(values: Values): Record<keyof typeof options, string | null> {
+  const unless = (isUseful: boolean, problem: string) => (isUseful ? null : problem);
+  const listens = unless(values.verify === undefined, 'has no effect with --verify');
+  const forwardTo = values['forward-to'];
+  const hasWebhook = values.secret === undefined;
+  const usesStack = listens ?? unless(hasWebhook || values.trigger !== undefined, 'has no effect with --secret');
+  return {
+    verify: null,
+    tolerance: unless(values.verify !== undefined, 'needs --verify FILE'),
+    secret: null,
+    'secret-file': unless(hasWebhook, 'has no effect with --secret'),
+    'forward-to': listens,
+    exec: listens ?? unless(forwardTo !== undefined, 'needs --forward-to, the URL of your receiver'),
+    'ca-file': listens ?? unless(/^https:/i.test(forwardTo ?? ''), 'needs --forward-to with an https:// URL'),
+    events: listens ?? unless(hasWebhook, 'has no effect with --secret'),
+    org: usesStack,
+    region: usesStack,
+    port: listens,
+    capture: listens,
+    trigger: listens,
+  };
+}
+
+function readForwardTo(given: string | undefined): string | null {
+  if (given === undefined || /^https?:$/.test(URL.parse(given)?.protocol ?? '')) return given ?? null;
+  throw new UsageError('--forward-to: give an http:// or https:// URL.');
 }
 
 function readPort(given = '0'): number {
@@ -148,7 +193,7 @@ function readVerify(
 }
 
 function readTypes<Type extends EventType>(option: string, given: readonly string[], known: readonly Type[]): Type[] {
-  const types = [...new Set(given.flatMap((one) => one.split(',')).map((one) => one.trim()))];
+  const types = given.flatMap((one) => one.split(',')).map((one) => one.trim());
   const unknown = types.filter((type) => !(known as readonly string[]).includes(type));
   if (unknown.some((type) => (eventTypes as string[]).includes(type)))
     throw new UsageError(
@@ -158,29 +203,4 @@ function readTypes<Type extends EventType>(option: string, given: readonly strin
   if (unknown.length > 0)
     throw new UsageError(`${option}: ${unknown.join(', ')} is not an event type; use ${known.join(', ')}.`);
   return types as Type[];
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        'forward-to': text,
-        events: text,
-        secret: texts,
-        'secret-file': text,
-        exec: text,
-        'ca-file': text,
-        port: text,
-        trigger: texts,
-        org: text,
-        region: text,
-        capture: text,
-        verify: text,
-        tolerance: text,
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message.split('\n')[0]}`);
-  }
 }
