@@ -10,30 +10,32 @@ export interface Target {
 }
 
 /**
- * Posts a body over a connection of its own, as deliveries are posted: over one that Node keeps, a receiver that closes
- * after its response without announcing it resets the next post. `headers` are names and values in turn, which keeps
- * spelling, order and repetition. Follows no redirect.
+ * Sends a request over a connection of its own, as deliveries are posted: over one that Node keeps, a receiver that
+ * closes after its response without announcing it resets the next post. `headers` are names and values in turn, which
+ * keeps spelling, order and repetition. Follows no redirect.
  *
+ * @param options - `body` is null for a GET.
  * @throws Error of Node without a response within `timeoutMs`.
  */
-export function post(
+export function request(
   { url: text, ca }: Target,
-  { headers, body, timeoutMs }: { headers: readonly string[]; body: Buffer; timeoutMs: number },
+  options: { headers: readonly string[]; body: Buffer | null; timeoutMs: number },
 ): Promise<IncomingMessage> {
+  const { headers, body, timeoutMs } = options;
   const url = new URL(text);
-  const options = {
+  const common = {
     agent: false,
-    method: 'POST',
+    method: body === null ? 'GET' : 'POST',
     headers: [...headers, 'Host', url.host],
     signal: AbortSignal.timeout(timeoutMs),
   };
   return new Promise((resolve, reject) => {
-    const request =
+    const sent =
       url.protocol === 'https:'
-        ? httpsRequest(url, { ...options, ...(ca !== null && { ca: [...rootCertificates, ca] }) }, resolve)
-        : httpRequest(url, options, resolve);
-    request.on('error', reject);
-    request.end(body);
+        ? httpsRequest(url, { ...common, ...(ca !== null && { ca: [...rootCertificates, ca] }) }, resolve)
+        : httpRequest(url, common, resolve);
+    sent.on('error', reject);
+    sent.end(body);
   });
 }
 
@@ -45,7 +47,7 @@ const ofUntrusted = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Returns why `post` failed, in a sentence without its full stop. */
+/** Returns why `request` failed, in a sentence without its full stop. */
 export function describeProblem(error: unknown, { url }: Target, timeoutMs: number): string {
   const { code, name } = error as NodeJS.ErrnoException;
   const { host } = new URL(url);

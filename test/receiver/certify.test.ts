@@ -2,38 +2,64 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import path from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { generateSecret } from '#domain/webhooks/secret.ts';
+import { makeCertificate } from '#test/certificates.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { listenLocally } from '#test/listen-locally.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { certify } from '../../apps/receiver/certify/certify.ts';
 import { readOptions } from '../../apps/receiver/certify/options.ts';
 import { Probe } from '../../apps/receiver/certify/probe.ts';
+import { reportText } from '../../apps/receiver/certify/report.ts';
 import { scenarios } from '../../apps/receiver/certify/scenarios.ts';
-import { readStateAt } from '../../apps/receiver/certify/state.ts';
+import { readStateAt, type State } from '../../apps/receiver/certify/state.ts';
 import { type Fault, faults, lateMs, startFaultyReceiver } from './faulty-receiver.ts';
 import { setupReceiver } from './setup.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** Certifies a receiver with two secrets; the names of the scenarios are by result. */
-async function certifyFaulty(fault: Fault | null, { withState = true } = {}) {
+/** Found by waiting for what never comes. */
+const foundLate: readonly unknown[] = ['answers-in-time', 'reports-state'];
+
+/** Certifies a receiver with two secrets that reports these members; the names of the scenarios are by result. */
+async function certifyFaulty(fault: Fault | null, members: (keyof State)[] | null = ['events', 'grants', 'seats']) {
   const secrets = [generateSecret(), generateSecret()];
   const { url } = await startFaultyReceiver(secrets, fault);
+  const readState = readStateAt({ url: `${url}/state`, ca: null });
   const report = await certify({
     target: { url: `${url}/hooks`, ca: null },
     secrets,
     organizationId: randomUUID(),
     endpoint: randomUUID(),
-    deadlineMs: fault === 'answers late' ? lateMs / 3 : 10_000,
-    readState: withState ? readStateAt(`${url}/state`) : null,
+    deadlineMs: fault !== null && foundLate.includes(faults[fault]) ? lateMs / 3 : 10_000,
+    readState:
+      members === null
+        ? null
+        : async (question) => {
+            const state = Object.entries(await readState(question));
+            return Object.fromEntries(state.filter(([name]) => members.includes(name as keyof State)));
+          },
   });
   const names = (result: string) => report.scenarios.filter((each) => each.result === result).map(({ name }) => name);
   return { report, failed: names('failed'), notJudged: names('notJudged'), passed: names('passed') };
 }
+
+/** The scenarios that only the state shows. */
+const needState = [
+  'applies-repeat-once',
+  'applies-simultaneous-repeat-once',
+  'forged-event-blocks-nothing',
+  'keeps-ended-client-ended',
+  'orders-by-created-at',
+  'orders-within-millisecond',
+  'keeps-seats-apart',
+  'keeps-clients-and-seats-apart',
+  'ignores-test-event',
+];
 
 describe('npm run tool -- certify', () => {
   it('passes a receiver that does all that it has to', async () => {
@@ -64,17 +90,32 @@ describe('npm run tool -- certify', () => {
   });
 
   it('does not judge without the state what only the state shows, and does not fail it', async () => {
-    const { report, notJudged } = await certifyFaulty('keeps no order', { withState: false });
-    expect(notJudged).toEqual([
-      'applies-repeat-once',
-      'applies-simultaneous-repeat-once',
-      'forged-event-blocks-nothing',
-      'keeps-ended-client-ended',
-      'orders-by-created-at',
-      'orders-within-millisecond',
-      'keeps-seats-apart',
-      'keeps-clients-and-seats-apart',
-      'ignores-test-event',
+    const { report, notJudged } = await certifyFaulty('keeps no order', null);
+    expect(notJudged).toEqual(['reports-state', ...needState]);
+    expect(report.ok).toBe(true);
+  });
+
+  it.each(Object.keys(faults).filter((fault) => faults[fault as Fault] === 'reports-state') as Fault[])(
+    'finds once that a receiver %s, and judges nothing else by its state',
+    async (fault) => {
+      const { report, failed, notJudged } = await certifyFaulty(fault);
+      expect(failed).toEqual(['reports-state']);
+      expect(notJudged).toEqual(needState);
+      const text = reportText(report);
+      expect(text.match(/--state-url reports nothing that it accepted: see reports-state\./g)).toHaveLength(1);
+      for (const name of needState) expect(text.split(/[\s,]+/)).toContain(name);
+    },
+  );
+
+  it('names the member that a state does not have', async () => {
+    const { report } = await certifyFaulty('keeps no order', ['events']);
+    const reasons = Map.groupBy(
+      report.scenarios.filter(({ result }) => result === 'notJudged'),
+      ({ found }) => found,
+    );
+    expect([...reasons].map(([reason, all]) => [reason, all.length])).toEqual([
+      ['--state-url reports no grants.', 4],
+      ['--state-url reports no seats.', 1],
     ]);
     expect(report.ok).toBe(true);
   });
@@ -83,7 +124,9 @@ describe('npm run tool -- certify', () => {
     const secrets = [generateSecret()];
     const { url } = await startFaultyReceiver([generateSecret()], null);
     const options = { organizationId: randomUUID(), endpoint: randomUUID(), deadlineMs: 10_000, readState: null };
-    const { scenarios: judged } = await certify({ ...options, target: { url, ca: null }, secrets });
+    const report = await certify({ ...options, target: { url, ca: null }, secrets });
+    const { scenarios: judged } = report;
+    expect(reportText(report).match(/It accepts no event/g)).toHaveLength(1);
     const counts = Object.groupBy(judged, ({ result }) => result);
     expect(counts.failed?.map(({ name }) => name)).toEqual(['accepts-event']);
     expect(counts.passed?.map(({ name }) => name)).toEqual([
@@ -157,12 +200,22 @@ describe('a state that certify cannot use', () => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const port = await listenLocally(createServer((_, response) => void response.end(text)));
     const url = `http://127.0.0.1:${port}/state`;
-    await expect(readStateAt(url)({ grant: id })).rejects.toThrow(`--state-url: ${url} ${sentence}`);
+    await expect(readStateAt({ url, ca: null })({ grant: id })).rejects.toThrow(`--state-url: ${url} ${sentence}`);
+  });
+
+  it('is read over https when --ca-file has signed the certificate, and names that option otherwise', async () => {
+    const certificate = makeCertificate({ subject: 'receiver', names: ['127.0.0.1'], isAuthority: true });
+    const port = await listenLocally(createHttpsServer(certificate, (_, response) => void response.end('{}')));
+    const url = `https://127.0.0.1:${port}/state`;
+    expect(await readStateAt({ url, ca: certificate.cert })({})).toEqual({});
+    await expect(readStateAt({ url, ca: null })({})).rejects.toThrow(
+      /^--state-url: the certificate of \S+ is not trusted \(\w+\); give the one that signed it with --ca-file\.$/,
+    );
   });
 
   it.each([404, 301, 500])('is rejected with its status: %d', async (status) => {
     const port = await listenLocally(createServer((_, response) => void response.writeHead(status).end('{}')));
-    await expect(readStateAt(`http://127.0.0.1:${port}/state`)({})).rejects.toThrow(
+    await expect(readStateAt({ url: `http://127.0.0.1:${port}/state`, ca: null })({})).rejects.toThrow(
       `answered ${status} instead of 200.`,
     );
   });
@@ -218,7 +271,7 @@ describe('the program of npm run tool -- certify', () => {
     const noState = await runCertify([url, '--secret', secret, '--state-url', stateUrl]);
     expect(noState).toMatchObject({
       code: 2,
-      stderr: `--state-url: ${stateUrl} did not answer (ECONNREFUSED).\n`,
+      stderr: `--state-url: nothing listens at ${new URL(stateUrl).host}; start your receiver.\n`,
     });
   });
 
@@ -229,6 +282,9 @@ describe('the program of npm run tool -- certify', () => {
     [['127.0.0.1', '--secret', generateSecret()], /http:\/\/ or https:\/\//],
     [['http://127.0.0.1/', '--secret', generateSecret(), '--deadline', '0'], /--deadline/],
     [['--what'], /Unknown option '--what'/],
+    [['http://127.0.0.1/', '--secret', generateSecret(), '--secret-file', 'x'], /--secret-file has no effect with/],
+    [['http://127.0.0.1/', '--secret', generateSecret(), '--ca-file', 'x'], /--ca-file needs an https:\/\/ URL/],
+    [['http://127.0.0.1/', '--deadline', '1', '--deadline', '2'], /--deadline is given more than once/],
   ])('rejects a wrong call with one sentence: %j', (args, sentence) => {
     expect(() => readOptions(args)).toThrow(sentence);
   });

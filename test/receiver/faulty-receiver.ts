@@ -41,6 +41,8 @@ export const faults = {
   redirects: 'answers-no-redirect',
   'answers 410 to an end': 'answers-no-410',
   'fails at a seat': 'keeps-seats-apart',
+  'reports nothing that it applied': 'reports-state',
+  'reports an empty object': 'reports-state',
 } as const;
 
 export type Fault = keyof typeof faults;
@@ -84,6 +86,8 @@ class FaultyReceiver {
   }
 
   state() {
+    if (this.#fault === 'reports an empty object') return {};
+    if (this.#fault === 'reports nothing that it applied') return { events: {}, grants: {}, seats: {} };
     return { events: this.#events, grants: this.#grants, seats: this.#seats };
   }
 

@@ -1,4 +1,4 @@
-import { Finding, isAccepted, Probe, type ProbeOptions } from './probe.ts';
+import { Finding, isAccepted, NotJudged, Probe, type ProbeOptions } from './probe.ts';
 import type { Scenario } from './scenario.ts';
 import { scenarios } from './scenarios.ts';
 
@@ -33,7 +33,7 @@ export async function certify(options: ProbeOptions): Promise<Report> {
     const { name, title, why } = scenario;
     const { result, found, fix } =
       acceptsNothing && scenario.needsAccepted !== false
-        ? { result: 'notJudged' as const, found: 'It accepts no event.', fix: scenario.fix }
+        ? { result: 'notJudged' as const, found: 'It accepts no event: see accepts-event.', fix: scenario.fix }
         : await judge(scenario, probe);
     judged.push({ name, title, why, fix, result, found });
     if (judged.length > 1) continue;
@@ -46,12 +46,11 @@ export async function certify(options: ProbeOptions): Promise<Report> {
 
 async function judge({ run, fix }: Scenario, probe: Probe): Promise<Pick<Judged, 'result' | 'found' | 'fix'>> {
   try {
-    const isJudged = await run(probe);
-    return isJudged === false
-      ? { result: 'notJudged', found: 'Its answers do not show it: give --state-url.', fix }
-      : { result: 'passed', found: null, fix };
+    await run(probe);
+    return { result: 'passed', found: null, fix };
   } catch (error) {
     if (error instanceof Finding) return { result: 'failed', found: error.message, fix: error.fix ?? fix };
+    if (error instanceof NotJudged) return { result: 'notJudged', found: error.message, fix };
     throw error;
   }
 }

@@ -13,11 +13,12 @@ import { readStateAt } from './state.ts';
  */
 async function main(args: string[]): Promise<void> {
   const { url, secretFile, caFile, stateUrl, json, ...options } = readOptions(args);
+  const ca = caFile === null ? null : readCertificates(fromCaller(caFile));
   const report = await certify({
     ...options,
     secrets: secretFile === null ? options.secrets : [readSecretFile(fromCaller(secretFile))],
-    target: { url, ca: caFile === null ? null : readCertificates(fromCaller(caFile)) },
-    readState: stateUrl === null ? null : readStateAt(stateUrl),
+    target: { url, ca },
+    readState: stateUrl === null ? null : readStateAt({ url: stateUrl, ca }),
   });
   console.log(json ? JSON.stringify({ url, ...countResults(report), ...report }, null, 2) : reportText(report));
   process.exitCode = report.ok ? 0 : 1;

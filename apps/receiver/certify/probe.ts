@@ -1,7 +1,7 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
-import { describeProblem, post, type Target } from '../http.ts';
+import { describeProblem, request, type Target } from '../http.ts';
 import { describeRead, type ReadState, type State, type StateQuestion } from './state.ts';
 
 /** What a receiver did that it should not do; the message is the sentence of the report. */
@@ -14,6 +14,9 @@ export class Finding extends Error {
     this.fix = fix;
   }
 }
+
+/** Nothing shows what a receiver did; the message is the sentence of the report. */
+export class NotJudged extends Error {}
 
 /** An event with any members: also of types and with members that do not exist yet. */
 export interface ProbeEvent {
@@ -56,7 +59,7 @@ export interface ProbeOptions {
   endpoint: string;
   /** How long the receiver may take to answer, and then to apply what it accepted. */
   deadlineMs: number;
-  /** Null: only answers are judged. */
+  /** Null: only responses are judged. */
   readState: ReadState | null;
   /** Called with each event before it is sent. */
   onSend?: (event: ProbeEvent) => void;
@@ -67,10 +70,14 @@ export class Probe {
   readonly answers: ReceiverResponse[] = [];
   readonly options: ProbeOptions;
   #sequence = 0;
+  /** Why no state is read; null: it is. */
+  #noState: string | null;
+  #hasReported = false;
   #lastMs = Date.now() - 60_000;
 
   constructor(options: ProbeOptions) {
     this.options = options;
+    this.#noState = options.readState === null ? 'The responses do not show it: give --state-url.' : null;
   }
 
   /** Returns an event that is a millisecond later than the one before. */
@@ -123,7 +130,7 @@ export class Probe {
     const timeoutMs = deadlineMs;
     try {
       const list = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-      const response = await post(target, { headers: list, body, timeoutMs });
+      const response = await request(target, { headers: list, body, timeoutMs });
       received.status = response.statusCode ?? null;
       response.on('error', () => {}).resume();
     } catch (error) {
@@ -147,35 +154,54 @@ export class Probe {
   }
 
   /**
-   * Returns the state once everything that was accepted before is applied, or null when the receiver tells none.
+   * Returns the state once everything that was accepted before is applied.
    *
    * An event of a grant of its own goes last: a receiver with a queue has applied what came before it when it has
    * applied that one.
    *
-   * @throws Finding when that one is not applied within the deadline.
+   * @throws Finding when that one is not reported within the deadline. If none ever was, the state is not read again.
+   * @throws NotJudged when no state is read.
    */
-  async state(question: StateQuestion): Promise<State | null> {
+  async state(question: StateQuestion): Promise<State> {
     const { readState, deadlineMs } = this.options;
-    if (readState === null) return null;
+    if (readState === null || this.#noState !== null) throw new NotJudged(this.#noState ?? '');
     const marker = this.started();
     const grant = String(marker.data.grantId);
     await this.accept('an event', marker);
     const until = performance.now() + deadlineMs;
     for (;;) {
-      const state = await readState({ event: marker.id, grant });
-      const [member, id] = state.grants === undefined ? (['events', marker.id] as const) : (['grants', grant] as const);
-      if (state[member] === undefined) break;
-      const told = state[member][id];
-      if (told === 'active' || (typeof told === 'number' && told > 0)) break;
-      if (performance.now() > until)
-        throw new Finding(
-          `${describeRead(state, member, id)}, ${deadlineMs / 1_000} s after it accepted that client.started.`,
-          'Report with --state-url what is applied: a client that has started is "active", and its event 1.',
-        );
+      const missing = describeMissing(await readState({ event: marker.id, grant }), { event: marker.id, grant });
+      if (missing === null) {
+        this.#hasReported = true;
+        return readState(question);
+      }
+      if (performance.now() > until) {
+        if (!this.#hasReported) this.#noState = '--state-url reports nothing that it accepted: see reports-state.';
+        throw new Finding(`${missing}, ${deadlineMs / 1_000} s after it accepted that client.started.`, reportFix);
+      }
       await pause(100);
     }
-    return readState(question);
   }
+}
+
+/** What to change when the state does not show what was accepted. */
+export const reportFix =
+  'Report what is applied: a client that has started is "active", and its event 1. Check that --state-url is of this ' +
+  'receiver, and that it applies what it accepts.';
+
+/** Returns what a state does not report of a client.started that was applied, or null. */
+function describeMissing(state: State, { event, grant }: { event: string; grant: string }): string | null {
+  if (Object.keys(state).length === 0) return '--state-url reports no events, grants or seats';
+  if (state.grants !== undefined && state.grants[grant] !== 'active') return describeRead(state, 'grants', grant);
+  if (state.events !== undefined && !state.events[event]) return describeRead(state, 'events', event);
+  return null;
+}
+
+/** Returns a member of a state. @throws NotJudged when the receiver does not report it. */
+export function readMember<Member extends keyof State>(state: State, member: Member): NonNullable<State[Member]> {
+  const found = state[member];
+  if (found === undefined) throw new NotJudged(`--state-url reports no ${member}.`);
+  return found;
 }
 
 export const isAccepted = ({ status }: ReceiverResponse): boolean => status !== null && status >= 200 && status <= 299;

@@ -12,9 +12,8 @@ export interface Scenario {
   /** False: it can be judged of a receiver that accepts no event. */
   needsAccepted?: false;
   /**
-   * Returns false when the receiver's state is needed and missing.
-   *
    * @throws Finding when the receiver does something else.
+   * @throws NotJudged when the receiver's state is needed and missing.
    */
-  run: (probe: Probe) => Promise<boolean>;
+  run: (probe: Probe) => Promise<void>;
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { StartupError } from '#runtime/errors.ts';
+import { readBody } from '../body.ts';
+import { describeProblem, request, type Target } from '../http.ts';
 
 /** What a receiver's effects left, as far as it tells: of those ids of a question that it knows. */
 const State = z.object({
@@ -40,14 +42,13 @@ export function describeRead(state: State, member: keyof State, id: string): str
  *
  * The function throws StartupError when there is no such answer; the message says what was read instead, and where.
  */
-export function readStateAt(url: string): ReadState {
+export function readStateAt({ url, ca }: Target): ReadState {
   return async (question) => {
     const at = new URL(url);
     const problem = (what: string) => new StartupError(`--state-url: ${at.origin}${at.pathname} ${what}.`);
     for (const [name, id] of Object.entries(question)) at.searchParams.set(name, id);
-    const { status, text } = await readText(at).catch((error: Error) => {
-      const { code, message = error.name } = (error.cause ?? {}) as { code?: string; message?: string };
-      throw problem(`did not answer (${code ?? message})`);
+    const { status, text } = await readText({ url: at.href, ca }).catch((error: Error) => {
+      throw new StartupError(`--state-url: ${describeProblem(error, { url, ca }, answerWithinMs)}.`);
     });
     if (status !== 200) throw problem(`answered ${status} instead of 200`);
     const body = readJson(text);
@@ -64,9 +65,11 @@ export function readStateAt(url: string): ReadState {
   };
 }
 
-async function readText(at: URL): Promise<{ status: number; text: string }> {
-  const response = await fetch(at, { redirect: 'manual', signal: AbortSignal.timeout(10_000) });
-  return { status: response.status, text: await response.text() };
+const answerWithinMs = 10_000;
+
+async function readText(target: Target): Promise<{ status: number | undefined; text: string }> {
+  const response = await request(target, { headers: [], body: null, timeoutMs: answerWithinMs });
+  return { status: response.statusCode, text: String((await readBody(response)) ?? 'more than 1 MiB') };
 }
 
 /** Returns the text itself when it is no JSON. */

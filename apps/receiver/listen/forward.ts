@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Verification, verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { readBody, send } from '../body.ts';
-import { describeProblem, post, type Target } from '../http.ts';
+import { describeProblem, request, type Target } from '../http.ts';
 
 /**
  * A delivery has 10 s in total. A forwarded request gets less, so that its response arrives in
@@ -112,7 +112,7 @@ async function forward(target: Target, rawHeaders: readonly string[], body: Buff
   const startedAt = performance.now();
   const durationMs = () => Math.round(performance.now() - startedAt);
   try {
-    const received = await post(target, {
+    const received = await request(target, {
       headers: chooseHeaders(rawHeaders, body),
       body,
       timeoutMs: responseWithinMs,

@@ -22,7 +22,7 @@ it.each(['typescript', 'python'] satisfies Kit[])(
       organizationId: randomUUID(),
       endpoint: randomUUID(),
       deadlineMs: 10_000,
-      readState: readStateAt(url),
+      readState: readStateAt({ url, ca: null }),
     });
     expect(scenarios.filter(({ result }) => result !== 'passed')).toEqual([]);
   },

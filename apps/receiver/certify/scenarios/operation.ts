@@ -14,7 +14,6 @@ export const operation: readonly Scenario[] = [
       const rejected = answers.filter((answer) => !isAccepted(answer));
       const [first] = rejected;
       if (first !== undefined) throw rejection(first, `${rejected.length} of ${maxConcurrency} events at once`);
-      return true;
     },
   },
   {
@@ -27,7 +26,6 @@ export const operation: readonly Scenario[] = [
       const slow = answers.filter(({ problem }) => problem !== null && /did not answer/.test(problem));
       if (slow.length > 0)
         throw new Finding(`${slow.length} of ${answers.length} requests got no status within ${deadlineMs / 1_000} s.`);
-      return true;
     },
   },
   {
@@ -39,7 +37,6 @@ export const operation: readonly Scenario[] = [
     async run({ answers }) {
       const redirect = answers.find(({ status }) => status !== null && status >= 300 && status <= 399);
       if (redirect !== undefined) throw new Finding(`It answered ${redirect.status}.`);
-      return true;
     },
   },
   {
@@ -51,7 +48,6 @@ export const operation: readonly Scenario[] = [
     async run({ answers }) {
       const gone = answers.filter(({ status }) => status === 410).length;
       if (gone > 0) throw new Finding(`It answered 410 to ${gone} of ${answers.length} requests.`);
-      return true;
     },
   },
 ];

@@ -1,24 +1,31 @@
 import { generateSecret } from '#domain/webhooks/secret.ts';
-import { Finding, isAccepted, type Probe, type ProbeEvent } from '../probe.ts';
+import { Finding, isAccepted, type Probe, type ProbeEvent, readMember, reportFix } from '../probe.ts';
 import type { Scenario } from '../scenario.ts';
 import { describeRead } from '../state.ts';
 
-/** @throws Finding unless the event was applied once. Returns false without the state. */
-async function assertAppliedOnce(probe: Probe, event: ProbeEvent): Promise<boolean> {
+/** @throws Finding unless the event was applied once. @throws NotJudged without the state. */
+async function assertAppliedOnce(probe: Probe, event: ProbeEvent): Promise<void> {
   const state = await probe.state({ event: event.id });
-  if (state?.events === undefined) return false;
-  const times = state.events[event.id] ?? 0;
+  const times = readMember(state, 'events')[event.id] ?? 0;
   const read = describeRead(state, 'events', event.id);
   if (times !== 1) throw new Finding(`It applied the event ${times === 0 ? 'not at all' : `${times} times`}: ${read}.`);
-  return true;
 }
 
 const rememberFix =
   'Insert the event’s id (of the body, which is signed) into a table with a unique key, in the transaction of the ' +
   'effect. When the row is there already, do nothing and answer 2xx.';
 
-/** What arrives more than once. */
+/** What arrives more than once, and first whether the state shows it. */
 export const repeats: readonly Scenario[] = [
+  {
+    name: 'reports-state',
+    title: 'reports with --state-url what it applied',
+    why: 'Whether an event was applied, how often and in which order cannot be judged without it.',
+    fix: reportFix,
+    async run(probe) {
+      await probe.state({});
+    },
+  },
   {
     name: 'accepts-repeat',
     title: 'answers a repeat with 2xx',
@@ -29,7 +36,6 @@ export const repeats: readonly Scenario[] = [
       const sequence = probe.nextSequence();
       await probe.accept('an event', event, { sequence });
       await probe.accept('the same event again', event, { sequence, headers: { 'webhook-attempt': '2' } });
-      return true;
     },
   },
   {
@@ -42,7 +48,7 @@ export const repeats: readonly Scenario[] = [
       const sequence = probe.nextSequence();
       await probe.accept('an event', event, { sequence });
       await probe.accept('the same event again', event, { sequence });
-      return assertAppliedOnce(probe, event);
+      await assertAppliedOnce(probe, event);
     },
   },
   {
@@ -56,7 +62,7 @@ export const repeats: readonly Scenario[] = [
       const answers = await Promise.all(Array.from({ length: 5 }, () => probe.send(event, { sequence })));
       // A busy one may reject all but one; they come again.
       if (!answers.some(isAccepted)) throw new Finding('It accepted none of five deliveries of one event at once.');
-      return assertAppliedOnce(probe, event);
+      await assertAppliedOnce(probe, event);
     },
   },
   {
@@ -68,7 +74,7 @@ export const repeats: readonly Scenario[] = [
       const event = probe.started();
       await probe.reject('a forged event', event, { secrets: [generateSecret()] });
       await probe.accept('the genuine event after a forged one', event);
-      return assertAppliedOnce(probe, event);
+      await assertAppliedOnce(probe, event);
     },
   },
 ];

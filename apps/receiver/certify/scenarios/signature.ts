@@ -16,7 +16,6 @@ export const signature: readonly Scenario[] = [
       'Answer 2xx, and follow no redirect: register the URL that answers itself.',
     async run(probe) {
       await probe.accept('a correctly signed client.started', probe.started());
-      return true;
     },
   },
   {
@@ -26,7 +25,6 @@ export const signature: readonly Scenario[] = [
     fix: verifyFix,
     async run(probe) {
       await probe.reject('an event that another secret has signed', probe.started(), { secrets: [generateSecret()] });
-      return true;
     },
   },
   {
@@ -37,7 +35,6 @@ export const signature: readonly Scenario[] = [
     async run(probe) {
       const headers = { 'Service-Signature': undefined, 'webhook-signature': undefined };
       await probe.reject('an event without signatures', probe.started(), { headers });
-      return true;
     },
   },
   {
@@ -48,7 +45,6 @@ export const signature: readonly Scenario[] = [
     async run(probe) {
       const body = JSON.stringify(probe.started());
       await probe.reject('a body that another event’s signature came with', probe.started(), { body });
-      return true;
     },
   },
   {
@@ -58,7 +54,6 @@ export const signature: readonly Scenario[] = [
     fix: 'Reject a timestamp that is more than five minutes from your clock, and do not raise a library’s tolerance.',
     async run(probe) {
       await probe.reject('an event that was signed 10 minutes ago', probe.started(), { ageSeconds: 600 });
-      return true;
     },
   },
   {
@@ -68,7 +63,6 @@ export const signature: readonly Scenario[] = [
     fix: 'Compare the distance of the timestamp from your clock in both directions.',
     async run(probe) {
       await probe.reject('an event that is signed for 10 minutes from now', probe.started(), { ageSeconds: -600 });
-      return true;
     },
   },
   {
@@ -83,7 +77,6 @@ export const signature: readonly Scenario[] = [
         .replace('"note":', '"note": ')
         .replace('é', '\\u00e9');
       await probe.accept('an event with spaces, escapes and letters of several languages', event, { text });
-      return true;
     },
   },
   {
@@ -97,7 +90,6 @@ export const signature: readonly Scenario[] = [
       const what = 'a delivery with two signatures, of which the';
       await probe.accept(`${what} second is valid`, probe.started(), { secrets: [other, own] });
       await probe.accept(`${what} first is valid`, probe.started(), { secrets: [own, other] });
-      return true;
     },
   },
   {
@@ -108,7 +100,6 @@ export const signature: readonly Scenario[] = [
     async run(probe) {
       for (const [index, secret] of probe.options.secrets.entries())
         await probe.accept(`an event that its secret ${index + 1} has signed`, probe.started(), { secrets: [secret] });
-      return true;
     },
   },
 ];
