@@ -121,6 +121,7 @@ describe('a response is rejected, and no session starts', () => {
     ['of another issuer', (claims) => ({ ...claims, iss: 'https://evil.example' })],
     ['for another audience', (claims) => ({ ...claims, aud: 'another' })],
     ['for two audiences', (claims) => ({ ...claims, aud: ['console', 'another'] })],
+    ['for two audiences, to the console', (claims) => ({ ...claims, aud: ['console', 'another'], azp: 'console' })],
     ['with another nonce', (claims) => ({ ...claims, nonce: 'another' })],
     ['that has expired', (claims) => ({ ...claims, exp: 1 })],
     ['without a subject', ({ sub: _, ...claims }) => claims],

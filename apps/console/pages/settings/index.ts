@@ -109,7 +109,7 @@ const organizationFields = (state: FormState, contact: Html): Html => html`<h2>O
     name: 'timeZone',
     label: 'Time zone',
     required: false,
-    hint: 'Of times in the console, in email and in CSV files.',
+    hint: 'Of times in the console, in email and in CSV files of the audit log.',
     options: [
       { value: '', label: 'Each viewer’s own' },
       ...timeZoneNames.map((name) => ({ value: name, label: name.replaceAll('_', ' ') })),
