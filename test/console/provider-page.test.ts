@@ -55,6 +55,7 @@ async function setup(t = shared()) {
 it('an owner sets the provider; the log has the old and the new one, and nothing shows the secret', async () => {
   const t = await setup();
   expect((await t.save()).to).toBe(t.at());
+  t.provider.rotateSecret('another-secret');
   expect((await t.save({ clientSecret: 'another-secret' })).to).toBe(t.at());
   const page = await t.visitor.get(t.at());
   expect(page.text).toContain(t.provider.issuer);
@@ -84,6 +85,7 @@ it('the page has a link for members that fills in the short name', async () => {
   const shown = await t.visitor.get(`/o/${t.owner.orgId}/audit-log?action=sso.set`);
   expect(unescaped(shown.text)).toContain(`${providerClient.clientId}), before: none`);
   // The same provider with another secret is described once.
+  t.provider.rotateSecret('another-secret');
   await t.save({ clientSecret: 'another-secret' });
   const changed = await t.visitor.get(`/o/${t.owner.orgId}/audit-log?action=sso.set`);
   expect(unescaped(changed.text)).toContain(`${providerClient.clientId}), with a new client secret`);
@@ -91,7 +93,8 @@ it('the page has a link for members that fills in the short name', async () => {
 
 it('an owner who links an account reads that the client is wrong, and stays signed in', async () => {
   const t = await setup();
-  await t.save({ clientSecret: 'mistyped' });
+  await t.save();
+  t.provider.rotateSecret('second');
   const linking = await t.visitor.submit('/account', `/account/providers/${t.owner.orgId}/link`);
   const rejected = await t.visitor.get(await t.browse(linking.text));
   expect(rejected.status).toBe(403);
@@ -102,15 +105,42 @@ it('an owner who links an account reads that the client is wrong, and stays sign
   expect((await t.visitor.get('/account')).status).toBe(200);
 
   // A member who signs in reads the same, with the ways on of a person without a session.
-  await t.save();
+  await t.save({ clientSecret: 'second' });
   await t.signInWithProvider();
-  await t.save({ clientSecret: 'mistyped' });
+  t.provider.rotateSecret('third');
   const browser = t.http();
   const started = await browser.submit('/sign-in/organization', '/sign-in/organization', { organization: t.slug });
   const failed = unescaped((await browser.get(await t.browse(started.text))).text);
   expect(failed).toContain('<h1>Sign-in failed</h1>');
   expect(failed).toContain('client ID or client secret');
   expect(failed).toContain('href="/sign-in/organization"');
+});
+
+it('a mistyped client is rejected when it is saved; another answer to a code that the provider never gave is not', async () => {
+  const t = await setup();
+  for (const wrong of [{ clientSecret: 'mistyped' }, { clientId: 'unknown' }]) {
+    const { status, text } = await t.save(wrong);
+    expect([status, unescaped(text)]).toEqual([
+      422,
+      expect.stringContaining('rejects this client ID or client secret'),
+    ]);
+    expect(text).not.toContain('mistyped');
+  }
+  expect(await t.log()).toEqual([]);
+  const answers: [status: number, body: string][] = [
+    [500, 'broken'],
+    [200, '{}'],
+    [400, '{"error":"invalid_request"}'],
+  ];
+  for (const [status, body] of answers) {
+    t.provider.behavior.answer = (path, response) => {
+      if (path !== '/token') return false;
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+      return true;
+    };
+    expect([status, (await t.save()).status]).toEqual([status, 303]);
+  }
+  expect(t.provider.requests.filter((each) => each === 'POST /token')).toHaveLength(5);
 });
 
 it('only an owner changes the provider, with a fresh second factor', async () => {
@@ -143,7 +173,7 @@ it('a provider at an address that is not public, that is no issuer, or that is n
     ]);
   }
   const none = await t.save({ issuer: t.origin });
-  expect([none.status, none.text.includes('can’t be reached')]).toEqual([422, true]);
+  expect([none.status, none.text.includes('No OpenID provider answers at this issuer URL')]).toEqual([422, true]);
   expect(await t.log()).toEqual([]);
 });
 
@@ -188,15 +218,17 @@ it('sessions and linked accounts of a provider end when it is removed, or replac
       )
     ).rows[0];
   expect(await count()).toEqual({ subjects: 1, sessions: 1 });
+  t.provider.rotateSecret('another-secret');
   expect((await t.save({ clientSecret: 'another-secret' })).status).toBe(303);
   expect(await count()).toEqual({ subjects: 1, sessions: 1 });
-  const warned = await t.save({ clientId: 'another' });
+  const another = { clientId: 'another', clientSecret: 'another-secret' };
+  const warned = await t.save(another);
   expect([warned.status, warned.text.includes('unlinks 1 account and ends 1 session. Select this box')]).toEqual([
     422,
     true,
   ]);
   expect(await count()).toEqual({ subjects: 1, sessions: 1 });
-  expect((await t.save({ clientId: 'another', replace: 'on' })).status).toBe(303);
+  expect((await t.save({ ...another, replace: 'on' })).status).toBe(303);
   expect(await count()).toEqual({ subjects: 0, sessions: 0 });
   const client = { issuer: t.provider.issuer, isRequired: false };
   expect((await t.log()).at(-1)).toEqual({
@@ -211,6 +243,7 @@ it('sessions and linked accounts of a provider end when it is removed, or replac
   expect((await browser.get(t.at())).to).toContain('/sign-in');
 
   // Nothing is linked, so nothing is asked.
+  t.provider.rotateSecret(providerClient.clientSecret);
   await t.save();
   const second = await t.signInWithProvider();
   const removed = await second.submit(t.at(), t.at('/remove'));
@@ -289,7 +322,7 @@ it('who manages members sees who has linked an account, on the page, in the list
     href,
     text,
   ]);
-  expect(links.map(([, text]) => text)).toEqual(['1 member', '1 without']);
+  expect(links.map(([, text]) => text)).toEqual(['1 member', '1 with a password only']);
   const names = async (visitor: typeof t.visitor, href: string) =>
     [...(await visitor.get(href)).text.matchAll(/members\/person\/(usr_[\w-]+)"/g)].map(([, id]) => id);
   expect(await names(t.visitor, links[0]?.[0] ?? '')).toEqual([t.owner.personId]);

@@ -40,8 +40,15 @@ export async function startLyingProvider(callback: string) {
   const requests: string[] = [];
   const store = new ProviderStore();
   let key = generateProviderKey();
-  const create = () =>
-    createOpenIdProvider({ issuer, clients: [{ ...providerClient, redirectUri: callback }], accounts, key, store });
+  let { clientSecret } = providerClient;
+  const create = () => {
+    const clients = [providerClient.clientId, 'another'].map((clientId) => ({
+      clientId,
+      clientSecret,
+      redirectUri: callback,
+    }));
+    return createOpenIdProvider({ issuer, clients, accounts, key, store });
+  };
   let handle = create();
 
   function changeToken(body: string): string {
@@ -93,6 +100,11 @@ export async function startLyingProvider(callback: string) {
     behavior,
     requests,
     browse,
+    /** Replaces the client's secret, as an administrator of the provider. */
+    rotateSecret(secret: string) {
+      clientSecret = secret;
+      handle = create();
+    },
     /** Replaces the provider's key. */
     rotateKey() {
       key = generateProviderKey();

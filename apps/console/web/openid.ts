@@ -14,9 +14,13 @@ const mostAtOnce = 4;
 const discoveryMs = 60_000;
 const providersInMemory = 1_000;
 
+const nothingAnswers =
+  'No OpenID provider answers at this issuer URL, or at an address that it names. Check the URL. The console reaches ' +
+  'public addresses at port 443.';
 const unavailable = 'Your organization’s sign-in provider can’t be reached. Try again in a moment.';
 const rejected = 'The sign-in at the provider did not succeed.';
 const denied = 'The provider denied the sign-in. Its administrator can say whether your account may use this console.';
+const mistyped = 'The provider rejects this client ID or client secret. Copy both from your provider again.';
 const clientRejected =
   'The provider rejected the console’s client ID or client secret. An owner can correct them on the organization’s ' +
   'Sign-in page.';
@@ -51,9 +55,10 @@ export class OpenIdProviders {
   }
 
   /**
-   * Reads what a provider publishes, to see that it is one.
+   * Reads what a provider publishes, to see that it is one, and sends it a code that it never gave. It rejects the code,
+   * and the client before it if that is not its own (RFC 6749, 5.2). Whatever else it answers proves nothing.
    *
-   * @throws IdentityError `issuer_invalid`, `provider_unavailable`, `busy`
+   * @throws IdentityError `issuer_invalid`, `client_rejected`, `provider_unavailable`, `busy`
    */
   async check(client: OpenIdClient): Promise<void> {
     await this.#within(client, async () => {
@@ -61,8 +66,17 @@ export class OpenIdProviders {
       oidc.buildAuthorizationUrl(config, {});
       const { token_endpoint, jwks_uri } = config.serverMetadata();
       if (token_endpoint === undefined || jwks_uri === undefined) throw isRejected();
+      const redirect_uri = this.redirectUri(client.organizationId);
+      const parameters = { code: oidc.randomState(), redirect_uri, code_verifier: oidc.randomPKCECodeVerifier() };
+      await oidc.genericGrantRequest(config, 'authorization_code', parameters).catch((error: unknown) => {
+        if (findProblem(error) === 'client_rejected') throw error;
+      });
     }).catch((error: unknown) => {
-      throw error instanceof IdentityError && error.reason === 'sign_in_rejected' ? isNoIssuer(error) : error;
+      if (!(error instanceof IdentityError)) throw error;
+      const { reason } = error;
+      if (reason === 'sign_in_rejected') throw isNoIssuer(error);
+      if (reason === 'client_rejected') throw new IdentityError(reason, mistyped);
+      throw reason === 'provider_unavailable' ? new IdentityError(reason, nothingAnswers) : error;
     });
   }
 
