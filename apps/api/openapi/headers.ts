@@ -9,7 +9,7 @@ export const headerComponents = {
   'Request-Id': {
     description:
       'Id of this request: quote it when asking for help. For a key that the server knows it is ' +
-      'also the id of the line in the organization’s activity log, except for 429, 500, 503 and ' +
+      'also the id of the line in the organization’s audit log, except for 429, 500, 503 and ' +
       'requests that are not valid HTTP.',
     required: true,
     schema: { type: 'string', format: 'uuid' },
@@ -48,8 +48,8 @@ export const headerComponents = {
   },
   ETag: {
     description:
-      'Changes when the answer does, and is the same for all keys of the organization. It is weak (`W/`) ' +
-      'on an encoded answer. Send it back in `If-None-Match`, in either form.',
+      'On 200 and 304. Changes when the answer does, and is the same for all keys of the organization. It is weak ' +
+      '(`W/`) on an encoded answer. Send it back in `If-None-Match`, in either form.',
     required: true,
     schema: { type: 'string' },
     example: '"k2Xc1mFvRkq0bTn7oZr3Zw"',
@@ -62,14 +62,15 @@ export const headerComponents = {
     example: 'gzip',
   },
   'WWW-Authenticate': {
-    description: 'How to authenticate.',
+    description: 'How to authenticate. On 401.',
     required: true,
     schema: { type: 'string' },
     example: 'Bearer',
   },
   'Retry-After': {
     description:
-      'Whole seconds to wait. When the key’s limit was the reason, a lone caller that waits this long is admitted.',
+      'Whole seconds to wait. On 429 and 503. When the key’s limit was the reason, a lone caller that waits this ' +
+      'long is admitted.',
     required: true,
     schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 2_147_483_647 },
     example: 7,

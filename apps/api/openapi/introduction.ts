@@ -41,8 +41,8 @@ curl -i -H 'Authorization: Bearer ${regions.us.keyPrefix}…' \\
 
 The organization’s id is shown in the console, and every event carries it. Answers are JSON. Ids are UUIDs and
 date-times are UTC with milliseconds, such as
-\`2026-01-01T00:00:00.000Z\`, unless a field says otherwise. Lists come complete and in the order that is described
-with them; no read takes query parameters.`;
+\`2026-01-01T00:00:00.000Z\`, unless a field says otherwise. Lists come complete, without pagination, in
+the order that is described with their fields; no read takes query parameters.`;
 };
 
 const keys = `\
@@ -55,9 +55,10 @@ expiry, which answers repeat in \`Key-Expires\`.
 
 A key acts for the person who created it and can never do more than that person can now. When they leave or lose a
 permission, the reads concerned answer 403 at once. A key that was
-lost or leaked is revoked in the console, also at once. Every use of a key is in the organization’s activity log,
-under the \`Request-Id\` of the answer; calls above the limit are counted there by the minute. A call that is answered
-500 or 503 got no data and may have no line; a request that is not valid HTTP is no use of its key.`;
+lost or leaked is revoked in the console, also at once. Every use of a key is in the organization’s audit log, which its
+people see in the console, under the \`Request-Id\` of the answer; calls above the limit are counted there by the
+minute. A call that is answered 500 or 503 got no data and may have no line; a request that is not valid HTTP
+is no use of its key.`;
 
 const limits = `\
 # Limits
@@ -109,7 +110,8 @@ const events = `\
 # Webhooks
 
 Webhooks are registered in the console: an https address and the event types it wants. Each event is posted to it as
-JSON.
+JSON. The service does not reach your own machine: a receiver there gets events from \`listen\`, a tool of this project,
+or at an http address if the installation allows it.
 
 **Answer with a 2xx status within 10 seconds**, before you do the work; anything else is a refusal, and the event is
 sent again: by default after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24 hours. The event’s id
@@ -182,7 +184,7 @@ function isGenuine(
 \`\`\`
 
 To try yours: the example of \`client.started\`, written without spaces, signed with the secret \`${exampleSecret}\`,
-gives the signatures shown with it.`;
+gives the signatures in the example of a delivery’s headers.`;
 
 const promises = `\
 # Compatibility

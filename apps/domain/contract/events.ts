@@ -5,21 +5,23 @@ import { grantEndReasons, grantKinds, seatEndReasons, suspendReasons } from './c
 const uuid = z.guid();
 const moment = z.iso.datetime();
 const otherWebhook = uuid.describe('Another webhook of the organization.');
+const grantId = uuid.describe('The consent grant, as in the roster.');
+const seatId = uuid.describe('The `id` of the seat in `getOrgSeatFamilies`.');
 const grantKind = z.enum(grantKinds).describe('How the professional works with the family.');
 
 /** The content of `data`, per event type. */
 export const eventData = {
   'client.started': z.object({
-    grantId: uuid.describe('The consent grant, as in the roster.'),
+    grantId,
     kind: grantKind,
   }),
   'client.ended': z.object({
-    grantId: uuid.describe('The consent grant, as in the roster.'),
+    grantId,
     kind: grantKind,
     reason: z.enum(grantEndReasons).describe('`ended`: access ended; `moved`: the professional moved the work out.'),
   }),
-  'seat.given': z.object({ seatId: uuid, grantId: uuid }),
-  'seat.ended': z.object({ seatId: uuid, grantId: uuid, reason: z.enum(seatEndReasons) }),
+  'seat.given': z.object({ seatId, grantId }),
+  'seat.ended': z.object({ seatId, grantId, reason: z.enum(seatEndReasons) }),
   'webhook.failing': z.object({
     webhookId: otherWebhook,
     failingSince: moment.describe('Since when nothing was accepted.'),

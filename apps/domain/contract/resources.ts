@@ -20,7 +20,9 @@ export const Organization = z.object({
   name: z.string(),
   slug: z.string(),
   kind: z.enum(organizationKinds),
-  status: z.string().describe('Never changes what the organization’s keys may read.'),
+  status: z
+    .string()
+    .describe('`active`, or another word of those who run the service. It never changes what keys may read.'),
   createdAt: dateTime,
 });
 
@@ -38,7 +40,7 @@ export const Roster = z.object({
   clients: z.array(Client).describe('All grants, ordered by `since`, then `grantId`.'),
   seats: z.object({
     members: count.describe('Active members.'),
-    professionalsWithClients: count.describe('Professionals with an active grant.'),
+    professionalsWithClients: count.describe('Professionals with an active grant, active members or not.'),
     activeFamilies: count.describe('Families with an active grant.'),
   }),
 });

@@ -1,5 +1,5 @@
 # Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-# SHA-256 of what it contains of the document: d3abb04240a178029270eb5507c931dfd5a68169d1ddc27f7f433f0c9af564ee
+# SHA-256 of what it contains of the document: 2e9c55836ad89c14727622daf808df3a9381dd47fb1588c50bd79da766c6375a
 # SHA-256 of its generator: f870b5628c8da311f10c665a3fdf3f213a2594effee2d911393a9cee3684b912
 from __future__ import annotations
 

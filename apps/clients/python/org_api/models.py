@@ -1,5 +1,5 @@
 # Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-# SHA-256 of what it contains of the document: d3abb04240a178029270eb5507c931dfd5a68169d1ddc27f7f433f0c9af564ee
+# SHA-256 of what it contains of the document: 2e9c55836ad89c14727622daf808df3a9381dd47fb1588c50bd79da766c6375a
 # SHA-256 of its generator: f870b5628c8da311f10c665a3fdf3f213a2594effee2d911393a9cee3684b912
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Organization(TypedDict):
     )
     status: str
     """
-    Never changes what the organization’s keys may read.
+    `active`, or another word of those who run the service. It never changes what keys may read.
     """
     createdAt: str
     """
@@ -42,7 +42,7 @@ class Seats(TypedDict):
     """
     professionalsWithClients: int
     """
-    Professionals with an active grant.
+    Professionals with an active grant, active members or not.
     """
     activeFamilies: int
     """
@@ -257,7 +257,13 @@ class ClientEndedEvent(TypedDict):
 
 class Data2(TypedDict):
     seatId: str
+    """
+    The `id` of the seat in `getOrgSeatFamilies`.
+    """
     grantId: str
+    """
+    The consent grant, as in the roster.
+    """
 
 
 class SeatGivenEvent(TypedDict):
@@ -280,7 +286,13 @@ class SeatGivenEvent(TypedDict):
 
 class Data3(TypedDict):
     seatId: str
+    """
+    The `id` of the seat in `getOrgSeatFamilies`.
+    """
     grantId: str
+    """
+    The consent grant, as in the roster.
+    """
     reason: Literal['ended_by_organization', 'access_ended', 'subscription_ended'] | str
 
 

@@ -1,5 +1,5 @@
 // Generated from apps/api/openapi/openapi.json by `npm run tool -- clients`. Do not edit.
-// SHA-256 of what it contains of the document: d3abb04240a178029270eb5507c931dfd5a68169d1ddc27f7f433f0c9af564ee
+// SHA-256 of what it contains of the document: 2e9c55836ad89c14727622daf808df3a9381dd47fb1588c50bd79da766c6375a
 // SHA-256 of its generator: 0ade03d33278411bd4c4eec076c820cc870aab90046a9d355bc3dd37b3529eee
 import type { ApiResponse, CallOptions } from './response.ts';
 
@@ -12,7 +12,7 @@ interface components {
             slug: string;
             /** @enum {string} */
             kind: "direct" | "law_firm" | "mediation" | "legal_aid" | "court" | "nonprofit" | "other" | (string & {});
-            /** @description Never changes what the organization’s keys may read. */
+            /** @description `active`, or another word of those who run the service. It never changes what keys may read. */
             status: string;
             /**
              * Format: date-time
@@ -31,7 +31,7 @@ interface components {
                 members: number;
                 /**
                  * Format: int32
-                 * @description Professionals with an active grant.
+                 * @description Professionals with an active grant, active members or not.
                  */
                 professionalsWithClients: number;
                 /**
@@ -351,9 +351,15 @@ interface components {
                 id: string;
             };
             data: {
-                /** Format: uuid */
+                /**
+                 * Format: uuid
+                 * @description The `id` of the seat in `getOrgSeatFamilies`.
+                 */
                 seatId: string;
-                /** Format: uuid */
+                /**
+                 * Format: uuid
+                 * @description The consent grant, as in the roster.
+                 */
                 grantId: string;
             };
             /**
@@ -381,9 +387,15 @@ interface components {
                 id: string;
             };
             data: {
-                /** Format: uuid */
+                /**
+                 * Format: uuid
+                 * @description The `id` of the seat in `getOrgSeatFamilies`.
+                 */
                 seatId: string;
-                /** Format: uuid */
+                /**
+                 * Format: uuid
+                 * @description The consent grant, as in the roster.
+                 */
                 grantId: string;
                 /** @enum {string} */
                 reason: "ended_by_organization" | "access_ended" | "subscription_ended" | (string & {});
