@@ -31,8 +31,7 @@ const orgId = '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d';
 const key = `aln_us_${'k'.repeat(43)}`;
 const installed = shareInstallation(installPackages);
 const shown = endpoints.map(
-  ({ operationId: id, resource }) =>
-    [id, samples({ id, path: `/v1/orgs/{orgId}${resource}` }, 'https://us.test')] as const,
+  ({ operationId: id, resource }) => [id, samples({ id, path: `/v1/orgs/{orgId}${resource}` })] as const,
 );
 
 it('a release packs four packages, with the same bytes each time', { timeout }, () => {

@@ -1,62 +1,30 @@
 /** The parts of the OpenAPI document that the reference shows, with their references resolved. */
 import type { openApiDocument } from '../openapi/document.ts';
-
-/** A JSON Schema of the document, as far as it uses the keywords. */
-export interface Schema {
-  $ref?: string;
-  type?: string | string[];
-  format?: string;
-  const?: unknown;
-  enum?: string[];
-  anyOf?: Schema[];
-  items?: Schema;
-  properties?: Record<string, Schema>;
-  required?: string[];
-  description?: string;
-}
+import { describeBody, describeField, type Field, listFields, type Resolve, type Schema } from './fields.ts';
 
 export interface Example {
   summary: string;
   value: unknown;
 }
 
-/** A body in JSON. */
-interface Content {
-  schema: Schema;
+interface Described {
+  id: string;
+  summary: string;
+  /** Markdown. */
+  description: string;
+  fields: readonly Field[];
   examples: readonly Example[];
 }
 
-/** A header or a parameter of the path. */
-export interface Parameter {
-  name: string;
-  /** Markdown. */
-  description: string;
-  required?: boolean;
-  example: unknown;
-}
-
-/** One answer of all reads or to all events: `304`, `2XX`, `default`. */
-export interface Status {
-  status: string;
-  /** Markdown. */
-  description: string;
-}
-
-export interface Read extends Content {
-  id: string;
+export interface Read extends Described {
   path: string;
-  summary: string;
-  /** Markdown. */
-  description: string;
-  scope: string;
+  /** Markdown: what the fields are of. Empty when they are those of the body. */
+  body: string;
 }
 
-export interface ReferenceEvent extends Content {
-  id: string;
+/** An event; its fields are those of `data`. */
+export interface ReferenceEvent extends Described {
   type: string;
-  summary: string;
-  /** Markdown. */
-  description: string;
 }
 
 /** An error response of the reads: a reason with its body. */
@@ -64,7 +32,7 @@ export interface ErrorExample {
   status: string;
   code: string;
   when: string;
-  body: unknown;
+  body: { error: string; message: string };
 }
 
 export interface Reference {
@@ -74,21 +42,37 @@ export interface Reference {
   /** Markdown, in chapters of first-level headings. */
   introduction: string;
   reads: readonly Read[];
-  readParameters: readonly Parameter[];
-  readHeaders: readonly Parameter[];
-  readStatuses: readonly Status[];
+  readParameters: readonly Field[];
+  readHeaders: readonly Field[];
+  readStatuses: readonly Field[];
   events: readonly ReferenceEvent[];
   eventSummary: string;
-  eventHeaders: readonly Parameter[];
-  eventStatuses: readonly Status[];
-  errorSchema: Schema;
+  eventHeaders: readonly Field[];
+  /** The headers of one delivery, in lines. */
+  eventHeaderExample: string;
+  /** The body of every event. */
+  eventFields: readonly Field[];
+  eventStatuses: readonly Field[];
+  errorFields: readonly Field[];
   errorExamples: readonly ErrorExample[];
-  /** Returns the schema that a reference names, or the schema itself. */
-  resolve(schema: Schema): Schema;
 }
 
+/** A header, or a parameter of the path. */
+interface Parameter {
+  name: string;
+  /** Markdown. */
+  description: string;
+  required?: boolean;
+  schema: Schema;
+  example: unknown;
+}
+
+interface Content {
+  schema: Schema;
+  examples: Record<string, Example>;
+}
 interface Body {
-  'application/json': { schema: Schema; examples: Record<string, Example> };
+  'application/json': Content;
 }
 interface Response {
   description: string;
@@ -99,7 +83,6 @@ interface Operation {
   operationId: string;
   summary: string;
   description: string;
-  'x-required-scope': string;
   parameters: unknown[];
   requestBody: { content: Body };
   responses: Record<string, Response>;
@@ -107,65 +90,77 @@ interface Operation {
 
 /** Returns what the reference shows of a document. All reads share parameters and errors, and so do all events. */
 export function readDocument(document: ReturnType<typeof openApiDocument>): Reference {
-  const resolve = <T>(value: T): T => {
+  const resolve: Resolve = (value) => {
     const { $ref = '' } = value as { $ref?: string };
     if ($ref === '') return value;
     const names = $ref.split('/').slice(1);
-    return names.reduce((part: unknown, name) => (part as Record<string, unknown>)[name], document) as T;
+    return names.reduce((part: unknown, name) => (part as Record<string, unknown>)[name], document) as typeof value;
   };
-  const parameters = (all: unknown[]): Parameter[] => all.map((each) => resolve(each) as Parameter);
-  const statuses = (all: Record<string, Response>): Status[] =>
-    Object.entries(all).map(([status, response]) => ({ status, description: resolve(response).description }));
-  const content = ({ 'application/json': { schema, examples } }: Body): Content => ({
-    schema,
+  const parameter = ({ name, schema, description, required = false }: Parameter) =>
+    describeField(name, schema, { resolve, isRequired: required, description });
+  const statuses = (all: Record<string, Response>): Field[] =>
+    Object.entries(all).map(([name, response]) => ({
+      name,
+      type: '',
+      text: resolve(response).description,
+      fields: [],
+    }));
+  const describe = ({ operationId, summary, description }: Operation, { schema, examples }: Content) => ({
+    id: operationId,
+    summary,
+    description,
+    fields: listFields(schema, resolve),
     examples: Object.values(examples),
   });
   const gets = Object.entries(document.paths as Record<string, { get: Operation }>);
   const posts = Object.entries(document.webhooks as Record<string, { post: Operation }>);
   const [[, { get }], [, { post }]] = [first(gets), first(posts)];
+  const eventHeaders = post.parameters as Parameter[];
   return {
     title: document.info.title,
     summary: document.info.summary,
     version: document.info.version,
     introduction: document.info.description,
-    reads: gets.map(([path, { get: operation }]) => ({
-      id: operation.operationId,
-      path,
-      summary: operation.summary,
-      description: operation.description,
-      scope: operation['x-required-scope'],
-      ...content(first(Object.values(operation.responses)).content as Body),
-    })),
-    readParameters: parameters(get.parameters),
-    readHeaders: Object.entries(document.components.headers).map(([name, header]) => ({
-      name,
-      ...header,
-    })),
+    reads: gets.map(([path, { get: operation }]) => {
+      const content = getContent(first(Object.values(operation.responses)).content as Body);
+      return { ...describe(operation, content), path, body: describeBody(content.schema, resolve) };
+    }),
+    readParameters: get.parameters.map((each) => parameter(resolve(each) as Parameter)),
+    readHeaders: Object.entries(document.components.headers).map(([name, header]) => parameter({ name, ...header })),
     readStatuses: statuses(get.responses),
-    events: posts.map(([type, { post: operation }]) => ({
-      id: operation.operationId,
-      type,
-      summary: operation.summary,
-      description: operation.description,
-      ...content(operation.requestBody.content),
-    })),
+    events: posts.map(([type, { post: operation }]) => {
+      const content = getContent(operation.requestBody.content);
+      return {
+        ...describe(operation, content),
+        type,
+        fields: listFields(content.schema.properties?.data ?? {}, resolve),
+      };
+    }),
     eventSummary: document.tags.at(-1)?.description ?? '',
-    eventHeaders: parameters(post.parameters),
+    eventHeaders: eventHeaders.map(parameter),
+    eventHeaderExample: eventHeaders.map(({ name, example }) => `${name}: ${example}`).join('\n'),
+    eventFields: listFields(describeEnvelope(getContent(post.requestBody.content).schema), resolve),
     eventStatuses: statuses(post.responses),
-    errorSchema: { $ref: '#/components/schemas/ErrorBody' },
+    errorFields: listFields({ $ref: '#/components/schemas/ErrorBody' }, resolve),
     errorExamples: Object.entries(get.responses).flatMap(([status, response]) => listErrors(status, resolve(response))),
-    resolve,
   };
+}
+
+const getContent = ({ 'application/json': content }: Body): Content => content;
+
+/** Returns the body of every event: the members are the same but for the values of `type` and what `data` has. */
+function describeEnvelope(envelope: Schema): Schema {
+  const type = { type: 'string', description: 'One of the event types.' };
+  const data = { type: 'object', description: 'What happened, with the fields of its type.' };
+  return { ...envelope, properties: { ...envelope.properties, type, data } };
 }
 
 function listErrors(status: string, { content }: Response): ErrorExample[] {
   if (Number(status) < 400 || content === undefined) return [];
-  return Object.values(content['application/json'].examples).map(({ summary, value }) => ({
-    status,
-    code: (value as { error: string }).error,
-    when: summary,
-    body: value,
-  }));
+  return Object.values(getContent(content).examples).map(({ summary, value }) => {
+    const body = value as ErrorExample['body'];
+    return { status, code: body.error, when: summary, body };
+  });
 }
 
 /** @throws Error when there is none: the document always has reads and events. */

@@ -1,5 +1,5 @@
 import { errorCodes, errorStatus } from '#domain/contract/errors.ts';
-import { type Region, regions } from '#domain/contract/regions.ts';
+import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
 import { attributes, type Child, type Html, html } from '#runtime/pages/html.ts';
 import { exampleOrgId } from '../openapi/examples.ts';
 import type { Reference } from './document.ts';
@@ -25,13 +25,10 @@ export const pagePolicy = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** What a page depends on beside the document. */
+/** What the pages of an installation name. */
 export interface Installation {
   region: Region;
-  /** The base URL of the region, which samples name. */
-  baseUrl: string;
-  /** Whether the clients know this address by themselves. */
-  isDefaultBaseUrl: boolean;
+  baseUrls: Record<Region, string>;
 }
 
 /**
@@ -40,6 +37,8 @@ export interface Installation {
  */
 export function referencePage(reference: Reference, installation: Installation): string {
   const { title, version } = reference;
+  const { region, baseUrls } = installation;
+  const otherRegions = regionCodes.filter((code) => code !== region);
   const [opening, ...guide] = chapters(reference.introduction, { errors: 'table' });
   return html`<!doctype html>
 <html lang="en">
@@ -58,8 +57,9 @@ export function referencePage(reference: Reference, installation: Installation):
 <a class="skip" href="#main">Skip to main content</a>
 <header class="top">
 <a class="mark" href="/docs"><img src="/docs/icon.svg" alt="" width="24" height="24"><span>${title}</span></a>
-<span class="region">${regions[installation.region].name}</span>
-${search}${keyBox(regions[installation.region].keyPrefix)}
+<span class="region">${regions[region].name}</span>
+${otherRegions.map((code) => html`<a href="${baseUrls[code]}/docs">${regions[code].name}</a>`)}
+${search}${keyBox(regions[region].keyPrefix)}
 </header>
 ${languageChoice}
 <div class="frame">
@@ -67,14 +67,14 @@ ${navigation(reference, guide)}
 <main id="main" tabindex="-1">
 ${sections.row({
   id: 'introduction',
-  text: html`<h1>${title} <span class="type">${version}</span></h1>${opening?.text}`,
+  text: html`<h1>${title} <small>${version}</small></h1>${opening?.text}`,
   code: environmentBox(installation),
 })}
 ${guide.map(sections.chapterRow)}
 ${sections.readsRow(reference)}
-${reference.reads.map((read) => sections.readRow(read, reference, installation.baseUrl))}
+${reference.reads.map(sections.readRow)}
 ${sections.eventsRow(reference)}
-${reference.events.map((event) => sections.eventRow(event, reference))}
+${reference.events.map(sections.eventRow)}
 ${sections.errorsRow(reference)}
 ${sections.errorRows(reference)}
 ${sections.toolRows()}
@@ -95,7 +95,7 @@ const keyBox = (prefix: string): Html => html`<details id="key-box" hidden><summ
 placeholder="${prefix}…"></label>
 <label>Organization ID <input id="org-id" autocomplete="off" spellcheck="false" placeholder="${exampleOrgId}"></label>
 <p>The key stays in the memory of this page until you reload or leave it, and is sent to this server only. Requests
-count against its limit and are in the organization’s activity log.</p></form></details>`;
+count against its limit and are in the organization’s audit log.</p><button>Use key</button></form></details>`;
 
 const languageChoice = html`<section class="languages" aria-label="Samples"><fieldset>
 <legend class="visually-hidden">Language of the samples</legend>
@@ -108,11 +108,10 @@ ${languages.map(
     })}><span>${name}</span></label>`,
 )}</fieldset></section>`;
 
-const environmentBox = ({ region, baseUrl, isDefaultBaseUrl }: Installation): Html =>
+const environmentBox = ({ region, baseUrls }: Installation): Html =>
   sections.codeBox(
     'What the samples use',
-    environmentSample(regions[region].keyPrefix, exampleOrgId, isDefaultBaseUrl ? null : baseUrl),
-    { label: 'What the samples use' },
+    environmentSample(regions[region].keyPrefix, exampleOrgId, baseUrls[region]),
   );
 
 function navigation({ reads, events }: Reference, guide: readonly { id: string; heading: string }[]): Html {

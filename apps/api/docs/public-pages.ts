@@ -1,19 +1,25 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Context, Middleware } from 'koa';
-import type { Region } from '#domain/contract/regions.ts';
 import { once } from '#runtime/flow/once.ts';
 import { sharedStyle } from '#runtime/pages/shared-style.ts';
 import { chooseEncoding, type Encoding, findEncoding } from '../accept-encoding.ts';
-import { defaultBaseUrls } from '../config.ts';
 import { encodeFile } from '../encode.ts';
 import type { LargeBodySender } from '../large-body.ts';
 import { chunkBytes } from '../large-statement.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { postmanCollection } from './collection.ts';
 import { readDocument } from './document.ts';
-import { pagePolicy, referencePage } from './page.ts';
-import { eventMarkdown, llmsText, readMarkdown, referenceMarkdown } from './text-pages.ts';
+import { type Installation, pagePolicy, referencePage } from './page.ts';
+import {
+  eventMarkdown,
+  eventsMarkdown,
+  llmsText,
+  partMarkdown,
+  readMarkdown,
+  readsMarkdown,
+  referenceMarkdown,
+} from './text-pages.ts';
 
 /**
  * One public page or file. `headers` contain everything but type and length; the caller compares
@@ -38,18 +44,12 @@ const types = {
   text: 'text/plain; charset=utf-8',
 };
 
-/** What the pages of an installation name. */
-interface PublishedApi {
-  baseUrls: Record<Region, string>;
-  region: Region;
-}
-
 /**
  * Serves the OpenAPI document, the schema of import documents and the reference without a key, and ignores one that
  * is sent. A browser that opens `/` is sent to the reference. All readers share the bytes of a page.
  */
-export function servePublicPages(api: PublishedApi, largeBodySender: LargeBodySender): Middleware {
-  const findPage = publicPages(api);
+export function servePublicPages(installation: Installation, largeBodySender: LargeBodySender): Middleware {
+  const findPage = publicPages(installation);
 
   return async (ctx, next) => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next();
@@ -94,11 +94,16 @@ function* splitIntoChunks(bytes: Buffer): Generator<Buffer> {
  * documents, and the reference, as a page and as Markdown. Everything is read and rendered once, here, and nothing is
  * fetched from another host.
  */
-export function publicPages({ baseUrls, region }: PublishedApi): (path: string) => PublicPage | null {
+export function publicPages(installation: Installation): (path: string) => PublicPage | null {
+  const { baseUrls, region } = installation;
   const document = openApiDocument({ baseUrls });
   const reference = readDocument(document);
   const baseUrl = baseUrls[region];
-  const installation = { region, baseUrl, isDefaultBaseUrl: baseUrl === defaultBaseUrls[region] };
+  const part = (id: string, text: string, common: string): [path: string, page: PublicPage] => [
+    `/docs/${id}.md`,
+    page('markdown', partMarkdown(text, common, baseUrl)),
+  ];
+  const [reads, events] = [readsMarkdown(reference, installation), eventsMarkdown(reference)];
   const html = page('html', referencePage(reference, installation), { 'Content-Security-Policy': pagePolicy });
   const pages = new Map<string, PublicPage>([
     ['/v1/openapi.json', page('json', openApiText(baseUrls), anyOrigin)],
@@ -111,8 +116,8 @@ export function publicPages({ baseUrls, region }: PublishedApi): (path: string) 
     ['/docs/icon.svg', page('svg', ownFile('icon.svg'))],
     ['/docs.md', page('markdown', referenceMarkdown(reference, installation))],
     ['/llms.txt', page('text', llmsText(reference, baseUrl))],
-    ...reference.reads.map((read) => markdownPage(read.id, readMarkdown(read, baseUrl))),
-    ...reference.events.map((event) => markdownPage(event.id, eventMarkdown(event))),
+    ...reference.reads.map((read) => part(read.id, readMarkdown(read), reads)),
+    ...reference.events.map((event) => part(event.id, eventMarkdown(event), events)),
   ]);
   return (path) => pages.get(path) ?? null;
 }
@@ -132,11 +137,6 @@ const readScript = (): string =>
     .toString()
     .replace(/^ *\/\*\*.*?\*\/\n/gms, '')
     .replace(/^ *\/\/.*\n/gm, '');
-
-const markdownPage = (id: string, text: string): [path: string, page: PublicPage] => [
-  `/docs/${id}.md`,
-  page('markdown', `${text}\n`),
-];
 
 /** The pages of any origin may read a document. */
 const anyOrigin = { 'Access-Control-Allow-Origin': '*' };

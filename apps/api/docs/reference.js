@@ -33,14 +33,16 @@ function element(name, properties, ...children) {
   return made;
 }
 
-/* Copying */
-for (const caption of document.querySelectorAll('.box > figcaption')) addCopyButton(caption);
+const rows = [...document.querySelectorAll('section.row')];
+const title = (row) => row.querySelector('h1, h2, h3').textContent;
 
-function addCopyButton(caption) {
-  const code = caption.nextElementSibling;
-  if (code.tagName !== 'PRE') return;
-  const button = element('button', { type: 'button', className: 'copy', textContent: 'Copy' });
-  button.setAttribute('aria-label', `Copy: ${code.getAttribute('aria-label')}`);
+/* Copying */
+for (const row of rows) for (const code of row.querySelectorAll('pre')) addCopyButton(code, title(row));
+
+function addCopyButton(code, context) {
+  const caption = code.previousElementSibling;
+  const ariaLabel = `Copy: ${context}: ${caption.textContent}`;
+  const button = element('button', { type: 'button', className: 'copy', textContent: 'Copy', ariaLabel });
   button.addEventListener('click', async () => {
     const isCopied = await navigator.clipboard.writeText(code.textContent).then(
       () => true,
@@ -55,7 +57,6 @@ function addCopyButton(caption) {
 }
 
 /* Navigation */
-const rows = [...document.querySelectorAll('section.row')];
 const links = new Map([...document.querySelectorAll('nav a[href^="#"]')].map((link) => [link.hash.slice(1), link]));
 const contents = document.querySelector('nav details');
 const isNarrow = matchMedia('(max-width: 61.99rem)');
@@ -86,7 +87,9 @@ document.addEventListener('keydown', (event) => {
     event.preventDefault();
     search.focus();
   }
-  if (event.key === 'Escape') closeResults();
+  if (event.key !== 'Escape') return;
+  closeResults();
+  closeKeyBox();
 });
 search.closest('search').addEventListener('keydown', (event) => {
   if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
@@ -96,6 +99,7 @@ search.closest('search').addEventListener('keydown', (event) => {
 });
 document.addEventListener('click', (event) => {
   if (!event.target.closest('search') || event.target.closest('#results a')) closeResults();
+  if (!event.target.closest('#key-box, .try')) closeKeyBox();
 });
 
 function closeResults() {
@@ -108,19 +112,21 @@ let index;
 /** Returns the sections as text, made when the first search begins: its own words before those of its code. */
 function sections() {
   index ??= rows.map((row) => {
-    const heading = row.querySelector('h1, h2, h3');
     const parts = row.querySelectorAll(
-      '.text :is(p, li, dt, dd > p, td, summary), .sample.curl pre, .box:not(.sample) pre',
+      '.text :is(p, li, dt, dd > p, td, summary), .sample.curl pre, div > .box:not(.sample) pre',
     );
     const text = [...parts].map((part) => part.textContent.trim()).join(' · ');
-    return { id: row.id, title: heading.textContent, text: text.replace(/\s+/g, ' ') };
+    return { id: row.id, title: title(row), text: text.replace(/\s+/g, ' ') };
   });
   return index;
 }
 
 /** Shows the sections that contain all words, in any order: those with a word in their title first. */
 function showResults() {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = search.value
+    .toLowerCase()
+    .split(/[\s_]+/)
+    .filter(Boolean);
   const has = (text) => (word) => text.toLowerCase().includes(word);
   const found = sections()
     .filter(({ title, text }) => words.every(has(`${title} ${text}`)))
@@ -150,11 +156,22 @@ function snippet(text, words) {
 
 /* Requests */
 const keyBox = find('key-box');
+/** The read that the key box was opened for. */
+let waiting = null;
 keyBox.hidden = false;
 keyBox.querySelector('form').addEventListener('submit', (event) => {
   event.preventDefault();
-  keyBox.open = false;
+  const form = waiting;
+  closeKeyBox();
+  if (form) send(form);
 });
+
+/** Closes the key box. The focus in it goes back to where the box was opened. */
+function closeKeyBox() {
+  if (keyBox.contains(document.activeElement)) (waiting?.querySelector('button') ?? keyBox.firstChild).focus();
+  keyBox.open = false;
+  waiting = null;
+}
 addEventListener('pagehide', () => {
   find('api-key').value = ''; // also for a page that comes back from the browser's memory
   for (const response of document.querySelectorAll('.try .box')) response.remove();
@@ -173,10 +190,12 @@ async function send(form) {
   form.querySelector('.box')?.remove();
   if (key === '' || orgId === '') {
     output.textContent = 'Enter your key and the organization’s ID first.';
+    waiting = form;
     keyBox.open = true;
     find(key === '' ? 'api-key' : 'org-id').focus();
     return;
   }
+  closeKeyBox();
   output.textContent = 'Sending…';
   try {
     const response = await fetch(form.dataset.path.replace('{orgId}', encodeURIComponent(orgId)), {
@@ -202,13 +221,15 @@ function responseBox({ status, headers }, body) {
   const rest = text.length > mostShown ? `\n… and ${text.length - mostShown} more characters` : '';
   const code = element('pre', {
     tabIndex: 0,
+    role: 'group',
+    ariaLabel: 'Your response',
     textContent: `${lines.join('\n')}\n\n${text.slice(0, mostShown)}${rest}`,
   });
-  code.setAttribute('role', 'group');
-  code.setAttribute('aria-label', 'Your response');
   const kind = status < 400 ? 'good' : 'bad';
   const caption = element('figcaption', {}, element('b', { className: kind, textContent: status }), 'Your response');
-  return element('figure', { className: 'box' }, caption, code);
+  const box = element('figure', { className: 'box' }, caption, code);
+  addCopyButton(code, 'request');
+  return box;
 }
 
 function indent(body) {

@@ -11,38 +11,38 @@ export const languages = [
 
 export type Language = (typeof languages)[number]['id'];
 
-/** Returns the shell lines that every sample assumes. `baseUrl` is null when clients know the server themselves. */
-export function environmentSample(keyPrefix: string, orgId: string, baseUrl: string | null): string {
+/** Returns the shell lines that every sample assumes. */
+export function environmentSample(keyPrefix: string, orgId: string, baseUrl: string): string {
   return [
     `export ORG_API_KEY='${keyPrefix}…'`,
     `export ORG_ID='${orgId}'`,
-    ...(baseUrl === null ? [] : [`export ORG_API_BASE_URL='${baseUrl}'`]),
+    `export ORG_API_BASE_URL='${baseUrl}'`,
   ].join('\n');
 }
 
 /**
  * Returns the complete program of a read in each language, the one source of the page, the Markdown and the tests
- * that run them. Each takes `ORG_API_KEY` and `ORG_ID` from the environment and prints the response. TypeScript and
- * Python use the clients, the others what their language has.
+ * that run them. Each takes the variables of `environmentSample` and prints the response. TypeScript and Python use the
+ * clients, the others what their language has.
  */
-export function samples({ id, path }: Pick<Read, 'id' | 'path'>, baseUrl: string): Record<Language, string> {
-  const [start = '', end = ''] = `${baseUrl}${path}`.split('{orgId}');
+export function samples({ id, path }: Pick<Read, 'id' | 'path'>): Record<Language, string> {
+  const [start = '', end = ''] = path.split('{orgId}');
   return {
     curl: `\
 curl --fail-with-body \\
   -H "Authorization: Bearer $ORG_API_KEY" \\
-  "${start}$ORG_ID${end}"`,
+  "$ORG_API_BASE_URL${start}$ORG_ID${end}"`,
     typescript: `\
 import { OrgApi } from '@org-api/client';
 
-const api = new OrgApi(); // the key is in ORG_API_KEY
+const api = new OrgApi(); // reads ORG_API_KEY
 const { data } = await api.${id}(process.env.ORG_ID!);
 console.log(JSON.stringify(data));`,
     python: `\
 import json, os
 from org_api import OrgApi
 
-api = OrgApi()  # the key is in ORG_API_KEY
+api = OrgApi()  # reads ORG_API_KEY
 response = api.${toSnakeCase(id)}(os.environ["ORG_ID"])
 print(json.dumps(response.data))`,
     go: goSample(start, end),
@@ -64,7 +64,7 @@ import (
 )
 
 func main() {
-	url := "${start}" + os.Getenv("ORG_ID")${end && ` + "${end}"`}
+	url := os.Getenv("ORG_API_BASE_URL") + "${start}" + os.Getenv("ORG_ID")${end && ` + "${end}"`}
 	request, err := http.NewRequest("GET", url, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -90,7 +90,8 @@ import java.net.http.HttpResponse.BodyHandlers;
 
 public class Main {
     public static void main(String[] args) throws Exception {
-        var url = "${start}" + System.getenv("ORG_ID")${end && ` + "${end}"`};
+        var url = System.getenv("ORG_API_BASE_URL")
+            + "${start}" + System.getenv("ORG_ID")${end && ` + "${end}"`};
         var request = HttpRequest.newBuilder(URI.create(url))
             .header("Authorization", "Bearer " + System.getenv("ORG_API_KEY"))
             .build();

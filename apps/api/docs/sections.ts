@@ -1,12 +1,12 @@
 import { type ErrorCode, errorCodes, errorHelp, errorStatus } from '#domain/contract/errors.ts';
-import { type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
+import { attributes, type Child, type Html, html, nothing } from '#runtime/pages/html.ts';
 import { versions } from '../openapi/changes.ts';
-import type { Read, Reference, ReferenceEvent, Schema, Status } from './document.ts';
-import { describeType, fields, parameters } from './fields.ts';
+import type { Read, Reference, ReferenceEvent } from './document.ts';
+import type { Field } from './fields.ts';
 import { highlight } from './highlight.ts';
 import { type Chapter, inlineMarkdown, markdown } from './markdown.ts';
 import { languages, samples } from './samples.ts';
-import { type Tool, tools } from './tools.ts';
+import { type Tool, tools, toolsText } from './tools.ts';
 
 /** One row of the page: text, and the code that stands beside it. */
 interface Row {
@@ -20,9 +20,8 @@ export const row = ({ id, text, code }: Row): Html =>
 <div class="code"><div>${code}</div></div></section>`;
 
 /** A box of code with its title. `kind` is a class, such as the language of a sample. */
-export const codeBox = (title: Child, code: string, { label, kind = '' }: { label: string; kind?: string }): Html =>
-  html`<figure class="box ${kind}"><figcaption>${title}</figcaption>
-<pre tabindex="0" role="group" aria-label="${label}"><code>${highlight(code)}</code></pre></figure>`;
+export const codeBox = (title: Child, code: string, kind = ''): Html =>
+  html`<figure class="box ${kind}"><figcaption>${title}</figcaption><pre>${highlight(code)}</pre></figure>`;
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2);
 
@@ -36,10 +35,7 @@ export const chapterRow = ({ id, heading, text, code }: Chapter): Html =>
         ? html`<p><a href="#error-codes">Every code, when it is sent, and what to do about it</a></p>`
         : nothing
     }`,
-    code: code.map((each) => {
-      const title = codeTitles[each.language] ?? each.language;
-      return codeBox(title, each.text, { label: `${heading}: ${title}` });
-    }),
+    code: code.map((each) => codeBox(codeTitles[each.language] ?? each.language, each.text)),
   });
 
 /** Renders what all reads have in common. */
@@ -48,19 +44,30 @@ export const readsRow = ({ reads, readParameters, readHeaders, readStatuses }: R
     id: 'reads',
     text: html`<h2>Reads</h2>
 <p>Each is a <code>GET</code> request without a body and without query parameters.</p>
-<h3>Parameters</h3>${parameters(readParameters)}
-<h3>Response headers</h3>${parameters(readHeaders)}
-<h3>Statuses</h3>${statusList(readStatuses)}`,
+<h3>Parameters</h3>${fieldList(readParameters)}
+<h3>Response headers</h3>${fieldList(readHeaders)}
+<h3>Statuses</h3>${fieldList(readStatuses)}`,
     code: list(
       'Endpoints',
       reads.map(({ id, path }) => html`<a href="#${id}"><b class="get">GET</b> <code>${path}</code></a>`),
     ),
   });
 
-const statusList = (all: readonly Status[]): Html =>
+/** Renders fields, each with its own in turn: those of the first level are open. */
+const fieldList = (all: readonly Field[], isOpen = true): Html =>
   html`<dl class="fields">${all.map(
-    ({ status, description }) =>
-      html`<div><dt><code>${status}</code></dt><dd><p>${inlineMarkdown(description)}</p></dd></div>`,
+    ({ name, type, text, fields }) =>
+      html`<div><dt><code>${name}</code>${type && html` <small>${type}</small>`}</dt><dd>${
+        text && html`<p>${inlineMarkdown(text)}</p>`
+      }${
+        fields.length === 0
+          ? nothing
+          : html`<details${attributes({ open: isOpen })}><summary>Fields of <code>${name}</code></summary>${fieldList(
+              fields,
+              false,
+            )}
+</details>`
+      }</dd></div>`,
   )}</dl>`;
 
 const list = (title: string, entries: readonly Html[]): Html =>
@@ -68,75 +75,53 @@ const list = (title: string, entries: readonly Html[]): Html =>
 <ul>${entries.map((each) => html`<li>${each}</li>`)}</ul></figure>`;
 
 /** Renders one read, with a sample in each language: the style sheet shows that of the chosen one. */
-export function readRow(read: Read, { resolve }: Reference, baseUrl: string): Html {
-  const code = samples(read, baseUrl);
+export function readRow(read: Read): Html {
+  const code = samples(read);
   return row({
     id: read.id,
     text: html`<h3 class="title">${read.summary}</h3>
 <p class="path"><b class="get">GET</b> <code>${read.path}</code></p>
 ${markdown(read.description)}
-<h4>Response</h4>${describeBody(read.schema, resolve)}${fields(read.schema, resolve)}`,
+<h4>Response</h4>${markdown(read.body)}${fieldList(read.fields)}`,
     code: html`${languages.map(({ id, name }) =>
-      codeBox(name, code[id], { kind: `sample ${id}`, label: `${read.summary}: ${name}` }),
+      codeBox(name, code[id], `sample ${id}`),
     )}<form class="try" data-path="${read.path}" hidden><button>Send request</button><output></output></form>
-${read.examples.map(({ summary, value }) =>
-  codeBox(html`<b class="good">200</b> ${summary}`, json(value), { label: `${read.summary}: ${summary}` }),
-)}`,
+${read.examples.map(({ summary, value }) => codeBox(html`<b class="good">200</b> ${summary}`, json(value)))}`,
   });
-}
-
-/** Describes a list, whose fields are those of its elements. */
-function describeBody(schema: Schema, resolve: Reference['resolve']): Html {
-  const { items, description } = resolve(schema);
-  if (items === undefined) return nothing;
-  return html`<p>A ${describeType(schema, resolve)}. ${inlineMarkdown(description ?? '')} Each has:</p>`;
 }
 
 /** Renders what all events have in common. */
-export const eventsRow = ({ events, eventSummary, eventHeaders, eventStatuses, resolve }: Reference): Html =>
-  row({
+export const eventsRow = (reference: Reference): Html => {
+  const { events, eventSummary, eventHeaders, eventHeaderExample, eventFields, eventStatuses } = reference;
+  return row({
     id: 'events',
     text: html`<h2>Events</h2>
 <p>${inlineMarkdown(eventSummary)} <a href="#webhooks">Webhooks</a> says how they are sent and how to check them.</p>
-<h3>Headers</h3>${parameters(eventHeaders)}
-<h3>Body</h3>${fields(describeEnvelope(events, resolve), resolve)}
-<h3>Your response</h3>${statusList(eventStatuses)}`,
+<h3>Headers</h3>${fieldList(eventHeaders)}
+<h3>Body</h3>${fieldList(eventFields)}
+<h3>Your response</h3>${fieldList(eventStatuses)}`,
     code: html`${list(
       'Event types',
       events.map(({ id, type }) => html`<a href="#${id}"><b class="post">POST</b> <code>${type}</code></a>`),
-    )}${codeBox('Headers of a delivery', eventHeaders.map(({ name, example }) => `${name}: ${example}`).join('\n'), {
-      label: 'Headers of a delivery',
-    })}`,
+    )}${codeBox('Headers of a delivery', eventHeaderExample)}`,
   });
+};
 
-/** Returns the body of every event: its members are the same but for the values of `type` and what `data` has. */
-function describeEnvelope(events: Reference['events'], resolve: Reference['resolve']): Schema {
-  const envelope = resolve(events[0]?.schema ?? {});
-  const type = { type: 'string', description: 'One of the event types.' };
-  const data = { type: 'object', description: 'What happened, with the fields of its type.' };
-  return { ...envelope, properties: { ...envelope.properties, type, data } };
-}
-
-const findData = ({ schema }: ReferenceEvent, resolve: Reference['resolve']): Schema =>
-  resolve(schema).properties?.data ?? {};
-
-export const eventRow = (event: ReferenceEvent, { resolve }: Reference): Html =>
+export const eventRow = (event: ReferenceEvent): Html =>
   row({
     id: event.id,
     text: html`<h3 class="title">${event.summary}</h3>
 <p class="path"><b class="post">POST</b> <code>${event.type}</code></p>
-${markdown(event.description)}<h4>Fields of <code>data</code></h4>${fields(findData(event, resolve), resolve)}`,
-    code: event.examples.map(({ summary, value }) =>
-      codeBox(summary, json(value), { label: `${event.type}: ${summary}` }),
-    ),
+${markdown(event.description)}<h4>Fields of <code>data</code></h4>${fieldList(event.fields)}`,
+    code: event.examples.map(({ summary, value }) => codeBox(summary, json(value))),
   });
 
 /** Renders what all error responses have in common. */
-export const errorsRow = ({ errorSchema, resolve }: Reference): Html =>
+export const errorsRow = ({ errorFields }: Reference): Html =>
   row({
     id: 'error-codes',
     text: html`<h2>Error codes</h2>
-<p>Every error response is JSON with these fields.</p>${fields(errorSchema, resolve)}`,
+<p>Every error response is JSON with these fields.</p>${fieldList(errorFields)}`,
   });
 
 /** Renders an error code: when it is sent, what to do about it, and an example. */
@@ -146,19 +131,18 @@ export function errorRow(code: ErrorCode, { errorExamples }: Reference): Html {
   const { meaning, remedy } = errorHelp[code];
   return row({
     id: errorId(code),
-    text: html`<h3 class="title"><code>${code}</code> <span class="type">${errorStatus[code]}</span></h3>
+    text: html`<h3 class="title"><code>${code}</code> <small>${errorStatus[code]}</small></h3>
 <p>${inlineMarkdown(meaning)}.</p><p><b>What to do:</b> ${inlineMarkdown(remedy)}</p>${
       examples.length < 2
         ? nothing
         : html`<details><summary>Messages of <code>${code}</code></summary><ul>${examples.map(
-            ({ when, body }) => html`<li>${inlineMarkdown(when)}: <q>${(body as { message: string }).message}</q></li>`,
+            ({ when, body }) => html`<li>${inlineMarkdown(when)}: <q>${body.message}</q></li>`,
           )}</ul></details>`
     }`,
     code: example
       ? codeBox(
           html`<b class="bad">${example.status}</b> <span>${inlineMarkdown(example.when)}</span>`,
           json(example.body),
-          { label: code },
         )
       : null,
   });
@@ -172,13 +156,13 @@ const toolRow = ({ id, heading, text, title, code }: Tool): Html =>
   row({
     id,
     text: html`<h3 class="title">${heading}</h3>${markdown(text)}`,
-    code: codeBox(title, code, { label: heading }),
+    code: codeBox(title, code),
   });
 
 export const toolRows = (): Html[] => [
   row({
     id: 'tools',
-    text: html`<h2>Clients and tools</h2><p>They belong to this API, and need no other package at run time.</p>`,
+    text: html`<h2>Clients and tools</h2><p>${inlineMarkdown(toolsText)}</p>`,
   }),
   ...tools.map(toolRow),
 ];

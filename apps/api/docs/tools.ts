@@ -9,6 +9,10 @@ export interface Tool {
   code: string;
 }
 
+/** Markdown. The repository names no address of its own: a release puts one into its charts. */
+export const toolsText =
+  'They are parts of `org-api`, the project of this service: support says where its releases are.';
+
 export const tools: readonly Tool[] = [
   {
     id: 'clients',
@@ -16,7 +20,8 @@ export const tools: readonly Tool[] = [
     text:
       '`@org-api/client` runs on Node, Deno, Bun and at the edge, `org-api` on Python 3.9 and newer. Both wait as ' +
       'long as a 429 or 503 says, keep responses by their `ETag`, and never print a key. They are files of each ' +
-      'release; `npm start` prints how a checkout installs them.',
+      'release; `npm start` prints how a checkout installs them. The samples in TypeScript are for a project with ' +
+      '`"type": "module"`: with `@types/node` for tsc, or as `.ts` on Node 22.18 and newer.',
     title: 'Install',
     code: 'npm install ./org-api-client-*.tgz\npip install ./org_api-*.whl',
   },
@@ -37,7 +42,7 @@ export const tools: readonly Tool[] = [
       'tries about thirty scenarios: a bad signature, an old timestamp, a repeat, two events in the wrong order, a ' +
       'redirect. It reports what failed, why it matters and how to fix it, and ends with an exit code for CI. With ' +
       '`--state-url` your receiver also reports what it applied; `--help` has the form.',
-    title: 'From a checkout of the project',
+    title: 'In a checkout of org-api',
     code:
       'npm run tool -- listen --forward-to http://127.0.0.1:3000/ --secret-file FILE\n' +
       'npm run tool -- certify http://127.0.0.1:3000/ --secret-file FILE',

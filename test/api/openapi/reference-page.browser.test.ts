@@ -9,6 +9,10 @@ import { giveGrants } from '../bounds/readers.ts';
 const wide = { width: 1280, height: 850 };
 const phone = { width: 390, height: 844 };
 
+/** Code of which a part is out of its box. */
+const cutCode =
+  "[...document.querySelectorAll('pre')].filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.innerText)";
+
 /** A visit of the page, with the browser's messages and its requests to other origins. */
 interface Visit {
   page: Page;
@@ -47,7 +51,7 @@ describe('the reference page at /docs', () => {
     await page.locator('#key-box').evaluate((box: { open: boolean }) => {
       box.open = true;
     });
-    await page.getByLabel('API key').fill(key);
+    await page.getByLabel('API key', { exact: true }).fill(key);
     await page.getByLabel('Organization ID').fill(orgId);
     await page.keyboard.press('Enter');
     await page.locator(`#${operationId} .try button`).click();
@@ -72,6 +76,7 @@ describe('the reference page at /docs', () => {
         });
       expect(await violations(page)).toEqual([]);
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width);
+      expect(await page.evaluate(cutCode)).toEqual([]);
       expect([complaints, strangers]).toEqual([[], []]);
     },
   );
@@ -128,12 +133,12 @@ describe('the reference page at /docs', () => {
     const { make } = installation();
     const { key, orgId } = await make.apiKey();
     const { page, complaints, strangers } = await visit('/docs#getOrg');
-    await page.locator('#getOrg .try button').click();
-    expect(await page.locator('#getOrg output').innerText()).toContain('Enter your key');
     await send(page, { key, orgId });
     const response = await page.locator('#getOrg .try pre').innerText();
     expect(response).toMatch(/^ETag: "[\w-]+"\nRateLimit: "key";r=119;t=\d+\n/);
     expect(response).toContain(`"id": "${orgId}"`);
+    await page.locator('#search').fill(orgId);
+    expect(await page.locator('#results').innerText()).toBe('Nothing found.');
 
     expect(await page.content()).not.toContain(key);
     // By number: a spread leaves out entries that are named like a method of the storage.
@@ -162,12 +167,40 @@ describe('the reference page at /docs', () => {
     expect(text.split('\n\n')[1]?.indexOf('\n…')).toBe(20_000);
   });
 
+  it.each([wide, phone])(
+    'opens the key box where the reader is, sends on Enter, and closes it: %o',
+    async (viewport) => {
+      const { make } = installation();
+      const { key, orgId } = await make.apiKey();
+      const { page } = await visit('/docs', { viewport });
+      const button = page.locator('#listRoles .try button').first();
+      await button.scrollIntoViewIfNeeded();
+      const position = await page.evaluate('scrollY');
+      expect(position).toBeGreaterThan(2_000);
+      await button.click();
+      expect(await page.locator('#listRoles output').innerText()).toContain('Enter your key');
+      await page.getByLabel('API key', { exact: true }).fill(key);
+      await page.getByLabel('Organization ID').fill(orgId);
+      expect(await page.evaluate('scrollY')).toBe(position);
+      await page.keyboard.press('Enter');
+      await page.locator('#listRoles output', { hasText: 'Status 200' }).waitFor();
+      expect(await page.evaluate('scrollY')).toBe(position);
+      expect(await page.getByLabel('API key', { exact: true }).isVisible()).toBe(false);
+      expect(await page.evaluate("document.activeElement.closest('section')?.id")).toBe('listRoles');
+      for (const close of [() => button.press('Enter'), () => page.keyboard.press('Escape')]) {
+        await page.evaluate("document.querySelector('#key-box').open = true");
+        await close();
+        expect(await page.getByLabel('API key', { exact: true }).isVisible()).toBe(false);
+      }
+    },
+  );
+
   it('shows an error response with its code', async () => {
     const { make } = installation();
     const { orgId } = await make.apiKey();
     const { page } = await visit('/docs');
     await page.locator('#key-box summary').click();
-    await page.getByLabel('API key').fill('aln_us_not_a_key');
+    await page.getByLabel('API key', { exact: true }).fill('aln_us_not_a_key');
     await page.getByLabel('Organization ID').fill(orgId);
     await page.keyboard.press('Enter');
     await page.locator('#listRoles .try button').click();

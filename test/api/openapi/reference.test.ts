@@ -11,12 +11,15 @@ import { languages } from '../../../apps/api/docs/samples.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { versions } from '../../../apps/api/openapi/changes.ts';
 import { openApiDocument } from '../../../apps/api/openapi/document.ts';
+import { deliveryHeaderExamples } from '../../../apps/api/openapi/examples.ts';
+import { eventSchema, schemaReference } from '../../../apps/api/openapi/schemas.ts';
 import { eventOperationId } from '../../../apps/api/openapi/webhooks.ts';
 
 const findPage = publicPages({ baseUrls: defaultBaseUrls, region: 'us' });
 const read = (path: string): string => findPage(path)?.body.toString() ?? '';
 const page = read('/docs');
 const document = openApiDocument({ baseUrls: defaultBaseUrls });
+const { headers, schemas } = document.components;
 
 /** What the page shows as text, without its markup. */
 const shown = decode(page.replaceAll(/<[^>]+>/g, ''));
@@ -37,6 +40,33 @@ function collect(value: unknown, name: string): string[] {
   );
 }
 
+/** Every paragraph that the document says of reads, events, parameters, headers and fields. */
+const descriptions = collect(
+  [document.paths, document.webhooks, document.components.parameters, headers, schemas],
+  'description',
+).flatMap((text) => text.split('\n\n'));
+
+/** Returns the lines that Markdown needs of a schema: a field with its type begins one, and its values are in it. */
+function listFields(schema: Schema, indent = ''): { start: string; values: string[] }[] {
+  const { properties = {}, items, anyOf = [] } = resolve(schema);
+  const own = Object.entries(properties).flatMap(([name, property]) => [
+    { start: `${indent}- \`${name}\` (`, values: resolve(property).enum ?? [] },
+    ...listFields(property, `${indent}  `),
+  ]);
+  return [...own, ...[...(items ? [items] : []), ...anyOf].flatMap((each) => listFields(each, indent))];
+}
+
+interface Schema {
+  $ref?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+  enum?: string[];
+}
+
+const resolve = (schema: Schema): Schema =>
+  schema.$ref === undefined ? schema : (schemas[schema.$ref.split('/').at(-1) ?? ''] as Schema);
+
 describe('the reference at /docs', () => {
   it('is at most 25 kB in gzip, with its style, its script and its icon', () => {
     const files = [
@@ -49,15 +79,9 @@ describe('the reference at /docs', () => {
   });
 
   it('shows every description of the document, without a script', () => {
-    const { info, paths, webhooks, components } = document;
-    const descriptions = collect(
-      [paths, webhooks, components.parameters, components.headers, components.schemas],
-      'description',
-    );
     expect(descriptions.length).toBeGreaterThan(80);
-    const missing = descriptions.flatMap((text) => text.split('\n\n')).filter((text) => !shown.includes(plain(text)));
-    expect(missing).toEqual([]);
-    for (const [heading] of info.description.matchAll(/(?<=^# ).+$/gm)) expect(shown).toContain(heading);
+    expect(descriptions.map(plain).filter((text) => !shown.includes(text))).toEqual([]);
+    for (const [heading] of document.info.description.matchAll(/(?<=^# ).+$/gm)) expect(shown).toContain(heading);
   });
 
   it.each(endpoints)(
@@ -96,7 +120,7 @@ describe('the reference at /docs', () => {
     const links = [...page.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, link = '']) => link);
     expect(links.length).toBeGreaterThan(50);
     const dead = links.filter((link) => (link.startsWith('#') ? !ids.has(link.slice(1)) : findPage(link) === null));
-    expect(dead).toEqual(['https://www.standardwebhooks.com']);
+    expect(dead).toEqual([`${defaultBaseUrls.ca}/docs`, 'https://www.standardwebhooks.com']);
     expect([...page.matchAll(/<(?:script|link|img)[^>]+(?:src|href)="(?!\/)/g)]).toEqual([]);
     expect(ids.size).toBe([...page.matchAll(/ id="/g)].length);
   });
@@ -116,12 +140,11 @@ describe('the reference at /docs', () => {
     expect(text.match(/<script/g)).toHaveLength(1);
   });
 
-  it('names the server of its region, and tells clients about it when they cannot know it', () => {
+  it('names the server of its region, and leads to the page of the other', () => {
     const ca = publicPages({ baseUrls: { us: 'https://a.test', ca: 'https://b.test' }, region: 'ca' });
-    const text = ca('/docs.md')?.body.toString() ?? '';
-    expect(text).toContain("export ORG_API_BASE_URL='https://b.test'");
-    expect(text).toContain('"https://b.test/v1/orgs/$ORG_ID/seats"');
-    expect(read('/docs.md')).not.toContain('ORG_API_BASE_URL');
+    expect(ca('/docs.md')?.body.toString()).toContain("export ORG_API_BASE_URL='https://b.test'");
+    const text = ca('/docs')?.body.toString();
+    expect(text).toContain('<span class="region">Canada</span>\n<a href="https://a.test/docs">United States</a>');
   });
 
   it('installs clients and kits by the lines of their READMEs', () => {
@@ -158,18 +181,59 @@ describe('the reference at /docs', () => {
 });
 
 describe('the reference as Markdown', () => {
+  it('says everything that the document says, also the order of each list', () => {
+    const lines = read('/docs.md').replaceAll(/ One of `.+`\.$/gm, '');
+    expect(descriptions.filter((text) => !lines.includes(text))).toEqual([]);
+    expect(descriptions.filter((text) => /ordered by/i.test(text)).length).toBeGreaterThan(6);
+  });
+
+  it.each(endpoints)('has of $operationId every field with its values, and what all reads have', (endpoint) => {
+    const lines = read(`/docs/${endpoint.operationId}.md`).split('\n');
+    const fields = listFields(schemaReference(endpoint.response));
+    expect(fields.length).toBeGreaterThan(0);
+    for (const { start, values } of fields) {
+      const line = lines.filter((each) => each.startsWith(start));
+      expect(line, start).not.toEqual([]);
+      for (const value of values)
+        expect(
+          line.some((each) => each.includes(`\`${value}\``)),
+          value,
+        ).toBe(true);
+    }
+    for (const name of [...Object.keys(document.components.parameters), ...Object.keys(headers)])
+      expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^- \`${name}\` \\(.+\\): .`)));
+  });
+
+  it.each(eventTypes)('has of %s every field with its values, and a delivery that can be verified', (type) => {
+    const text = read(`/docs/${eventOperationId(type)}.md`);
+    const lines = text.split('\n');
+    const fields = listFields((eventSchema(type) as Schema).properties?.data ?? {});
+    expect(fields.length).toBeGreaterThan(0);
+    for (const { start, values } of fields) {
+      const line = lines.find((each) => each.startsWith(start));
+      expect(line, start).toBeDefined();
+      for (const value of values) expect(line).toContain(`\`${value}\``);
+    }
+    for (const name of Object.keys(eventEnvelope(type).shape)) expect(text).toContain(`\n- \`${name}\` (`);
+    for (const [name, value] of Object.entries(deliveryHeaderExamples)) {
+      expect(text).toContain(`\n- \`${name}\` (`);
+      expect(lines).toContain(`${name}: ${value}`);
+    }
+  });
+
   it('has every read with its samples and examples, every event, and every error code with its remedy', () => {
     const text = read('/docs.md');
     for (const { operationId, summary, description } of endpoints) {
-      const part = read(`/docs/${operationId}.md`).trim();
+      const part = read(`/docs/${operationId}.md`).split('\n## Reads\n')[0] ?? '';
       expect(part).toContain(`### ${summary}`);
       expect(part).toContain(description);
-      expect(part.match(/^```\w+$/gm)?.slice(0, languages.length)).toEqual(
+      expect(part.match(/^```\w+$/gm)?.slice(-languages.length)).toEqual(
         languages.map(({ fence }) => `\`\`\`${fence}`),
       );
       expect(text).toContain(part);
     }
-    for (const type of eventTypes) expect(text).toContain(read(`/docs/${eventOperationId(type)}.md`).trim());
+    for (const type of eventTypes)
+      expect(text).toContain(read(`/docs/${eventOperationId(type)}.md`).split('\n## Events\n')[0]);
     for (const code of errorCodes) expect(text).toContain(errorHelp[code].remedy);
     expect(text.match(/^# .+$/gm)).toEqual(['# Organization API']);
   });

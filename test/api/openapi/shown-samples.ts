@@ -27,9 +27,14 @@ export async function readShownSamples(onFinished: OnFinished): Promise<ShownSam
   const environment = { ...shown, ORG_API_KEY: key, ORG_ID: orgId };
   const reads: ShownSamples['reads'] = [];
   for (const { operationId: id, resource } of endpoints) {
-    const [, part = ''] = page.split(`{orgId}${resource}\` (\`${id}\`)`);
-    const blocks = [...part.matchAll(/^```\w+\n([\s\S]*?)\n```$/gm)].slice(0, languages.length);
-    const code = Object.fromEntries(languages.map(({ id: language }, index) => [language, blocks[index]?.[1] ?? '']));
+    const [, rest = ''] = page.split(`{orgId}${resource}\` (\`${id}\`)`);
+    const [part = ''] = rest.split(/^##/m);
+    const code = Object.fromEntries(
+      languages.map(({ id: language, fence }) => [
+        language,
+        new RegExp(`^\`{3}${fence}\\n([\\s\\S]*?)\\n\`{3}$`, 'm').exec(part)?.[1] ?? '',
+      ]),
+    );
     const body = await (await api.get(`/v1/orgs/${orgId}${resource}`, { key })).json();
     reads.push({ id, code: code as Record<Language, string>, body });
   }
