@@ -222,7 +222,7 @@ describe('access that lies ahead', () => {
     const end = await owner.get(`${moved.to}/end`);
     expect(readText(end.text)).toMatch(
       new RegExp(
-        `Withdraw access of Verdi family\\? .*Ada Rivers to Verdi family that begins on ${begin} is withdrawn`,
+        `Withdraw Ada Rivers’s access to the Verdi family\\? .*Ada Rivers to Verdi family that begins on ${begin} is withdrawn`,
       ),
     );
     expect(end.text).not.toContain('client.ended');
@@ -259,6 +259,13 @@ describe('the roster', () => {
         .sort();
     expect(await names('')).toEqual(['100% Öztürk', 'Rossi family']);
     expect(await names('?state=ended')).toEqual(['Past family']);
+    // A search finds all, unless it says which.
+    expect(await names('?q=past')).toEqual(['Past family']);
+    expect(await names('?q=past&state=')).toEqual(['Past family']);
+    expect(await names('?q=past&state=active')).toEqual([]);
+    const ended = (await t.http(t.ada).get(t.at('/clients?state=ended'))).text;
+    expect(readText(ended)).toMatch(/ Ended Status Seat Reason .*(Moved to a colleague|Ended)/);
+    expect(ended).toContain(`href="${t.at('/clients')}">Clear</a>`);
     expect(await names(`?state=all&professional=${cleo.userId}`)).toEqual(['100% Öztürk', 'Past family']);
     expect(await names('?q=%25')).toEqual(['100% Öztürk']);
     for (const typed of ['öZT', 'ozturk', 'O\u0308ztu\u0308rk'])

@@ -97,12 +97,23 @@ it('names the first line of each kind of change', { timeout: 120_000 }, async ()
   };
   const expectFault = (copy: string, text: string, ...anchors: string[]) => {
     const { exitCode, lines } = verify(copy, ...anchors);
-    expect([exitCode, lines.filter((line) => line.startsWith('NOT INTACT'))[0]]).toEqual([1, `NOT INTACT: ${text}`]);
+    const faults = lines.slice(0, -1).filter((line) => line.startsWith('NOT INTACT'));
+    expect([exitCode, faults[0]]).toEqual([1, `NOT INTACT: ${text}`]);
+    expect(lines.at(-1)).toBe(`NOT INTACT: ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`);
   };
   const changedAt = (index: number) =>
     `${log}, line ${index + 1} (position ${index + 1}): changed, removed, added or moved`;
   const at = (index: number) => lines[index] ?? '';
   expect(verify(write(lines)).exitCode).toBe(0);
+  // Deliveries are in no chain: with a manifest that agrees, only its hash in the log shows the change.
+  const edited = write(lines);
+  const before = read(edited, 'manifest.json');
+  const deliveries = read(edited, 'deliveries.csv');
+  writeFileSync(path.join(edited, 'deliveries.csv'), `${deliveries}another line\n`);
+  expectFault(edited, 'deliveries.csv is not the file that manifest.json names');
+  const agreeing = before.replace(sha256(deliveries), sha256(`${deliveries}another line\n`));
+  writeFileSync(path.join(edited, 'manifest.json'), agreeing);
+  expect(verify(edited).lines.slice(-2)).toEqual([`manifest.json: ${sha256(agreeing)}`, 'INTACT']);
   expectFault(write(lines.with(3, at(3).replace('200', '403'))), changedAt(3));
   expectFault(write(lines.with(counted, at(counted).replace(', 3, null', ', 2, null'))), changedAt(counted));
   expectFault(

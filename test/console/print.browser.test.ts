@@ -42,7 +42,8 @@ const listFaults = (page: Page) =>
       each.getBoundingClientRect().right > sheet + 1 && getComputedStyle(each).position !== 'absolute');
     const overlaps = boxes.flatMap(({ text, box }, index) => boxes.slice(index + 1).filter((other) =>
       box.left < other.box.right - 1 && other.box.left < box.right - 1
-        && box.top < other.box.bottom - 3 && other.box.top < box.bottom - 3).map((other) => text + ' over ' + other.text));
+        && box.top < other.box.bottom - 3 && other.box.top < box.bottom - 3)
+      .map((other) => text + ' over ' + other.text));
     [...overlaps, ...cut.map(({ outerHTML }) => 'cut: ' + outerHTML.slice(0, 120)),
       ...(document.documentElement.scrollWidth > sheet ? ['wider than the sheet'] : [])];
   }`);

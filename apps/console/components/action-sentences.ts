@@ -1,5 +1,6 @@
 import type { AuditEntry } from '#domain/audit-log/search.ts';
 import { reads } from './reads.ts';
+import { nameFamily } from './text.ts';
 
 /** What a name in a sentence refers to. A delivery belongs to a webhook (`of`). */
 export interface ObjectRef {
@@ -64,12 +65,12 @@ const webhook = ({ webhookName, detail }: AuditEntry) => named(webhookName, 'web
 const client = ({ clientName, detail }: AuditEntry): Name =>
   typeof detail?.grantId === 'string'
     ? {
-        name: clientName === null ? 'a client' : `the ${clientName}${/family$/i.test(clientName) ? '' : ' family'}`,
+        name: clientName === null ? 'a client' : nameFamily(clientName),
         object: { kind: 'client', id: detail.grantId },
       }
     : { name: 'a client' };
 /** The member who has or had the access in question. */
-const accessOf = ({ professionalName }: AuditEntry): Name => ({ name: professionalName ?? 'a professional' });
+const getProfessional = ({ professionalName }: AuditEntry): Name => ({ name: professionalName ?? 'a professional' });
 const delivery = ({ detail }: AuditEntry): Name =>
   typeof detail?.eventId === 'string' && typeof detail.webhookId === 'string'
     ? { name: detail.eventId, object: { kind: 'delivery', id: detail.eventId, of: detail.webhookId } }
@@ -243,19 +244,21 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   'role.delete': ['Deleted a role', (e) => sentence`Deleted role ${role(e)}`],
   'seat.give': ['Assigned a seat', (e) => sentence`Assigned a seat to ${client(e)}`],
   'seat.end': ['Ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],
-  'grant.end': ['Ended client access', (e) => sentence`Ended ${accessOf(e)}’s access to ${client(e)}`],
+  'grant.end': ['Ended client access', (e) => sentence`Ended ${getProfessional(e)}’s access to ${client(e)}`],
   'grant.ended': [
     'Stopped showing client access',
-    (e) => sentence`Stopped showing ${accessOf(e)}’s access to ${client(e)} as active in reads`,
+    (e) => sentence`Stopped showing ${getProfessional(e)}’s access to ${client(e)} as active in reads`,
   ],
   'grant.notified': [
     'Recorded confirmations of receipt',
     (e, d) =>
-      sentence`Recorded that ${countAcknowledged(d.receivers)} acknowledged the end of ${accessOf(e)}’s access to ${client(e)}`,
+      sentence`Recorded that ${countAcknowledged(d.receivers)} acknowledged the end of ${getProfessional(e)}’s access to ${client(
+        e,
+      )}`,
   ],
   'grant.move': [
     'Moved client access',
-    (e) => sentence`Moved ${client(e)} from ${accessOf(e)} to another professional`,
+    (e) => sentence`Moved ${client(e)} from ${getProfessional(e)} to another professional`,
   ],
   'sign_in.recover': [
     'Recovered sign-in',
@@ -348,19 +351,19 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   'platform.put_family': ['Platform changed a family', () => sentence`Added or renamed a family`],
   'platform.start_grant': [
     'Platform started client access',
-    (e) => sentence`Started ${accessOf(e)}’s access to ${client(e)}`,
+    (e) => sentence`Started ${getProfessional(e)}’s access to ${client(e)}`,
   ],
   'platform.plan_end': [
     'Platform planned an end',
-    (e) => sentence`Changed the planned end of ${accessOf(e)}’s access to ${client(e)}`,
+    (e) => sentence`Changed the planned end of ${getProfessional(e)}’s access to ${client(e)}`,
   ],
   'platform.end_grant': [
     'Platform ended client access',
-    (e) => sentence`Ended ${accessOf(e)}’s access to ${client(e)}`,
+    (e) => sentence`Ended ${getProfessional(e)}’s access to ${client(e)}`,
   ],
   'platform.move_grant': [
     'Platform moved client access',
-    (e) => sentence`Moved ${client(e)} from ${accessOf(e)} to another professional`,
+    (e) => sentence`Moved ${client(e)} from ${getProfessional(e)} to another professional`,
   ],
   'platform.give_seat': ['Platform assigned a seat', (e) => sentence`Assigned a seat to ${client(e)}`],
   'platform.end_seat': ['Platform ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],

@@ -16,6 +16,6 @@ export function searchForm(parts: { action: string; label: string; fields: Child
   return html`<search aria-label="${label}"><form method="get" action="${action}" class="search">
     ${fields}
     <p class="actions"><button type="submit" class="secondary">Search</button>
-      ${clear === null ? nothing : html`<a href="${clear}">View all</a>`}</p>
+      ${clear === null ? nothing : html`<a href="${clear}">Clear</a>`}</p>
   </form></search>`;
 }

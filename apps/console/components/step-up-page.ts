@@ -53,7 +53,8 @@ export async function stepUpPage(
     passkeys: factors.passkey !== null,
     body: html`<section class="dialog" id="step-up" aria-label="${title}">
       ${follows === 'open' ? html`<h2>${title}</h2>` : nothing}
-      <p>This action requires your second factor if you last used it more than 5 minutes ago. ${whatFollows[follows]}</p>
+      <p>This action requires your second factor if you last used it more than 5 minutes ago.
+        ${whatFollows[follows]}</p>
       ${secondFactorForms(visit, { action: visit.target, factors, carried, state })}
       <div class="dialog-foot">${renderCancel(visit, follows, carried)}</div>
     </section>`,

@@ -7,6 +7,9 @@ const maxShown = 120;
 /** Renders a typed or imported name, at most 120 characters, isolated from the text around it. */
 export const displayName = (name: string): Html => html`<bdi>${truncate(name, maxShown)}</bdi>`;
 
+/** Returns a family's name within a sentence, such as "the Rivers family". */
+export const nameFamily = (name: string): string => `the ${name}${/family$/i.test(name) ? '' : ' family'}`;
+
 /** Returns the first `max` whole characters of a text, with … if there are more. */
 export function truncate(text: string, max: number): string {
   if (text.length <= max) return text;

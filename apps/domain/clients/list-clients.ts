@@ -18,6 +18,8 @@ export interface ClientRow {
   endsAt: Date | null;
   /** As of now, also before the maintenance loop has written a begin or an end. */
   status: 'scheduled' | 'active' | 'ended' | 'withdrawn';
+  /** Null until the end is stored. */
+  endReason: 'ended' | 'moved' | null;
   /** The seat that this access carries now; null: none. */
   seatId: string | null;
 }
@@ -96,8 +98,6 @@ async function selectPage(
 }
 
 export interface ClientDetails extends ClientRow {
-  /** `ended` also when its planned end passed; null while it is active. */
-  endReason: 'ended' | 'moved' | null;
   /** Whether the family has a seat through other access. */
   hasSeatElsewhere: boolean;
 }
@@ -109,7 +109,7 @@ export interface ClientDetails extends ClientRow {
  */
 export async function getClient(db: Queryable, organizationId: string, grantId: string): Promise<ClientDetails> {
   const [client] = await db.query(sql<ClientDetails>`
-    select ${columns}, g.end_reason as "endReason",
+    select ${columns},
       exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id
         and h.grant_id <> g.id and h.ended_at is null) as "hasSeatElsewhere"
     ${source}
@@ -128,7 +128,7 @@ const conditions = {
 
 const columns = sql`
   g.id as "grantId", g.kind, f.name as family, g.professional_id as "professionalId", m.name as professional, g.since,
-    g.ends_at as "endsAt",
+    g.ends_at as "endsAt", g.end_reason as "endReason",
   case when ${isEndedGrant} then 'ended' when ${isActiveGrant} then 'active' else g.status end as status,
   (select s.id from seat s where s.organization_id = g.organization_id and s.grant_id = g.id and s.ended_at is null
     limit 1) as "seatId"`;

@@ -80,7 +80,8 @@ export async function findReceipt(db: Queryable, organizationId: string, grantId
         ), '[]') from audit_entry a
         where a.organization_id = n.organization_id and a.id in (n.entry_id, n.notified_entry_id, c.id)) as entries,
       json_build_object('kind', case
-          when c.action in ('grant.end', 'grant.move') then case when c.person_id is null then 'operator' else 'member' end
+          when c.action in ('grant.end', 'grant.move') and c.person_id is not null then 'member'
+          when c.action in ('grant.end', 'grant.move') then 'operator'
           when c.action in ('platform.end_grant', 'platform.move_grant') then 'platform'
           when c.action = 'family.erase' then 'erasure'
           when c.action is not null then 'import'

@@ -85,5 +85,5 @@ for (const chain of manifest.months) {
 const others = anchors.filter((anchor) => !checkedAnchors.has(anchor));
 console.log(`anchors compared: ${checkedAnchors.size}, of other months or positions: ${others.length}`);
 console.log(`manifest.json: ${sha256(read('manifest.json')).toString('hex')}`);
-console.log(faults === 0 ? 'INTACT' : `NOT INTACT: ${faults} faults`);
+console.log(faults === 0 ? 'INTACT' : `NOT INTACT: ${faults} ${faults === 1 ? 'fault' : 'faults'}`);
 process.exitCode = faults === 0 ? 0 : 1;

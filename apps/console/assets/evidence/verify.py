@@ -94,5 +94,5 @@ for chain in manifest["months"]:
     print(f"{chain['month']}: positions {chain['from']} to {at}, end {state.hex()}")
 print(f"anchors compared: {len(compared)}, of other months or positions: {len(set(anchors)) - len(compared)}")
 print(f"manifest.json: {sha256(read('manifest.json')).hex()}")
-print("INTACT" if faults == 0 else f"NOT INTACT: {faults} faults")
+print("INTACT" if faults == 0 else f"NOT INTACT: {faults} fault{'' if faults == 1 else 's'}")
 sys.exit(0 if faults == 0 else 1)

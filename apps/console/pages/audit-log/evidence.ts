@@ -104,14 +104,17 @@ const whatItProves = html`
   <ul>
     <li>Each entry has a hash that covers the entry and every entry before it. A changed, removed, added or moved
       entry changes all hashes after it, and the programs name the first line that differs.</li>
-    <li>The log gets an entry with the SHA-256 of the package’s manifest, so that the package itself can be
-      recognized later.</li>
+    <li>The download writes an entry “Downloaded an evidence package” with the SHA-256 of the package’s manifest.</li>
   </ul></section>
   <section><h2>What it does not prove</h2>
   <ul>
-    <li>That the log was not computed again as a whole by a person with full rights in the database. An anchor that was
-      kept elsewhere shows that: the monthly email about the end of the audit log has one, and the operator of the
-      service has others. The file’s README.txt says how to verify the package with it.</li>
+    <li>That the whole log was not rewritten. A person with full rights in the database could change an entry and write
+      every hash after it again. A note of the log’s position and hash that was kept elsewhere, an anchor, shows that.
+      The monthly email about the end of the audit log has one, and the operator of the service has others. README.txt
+      in the package says how to verify with it.</li>
+    <li>Deliveries by themselves. <code>deliveries.csv</code> is in no chain of hashes: a person who changes it and its
+      hash in the manifest gets INTACT. So compare the SHA-256 of <code>manifest.json</code>, which the programs print,
+      with the one in the log’s entry of the download.</li>
     <li>That a receiver processed an event. The package lists what the service recorded of each delivery.</li>
     <li>Names that an erasure removed. The entries remain and can be verified.</li>
   </ul></section>`;

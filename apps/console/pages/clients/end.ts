@@ -4,7 +4,7 @@ import { type ClientDetails, getClient } from '#domain/clients/list-clients.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
-import { displayName, truncate } from '../../components/text.ts';
+import { displayName, nameFamily, truncate } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Page, page, redirect } from '../../web/response.ts';
@@ -34,7 +34,8 @@ async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const client = await getClient(visit.console.database, visit.organizationId, visit.params.grantId ?? '');
   const here = visit.at(`/clients/${client.grantId}`);
   const isScheduled = client.status === 'scheduled';
-  const what = `${isScheduled ? 'Withdraw' : 'End'} access of ${truncate(client.family, 60)}`;
+  const [professional, family] = [truncate(client.professional, 60), nameFamily(truncate(client.family, 60))];
+  const what = `${isScheduled ? 'Withdraw' : 'End'} ${professional}’s access to ${family}`;
   return page({
     title: `${what}?`,
     breadcrumbs: clientBreadcrumbs(visit, client),

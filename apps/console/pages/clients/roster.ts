@@ -24,7 +24,7 @@ const clientsPerPage = 50;
 
 const querySchema = z.object({
   q: searchText,
-  state: z.enum(['active', 'scheduled', 'ended', 'all']).catch('active'),
+  state: z.enum(['active', 'scheduled', 'ended', 'all']).nullable().catch(null),
   professional: z.string().min(1).max(255).nullable().catch(null),
   after: z.guid().nullable().catch(null),
 });
@@ -40,19 +40,21 @@ async function rosterPage(visit: MemberVisit, query: Query): Promise<RouteRespon
   assertMaySeeSeats(visit);
   if (!visit.may('org.clients.read')) return redirect(visit.at('/clients/seats'));
   const { database, now } = visit.console;
-  const { q, state, professional } = query;
+  const { q, professional } = query;
+  const state = getState(query);
   const chosen =
     professional === null ? null : await getMemberDetails(database, visit.organizationId, professional, now());
   const filter: ClientFilter = { state, text: q, professionalId: professional };
   const { rows, next } = await listClients(database, visit.organizationId, filter, query.after, clientsPerPage);
   const columns: Column<ClientRow>[] = [
     ...clientColumns(visit),
-    { heading: 'Ends', cell: ({ endsAt }) => time(endsAt, 'No end date') },
+    { heading: state === 'ended' ? 'Ended' : 'Ends', cell: ({ endsAt }) => time(endsAt, 'No end date') },
     { heading: 'Status', whenNarrow: 'beside', cell: clientStatus },
     {
       heading: 'Seat',
       cell: ({ seatId }) => (seatId === null ? html`<span class="quiet">–</span>` : badge('info', 'Assigned')),
     },
+    ...(state === 'ended' ? [reasonColumn] : []),
   ];
   return page({
     title: 'Clients',
@@ -72,9 +74,17 @@ async function rosterPage(visit: MemberVisit, query: Query): Promise<RouteRespon
 const renderProfessionalFilter = (visit: MemberVisit, name: string): Html =>
   html`<p>Clients of ${displayName(name)}. <a href="${visit.at('/clients')}">View all</a></p>`;
 
+const reasonColumn: Column<ClientRow> = {
+  heading: 'Reason',
+  cell: ({ endReason }) => (endReason === 'moved' ? 'Moved to a colleague' : 'Ended'),
+};
+
+/** Returns which clients are listed: the active ones, and for a search all, if nothing else is chosen. */
+const getState = ({ q, state }: Query): ClientFilter['state'] => state ?? (q === '' ? 'active' : 'all');
+
 function search(visit: MemberVisit, { q, state, professional }: Query): Html {
-  const form = freshForm({ q, state });
-  const isAll = q === '' && state === 'active' && professional === null;
+  const form = freshForm({ q, state: state ?? '' });
+  const isAll = q === '' && (state ?? 'active') === 'active' && professional === null;
   return searchForm({
     action: visit.at('/clients'),
     label: 'Search clients',
@@ -87,14 +97,16 @@ function search(visit: MemberVisit, { q, state, professional }: Query): Html {
 }
 
 const states = [
+  { value: '', label: 'Active; a search finds all' },
   { value: 'active', label: clientStatusLabel('active') },
   { value: 'scheduled', label: clientStatusLabel('scheduled') },
   { value: 'ended', label: clientStatusLabel('ended') },
   { value: 'all', label: 'All' },
 ];
 
-function emptyRoster(visit: MemberVisit, { q, state, professional, after }: Query): Html {
-  if (q === '' && state === 'active' && professional === null && after === null)
+function emptyRoster(visit: MemberVisit, query: Query): Html {
+  const { q, professional, after } = query;
+  if (q === '' && getState(query) === 'active' && professional === null && after === null)
     return emptyState({
       title: 'No active clients',
       icon: 'clients',
@@ -110,4 +122,4 @@ function emptyRoster(visit: MemberVisit, { q, state, professional, after }: Quer
 }
 
 const formatHref = (visit: MemberVisit, { q, state, professional, after }: Query): string =>
-  visit.at(`/clients${queryString({ q, state: state === 'active' ? null : state, professional, after })}`);
+  visit.at(`/clients${queryString({ q, state, professional, after })}`);
