@@ -251,10 +251,10 @@ const actions: Record<string, [title: string, describe: (entry: AuditEntry, deta
   ],
   'grant.notified': [
     'Recorded confirmations of receipt',
-    (e, d) =>
-      sentence`Recorded that ${countAcknowledged(d.receivers)} acknowledged the end of ${getProfessional(e)}’s access to ${client(
-        e,
-      )}`,
+    (e, d) => {
+      const [acknowledged, professional] = [countAcknowledged(d.receivers), getProfessional(e)];
+      return sentence`Recorded that ${acknowledged} acknowledged the end of ${professional}’s access to ${client(e)}`;
+    },
   ],
   'grant.move': [
     'Moved client access',
