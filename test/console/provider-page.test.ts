@@ -127,12 +127,12 @@ it('a mistyped client is rejected when it is saved; another answer to a code tha
     expect(text).not.toContain('mistyped');
   }
   expect(await t.log()).toEqual([]);
-  const answers: [status: number, body: string][] = [
+  const responses: [status: number, body: string][] = [
     [500, 'broken'],
     [200, '{}'],
     [400, '{"error":"invalid_request"}'],
   ];
-  for (const [status, body] of answers) {
+  for (const [status, body] of responses) {
     t.provider.behavior.answer = (path, response) => {
       if (path !== '/token') return false;
       response.writeHead(status, { 'content-type': 'application/json' }).end(body);

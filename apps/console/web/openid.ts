@@ -55,8 +55,8 @@ export class OpenIdProviders {
   }
 
   /**
-   * Reads what a provider publishes, to see that it is one, and sends it a code that it never gave. It rejects the code,
-   * and the client before it if that is not its own (RFC 6749, 5.2). Whatever else it answers proves nothing.
+   * Reads what a provider publishes, to see that it is one, and sends it a code that it never gave. It rejects the
+   * code, and the client before it if that is not its own (RFC 6749, 5.2). Whatever else it answers proves nothing.
    *
    * @throws IdentityError `issuer_invalid`, `client_rejected`, `provider_unavailable`, `busy`
    */

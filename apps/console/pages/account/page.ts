@@ -178,7 +178,8 @@ async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const sessions = await listSessions(console.database, session, console.now());
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
     <p>A session ends after 30 minutes of inactivity or after ${sessionAbsoluteHours} hours, which an organization’s
-      settings can shorten. If you don’t recognize one, end it and change your password.${session.isConfined ? ' Sessions that began elsewhere are not listed.' : ''}</p>
+      settings can shorten. If you don’t recognize one, end it and change your
+      password.${session.isConfined ? ' Sessions that began elsewhere are not listed.' : ''}</p>
     ${table<SessionRow>({
       caption: 'Your sessions',
       columns: [

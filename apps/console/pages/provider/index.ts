@@ -200,8 +200,8 @@ function requiring(visit: MemberVisit, { id, isRequired, otherMembers }: Provide
       ${
         otherMembers === 0
           ? nothing
-          : html`${formatCount(otherMembers, 'member signs', 'members sign')} in with a password only. They link an account
-            under “Your account”, or lose access.`
+          : html`${formatCount(otherMembers, 'member signs', 'members sign')} in with a password only. They link an
+            account under “Your account”, or lose access.`
       }</p>`,
     action: visit.at(`${path}/require`),
     button: 'Require the provider',
