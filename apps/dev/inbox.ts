@@ -17,7 +17,8 @@ interface CaughtMail {
 const keptMails = 200;
 
 const style = trusted(`:root{color-scheme:light dark}
-body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}
+body{font:16px/1.5 system-ui,sans-serif;margin:1rem auto;max-width:60rem;padding:0 1rem}
+h1{font-size:1.25rem;line-height:1.3}
 table{border-collapse:collapse;width:100%}
 td{text-align:left;padding:.4rem .8rem .4rem 0;vertical-align:top;overflow-wrap:anywhere}
 iframe{width:100%;height:46rem;border:1px solid #8886}pre{white-space:pre-wrap;overflow-wrap:anywhere}`);

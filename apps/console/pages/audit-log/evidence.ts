@@ -98,7 +98,8 @@ function chooseMonths(visit: MemberVisit, chains: readonly EvidenceChain[]): Htm
 const whatItProves = html`
   <section><h2>How to verify it</h2>
   <p>Unpack the file, open a terminal in its folder, and run <code>node verify.mjs</code> or
-    <code>python3 verify.py</code>. The last line is INTACT or NOT INTACT, and the lines above it say what differs.</p>
+    <code>python3 verify.py</code>. The last line is <code>INTACT</code> or <code>NOT INTACT</code>, and the
+    lines above it say what differs.</p>
   </section>
   <section><h2>What it proves</h2>
   <ul>

@@ -135,7 +135,7 @@ const receiverColumns = (visit: MemberVisit, asOf: string): Column<ReceiptReceiv
 function receiverName(visit: MemberVisit, receiver: ReceiptReceiver): Html {
   const { webhookId, description, url, attempts } = receiver;
   const name = webhookName(receiver);
-  const host = description.trim() === '' ? nothing : html` <span class="quiet regular">${URL.parse(url)?.host}</span>`;
+  const host = description.trim() === '' ? nothing : html`<div class="quiet regular">${URL.parse(url)?.host}</div>`;
   // Once only the log has the delivery, there is no page of it.
   if (attempts === null || !visit.may('org.webhooks.manage')) return html`${name}${host}`;
   return html`<a href="${visit.at(`/webhooks/${webhookId}`)}">${name}</a>${host}`;

@@ -11,7 +11,7 @@ import {
 import { checkUrl } from '#domain/webhooks/address/url.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { confirm } from '../../components/confirm.ts';
-import { copyableUrl } from '../../components/copy.ts';
+import { copyableUrl, isolatedUrl } from '../../components/copy.ts';
 import { buttonForm, checkboxField, form, problemNotice, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { badge, statusNotice } from '../../components/notice.ts';
@@ -161,8 +161,8 @@ function details(visit: MemberVisit, provider: ProviderDetails): Html {
   const { slug, issuer, clientId, isRequired, linkedMembers, otherMembers } = provider;
   return html`${detailList([
     ['Sign-in link for members', copyableUrl('sign-in link', signInLink(visit, slug))],
-    ['Short name for sign-in', slug],
-    ['Issuer', issuer],
+    ['Short name', slug],
+    ['Issuer', isolatedUrl(issuer)],
     ['Client ID', clientId],
     ['Redirect URI', copyableUrl('redirect URI', visit.console.openId.redirectUri(visit.organizationId))],
     ['Passwords', isRequired ? badge('info', 'Not accepted') : badge('plain', 'Accepted')],

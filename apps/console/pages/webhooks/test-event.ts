@@ -4,6 +4,7 @@ import { webhookDeleted } from '#domain/webhooks/access.ts';
 import { recordTestOutcome, requestTest } from '#domain/webhooks/test-event.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
+import { isolatedUrl } from '../../components/copy.ts';
 import { choiceField, form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { type FormState, freshForm, getText } from '../../web/form.ts';
@@ -59,7 +60,7 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
     body: html`
       ${temporalNotice(visit)}
       ${result === null ? nothing : renderResult(visit, result, types.includes('seat.given'))}
-      <p>A test event is signed and sent once to <bdi class="url">${webhook.url}</bdi>. It contains
+      <p>A test event is signed and sent once to ${isolatedUrl(webhook.url)}. It contains
         <code>"test": true</code> and placeholder IDs. The result appears here and on
         <a href="${webhookPath(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
       ${form(visit, {

@@ -4,6 +4,7 @@ import { isRejection, signatureResultSentences } from '#domain/webhooks/signatur
 import { requestSignatureCheck } from '#domain/webhooks/test-event.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import type { SignatureCheck } from '#workflows/send-test/types.ts';
+import { isolatedUrl } from '../../components/copy.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -46,7 +47,7 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
     body: html`
       ${temporalNotice(visit)}
       ${check === null ? signatureNotice(webhook) : renderResult(check)}
-      <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>. The receiver must accept the correctly
+      <p>Two test events are sent to ${isolatedUrl(webhook.url)}. The receiver must accept the correctly
         signed event with a 2xx status and reject the wrongly signed event with a 4xx status, such as 400.</p>
       ${form(visit, {
         state,
