@@ -134,7 +134,8 @@ export async function violations(page: Page, { colors = false } = {}): Promise<s
   );
 }
 
-const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
+/** Returns the file in which `picture` saves. */
+export const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
 
 /**
  * Saves a picture of the page (the whole page by default) as an artifact of the run, and returns

@@ -1,5 +1,6 @@
 import { firstEventIdAt } from '#domain/contract/events.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
+import type { CustomHeader } from '#domain/webhooks/seal.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { testAllowList, testSealingKeys } from '#test/secrets.ts';
 import type { ConsoleInstallation, Enrolled } from './setup.ts';
@@ -22,11 +23,12 @@ export const hostileResponse = Buffer.concat([
 export async function insertWebhook(
   t: ConsoleInstallation,
   { orgId }: Pick<Enrolled, 'orgId'>,
-  fields: { url?: string; description?: string } = {},
+  fields: { url?: string; description?: string; postsPerSecond?: number; headers?: readonly CustomHeader[] } = {},
 ): Promise<MadeWebhook> {
-  const { url = 'https://hooks.example.com/events', description = 'Case management' } = fields;
+  const fixed = { organizationId: orgId, by: 'orgctl', allowSameUrl: true } as const;
+  const url = 'https://hooks.example.com/events';
   const eventTypes = ['client.started', 'client.ended', 'seat.given'] as const;
-  const input = { organizationId: orgId, by: 'orgctl', url, description, eventTypes, allowSameUrl: true } as const;
+  const input = { url, description: 'Case management', eventTypes, ...fields, ...fixed };
   const made = await createWebhook(t.owner, input, { allow: testAllowList, sealingKeys: testSealingKeys });
   return { orgId, ...made };
 }
