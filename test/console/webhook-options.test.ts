@@ -26,7 +26,9 @@ it('a second webhook with a URL is added only after a confirmation', async () =>
   expect(rejected.text).toContain('Send each event to this URL twice');
   expect(await t.rows('select from webhook')).toHaveLength(1);
   const confirmed = { ...fields, allowSameUrl: 'on' };
-  expect((await t.visitor.submit(rejected, t.at('/new'), confirmed)).text).toContain('Webhook added');
+  const added = (await t.visitor.submit(rejected, t.at('/new'), confirmed)).text;
+  expect(added).toContain('Webhook added');
+  expect(added).toMatch(/href="http[^"]+\/docs#kits"/);
   expect(await t.rows('select from webhook')).toHaveLength(2);
 });
 

@@ -41,6 +41,10 @@ export interface ConsoleDependencies {
   mayStepUp: (path: string) => boolean;
 }
 
+/** Returns the address of the API reference. */
+export const referenceUrl = ({ apiUrl }: Pick<ConsoleDependencies, 'apiUrl'>): string =>
+  `${apiUrl.replace(/\/$/, '')}/docs`;
+
 /** The sender of a request, as far as the request itself shows. */
 export interface Caller {
   visitor: Visitor;

@@ -174,7 +174,11 @@ export const errorReasons = {
     when: 'No such organization',
     message: () => 'There is no organization with this id.',
   },
-  unknown_path: { code: 'not_found', when: null, message: () => 'There is nothing at this path.' },
+  unknown_path: {
+    code: 'not_found',
+    when: null,
+    message: () => 'There is nothing at this path. The reference is at /docs.',
+  },
   other_method: { code: 'method_not_allowed', when: null, message: () => 'Only GET is possible here.' },
   key_limit: {
     code: 'rate_limited',

@@ -4,7 +4,7 @@ import { copyable, shownOnce } from '../../components/secret.ts';
 import { detailList } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import type { MemberVisit } from '../../web/visit.ts';
+import { type MemberVisit, referenceUrl } from '../../web/visit.ts';
 
 /** An example read for each scope, by preference: the path after `/v1/orgs/{orgId}`. */
 export const firstReads: readonly (readonly [scope: Scope, path: string])[] = [
@@ -43,6 +43,6 @@ export function newKey(
   <section aria-labelledby="first-call"><h2 id="first-call">Make your first call</h2>
     <p>Run this command in a terminal. In Windows PowerShell, use <code>curl.exe</code>.</p>
     ${copyable('curl command', line, { multiline: true })}
-    <p><a href="${`${apiUrl.replace(/\/$/, '')}/docs`}" rel="noreferrer">API reference</a></p>
+    <p><a href="${referenceUrl(visit.console)}" rel="noreferrer">API reference</a></p>
   </section>`;
 }

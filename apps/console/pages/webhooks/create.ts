@@ -48,7 +48,7 @@ export const createRoutes = member.formPage({
             'Store it with your system’s other secrets. Your system uses it to verify that an event came ' +
             'from this service.',
         })}
-        ${howToVerify()}
+        ${howToVerify(visit)}
         <p class="actions">${linkButton(visit.at(`/webhooks/${created.id}/test`), 'Send test event')}
           <a href="${visit.at(`/webhooks/${created.id}/headers`)}">Add custom headers</a>
           <a href="${visit.at(`/webhooks/${created.id}`)}">View webhook</a></p>`,

@@ -46,7 +46,7 @@ export const rotateRoutes = member.formPage({
           advice: 'Replace the old secret in your system with it.',
         })}
         ${secretsSection(visit, webhook.secrets)}
-        ${howToVerify()}
+        ${howToVerify(visit)}
         <p class="actions">${linkButton(webhookPath(visit), 'I’ve saved it')}
           <a href="${webhookPath(visit, '/verify')}">Check signature verification</a></p>`,
     });

@@ -1,5 +1,6 @@
 import { type Html, html } from '#runtime/pages/html.ts';
 import { copyable } from '../../components/secret.ts';
+import { type MemberVisit, referenceUrl } from '../../web/visit.ts';
 
 /**
  * Code that verifies a signature, in the languages of the sample receivers (test/signature-libraries), whose
@@ -48,11 +49,13 @@ standardwebhooks::Webhook::new(&std::env::var("WEBHOOK_SECRET")?)?.verify(body, 
 ] as const;
 
 /** Returns instructions for verifying signatures, one section per language. */
-export function howToVerify(): Html {
+export function howToVerify({ console }: MemberVisit): Html {
   return html`<section aria-labelledby="verify-how"><h2 id="verify-how">Verify signatures</h2>
     <p>Every event is signed with the secret. Verify the signature before you use an event, and return 400 if it is
       wrong. Use the library of Standard Webhooks, Svix or Stripe. For Stripe’s library, the header is
       <code>Service-Signature</code>.</p>
+    <p>To ignore repeats and keep the order too, use the
+      <a href="${referenceUrl(console)}#kits" rel="noreferrer">receiver kits</a>.</p>
     ${verifySnippets.map(
       (
         { language, install, code },

@@ -54,7 +54,7 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
         button: check === null ? 'Check signatures' : 'Check again',
         secondary: html`<a href="${webhookPath(visit)}">View webhook</a>`,
       })}
-      ${check !== null && check.result !== 'verified' ? howToVerify() : nothing}
+      ${check !== null && check.result !== 'verified' ? howToVerify(visit) : nothing}
       <p class="quiet">For a receiver with test data only,
         <code>npm run tool -- certify URL --secret-file FILE</code> in the repository of org-api tries about thirty
         scenarios, such as repeated and late events. It sends signed events of clients and seats that do not exist,
