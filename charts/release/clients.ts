@@ -12,7 +12,7 @@ export interface ClientPackage {
 
 /**
  * Packs every client and receiver kit of `apps/clients` into `out`, by what their package managers run too: a `.tgz`
- * by the script `prepare`, a wheel by the build backend. The same sources make the same bytes.
+ * by the script `prepack`, a wheel by the build backend. The same sources make the same bytes.
  *
  * @returns the packages.
  */
