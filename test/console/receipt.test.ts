@@ -190,7 +190,7 @@ it('names who ended the access as far as the log knows, and no more', async () =
   const path = `${t.path}/end`;
   expect(await t.http(t.ada).submit(path, path)).toMatchObject({ status: 303 });
   const [{ name }] = await t.query('select name from membership where person_id = $1', [t.ada.personId]);
-  expect(await readEnd(t.grant.id)).toBe(`${name} , for the organization. Now: Owner`);
+  expect(await readEnd(t.grant.id)).toBe(`${name} , for the organization. Role today: Owner`);
   expect(await t.read(`${t.path}/receipt`)).toContain('Ended client access Not in the chain yet');
   const log = await t.read(`/o/${t.orgId}/audit-log`);
   expect(log).toContain('Ended Bo Lindqvist ’s access to the Rossi family');
@@ -199,7 +199,7 @@ it('names who ended the access as far as the log knows, and no more', async () =
   expect(await readEnd(t.grant.id, billing)).toBe('A member of the organization');
   // The name is that of the time; the roles are those of now.
   await t.query(`update membership set name = 'Renamed' where person_id = $1`, [t.ada.personId]);
-  expect(await readEnd(t.grant.id)).toBe(`${name} , for the organization. Now: Owner`);
+  expect(await readEnd(t.grant.id)).toBe(`${name} , for the organization. Role today: Owner`);
 
   const byPlatform = await grant();
   await t.query('select platform.end_grant($1, $2)', [t.orgId, byPlatform.id]);

@@ -78,7 +78,10 @@ function accessRows(visit: MemberVisit, client: ClientDetails, receipt: Receipt 
 function describeEndedBy(visit: MemberVisit, { kind, name, roles }: EndedBy): Child {
   if (kind !== 'member') return endedByLabels[kind ?? 'unknown'];
   if (!visit.may('org.members.read') && !visit.may('org.activity.read')) return 'A member of the organization';
-  const now = roles.length === 0 ? 'No role in the organization now' : `Now: ${roles.join(', ')}`;
+  const now =
+    roles.length === 0
+      ? 'No role in the organization today'
+      : `${roles.length === 1 ? 'Role' : 'Roles'} today: ${roles.join(', ')}`;
   return html`${displayName(name ?? 'A member whose name was erased')}, for the organization.
     <span class="quiet"><bdi>${now}</bdi></span>`;
 }
