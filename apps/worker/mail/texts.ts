@@ -79,7 +79,7 @@ export function composeText(mail: MailContent, origin: string): MailText {
     case 'key.change':
       return ofKey(
         `The allowed IP addresses of an API key of ${organization} were changed`,
-        ['The addresses that the key works from changed. The key’s page lists them.'],
+        ['The addresses that the key works from changed.', 'The key’s page lists them.'],
         revokeUnmeant,
       );
     case 'key.rotate':
