@@ -96,7 +96,13 @@ describe.each(drivers)('the client in $name, against the API,', ({ create }) => 
       ).map(async ([code, status, given, operationId, organizationId]) => {
         const client = await open({ key: given });
         const { error } = await client.call(operationId, organizationId);
-        expect(error).toEqual({ code, status, requestId: expect.any(String), retryAfterSeconds: null });
+        expect(error).toEqual({
+          code,
+          message: expect.stringMatching(`^${status} ${code}: \\S.* \\(request ${error?.requestId}\\)$`),
+          status,
+          requestId: expect.any(String),
+          retryAfterSeconds: null,
+        });
         expect(client.waits).toEqual([]);
         const printed = await client.print();
         expect(printed).toContain(error?.requestId);

@@ -87,7 +87,8 @@ export async function findReceipt(db: Queryable, organizationId: string, grantId
           when c.action is not null then 'import'
           when n.stopped_at = g.ends_at then 'clock'
         end, 'personId', c.person_id, 'name', coalesce(c.names ->> 'person', m.name),
-        'roles', (select coalesce(json_agg(r.name order by r.name), '[]') from membership_role mr
+        'roles', (select coalesce(json_agg(r.name order by r.position nulls last, r.id
+          ), '[]') from membership_role mr
           join role r on r.id = mr.role_id
           where mr.organization_id = n.organization_id and mr.person_id = c.person_id)) as "endedBy",
       (select coalesce(json_agg(json_build_object('webhookId', w.id, 'description', w.description, 'url', w.url,
