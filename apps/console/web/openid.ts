@@ -17,6 +17,9 @@ const providersInMemory = 1_000;
 const nothingAnswers =
   'No OpenID provider answers at this issuer URL, or at an address that it names. Check the URL. The console reaches ' +
   'public addresses at port 443.';
+const noIssuer =
+  'The provider at this address does not publish this issuer, or lacks what a sign-in needs. Enter the issuer URL as ' +
+  'your provider shows it.';
 const unavailable = 'Your organization’s sign-in provider can’t be reached. Try again in a moment.';
 const rejected = 'The sign-in at the provider did not succeed.';
 const denied = 'The provider denied the sign-in. Its administrator can say whether your account may use this console.';
@@ -74,9 +77,9 @@ export class OpenIdProviders {
     }).catch((error: unknown) => {
       if (!(error instanceof IdentityError)) throw error;
       const { reason } = error;
-      if (reason === 'sign_in_rejected') throw isNoIssuer(error);
-      if (reason === 'client_rejected') throw new IdentityError(reason, mistyped);
-      throw reason === 'provider_unavailable' ? new IdentityError(reason, nothingAnswers) : error;
+      if (reason === 'sign_in_rejected') throw reject('issuer_invalid', noIssuer, error);
+      if (reason === 'client_rejected') throw reject(reason, mistyped, error);
+      throw reason === 'provider_unavailable' ? reject(reason, nothingAnswers, error) : error;
     });
   }
 
@@ -232,20 +235,11 @@ function findProblem(error: unknown): 'provider_unavailable' | 'sign_in_rejected
   return typeof code === 'string' && code.startsWith('OAUTH_') ? 'sign_in_rejected' : null;
 }
 
-const isNoIssuer = (cause: unknown) =>
-  Object.assign(
-    new IdentityError(
-      'issuer_invalid',
-      'The provider at this address does not publish this issuer, or lacks what a sign-in needs. Enter the issuer ' +
-        'URL as your provider shows it.',
-    ),
-    { cause },
-  );
-const isUnavailable = (cause?: unknown) =>
-  Object.assign(new IdentityError('provider_unavailable', unavailable), { cause });
+const reject = (reason: IdentityError['reason'], message: string, cause?: unknown) =>
+  Object.assign(new IdentityError(reason, message), { cause });
+const isUnavailable = (cause?: unknown) => reject('provider_unavailable', unavailable, cause);
 const isRejected = (cause?: unknown) => {
   const isDenied = cause instanceof oidc.AuthorizationResponseError && cause.error === 'access_denied';
-  return Object.assign(new IdentityError('sign_in_rejected', isDenied ? denied : rejected), { cause });
+  return reject('sign_in_rejected', isDenied ? denied : rejected, cause);
 };
-const isClientRejected = (cause?: unknown) =>
-  Object.assign(new IdentityError('client_rejected', clientRejected), { cause });
+const isClientRejected = (cause?: unknown) => reject('client_rejected', clientRejected, cause);
