@@ -116,7 +116,7 @@ it('an owner who links an account reads that the client is wrong, and stays sign
   expect(failed).toContain('href="/sign-in/organization"');
 });
 
-it('a mistyped client is rejected when it is saved; another answer to a code that the provider never gave is not', async () => {
+it('a mistyped client is rejected when it is saved; another answer to an unknown code is not', async () => {
   const t = await setup();
   for (const wrong of [{ clientSecret: 'mistyped' }, { clientId: 'unknown' }]) {
     const { status, text } = await t.save(wrong);

@@ -503,7 +503,7 @@ describe('an account is linked', () => {
     expect((await visitor.submit('/account', path)).text).toContain('Confirm your identity');
   });
 
-  it('after a choice at the provider, which remembers one; the one that is linked already changes nothing', async () => {
+  it('after a choice at the provider, which remembers one; the linked one changes nothing', async () => {
     const t = await setup();
     const jar = new Map<string, string>();
     const path = `/account/providers/${t.member.orgId}/link`;

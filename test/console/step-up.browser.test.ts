@@ -154,7 +154,7 @@ it('every page that asks before it opens is in this test', () => {
 });
 
 it.each(waysToAsk)(
-  '$name opens filled in and without errors after the second factor, and keeps what is typed when it is asked for again (script: $script)',
+  '$name opens filled in after the second factor, and keeps what is typed when asked again (script: $script)',
   {
     timeout,
   },

@@ -84,7 +84,7 @@ describe('npm start', () => {
     timeout,
   );
 
-  it('three at once serve only what they started: of two on one state one is rejected, and what has a state of its own serves its own data', async () => {
+  it('three at once: of two on one state one is rejected, and what has its own state serves its own data', async () => {
     const dev = await setupDevStack();
     const other = await setupDevStack({ ORG_API_PORT: dev.env.ORG_API_PORT });
     const outcomes = await Promise.all(

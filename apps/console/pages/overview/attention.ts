@@ -5,10 +5,10 @@ import { noCounts, type WebhookHead } from '#domain/webhooks/summary.ts';
 import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { icon } from '../../components/icon.ts';
 import { webhookStatus } from '../../components/status.ts';
-import { relativeTime, time } from '../../components/time.ts';
+import { relativeTime } from '../../components/time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isExpiringSoon, isUsedAfterRotation, keyName, renderStatus } from '../keys/cells.ts';
-import { webhookName } from '../webhooks/cells.ts';
+import { failingNotice, webhookName } from '../webhooks/cells.ts';
 
 /** Lists the webhooks and API keys that need attention, the most severe first. */
 export async function attention(visit: MemberVisit): Promise<Html> {
@@ -36,9 +36,7 @@ function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
   const here = visit.at(`/webhooks/${webhook.id}`);
   // Who resumes before the repair gets the same failure, so the cause comes first.
   const isPaused = webhook.state === 'paused';
-  const what = holdsDeliveries(webhook.state)
-    ? html`New events are held until you resume.`
-    : html`All deliveries failing since ${time(webhook.failingSince)} (${relativeTime(webhook.failingSince)}).`;
+  const what = holdsDeliveries(webhook.state) ? html`New events are held until you resume.` : failingNotice(webhook);
   return html`<li>${icon(holdsDeliveries(webhook.state) ? 'paused' : 'bad', isPaused ? 'warning' : 'bad')}
     <span class="what"><a href="${here}">${webhookName(webhook)}</a> ${webhookStatus(webhook)} ${what}</span>
     <a href="${isPaused ? `${here}/resume` : here}">${isPaused ? 'Resume…' : 'See cause'}<span

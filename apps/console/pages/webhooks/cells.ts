@@ -5,12 +5,16 @@ import { type Html, html, nothing } from '#runtime/pages/html.ts';
 import { chips } from '../../components/chips.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { notice } from '../../components/notice.ts';
-import { relativeTime } from '../../components/time.ts';
+import { relativeTime, time } from '../../components/time.ts';
 import { type NamedWebhook, webhookTitle } from './find-webhook.ts';
 
 /** Returns a webhook's name as HTML. Its description, which a member typed, is isolated. */
 export const webhookName = (webhook: NamedWebhook): Html =>
   webhook.description.trim() === '' ? html`${webhookTitle(webhook)}` : foreignText(webhookTitle(webhook));
+
+/** Says since when every delivery of a failing webhook has failed. */
+export const failingNotice = ({ failingSince }: { failingSince: string | null }): Html =>
+  html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).`;
 
 export const typeList = (types: readonly string[]): Html => chips(types, 4);
 

@@ -16,7 +16,7 @@ import { relativeTime, time } from '../../components/time.ts';
 import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { signatureNotice, typeList } from './cells.ts';
+import { failingNotice, signatureNotice, typeList } from './cells.ts';
 import { canChange, getWebhook, webhookPath, webhookRequest, webhookTitle } from './find-webhook.ts';
 import { healthRanges, healthTab } from './health-tab.ts';
 import { secretsTable } from './secrets.ts';
@@ -101,7 +101,7 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
   if (failingSince !== null)
     return statusNotice(
       'bad',
-      html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).
+      html`${failingNotice(webhook)}
         ${await renderCause(visit)}
         ${edit === nothing ? 'Repair the receiver.' : html`${edit}, or repair the receiver.`}
         Waiting deliveries then go out by themselves.
